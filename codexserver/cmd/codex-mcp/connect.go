@@ -17,10 +17,12 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// tokenVariable holds the token for --connect if its file is on another machine.
+// tokenVariable is the environment variable with the token for --connect. A client needs it
+// if the server runs on another machine.
 const tokenVariable = "CODEX_MCP_TOKEN"
 
-// connectClient connects the client on the standard streams to a server over HTTP.
+// connectClient relays messages between the client on the standard streams and a server over
+// HTTP. It returns the exit status.
 func connectClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
@@ -33,7 +35,7 @@ func connectClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 
 func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
 	po := streamable.ProxyOptions{URL: o.connect}
-	// The URL first: a missing token does not explain a wrong URL.
+	// Check the URL first, so that a wrong URL is not reported as a missing token.
 	err := po.Validate()
 	if err == nil {
 		po.Token, err = connectToken(os.Getenv)
@@ -48,11 +50,12 @@ func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
 	return p.Run(ctx)
 }
 
-// connectToken returns the token from the environment, or else from the file in the home.
+// connectToken returns the token from the environment, or from the file in the home if the
+// variable is empty.
 func connectToken(getenv func(string) string) (string, error) {
 	if token := strings.TrimSpace(getenv(tokenVariable)); token != "" {
-		if !wholeToken.MatchString(token) {
-			return "", fmt.Errorf("%s is not a token: want the line that codex-mcp http --show-token prints", tokenVariable)
+		if !tokenPattern.MatchString(token) {
+			return "", fmt.Errorf("%s is not a token: want the token that codex-mcp http --show-token prints", tokenVariable)
 		}
 		return token, nil
 	}
@@ -66,8 +69,8 @@ func connectToken(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("%s is missing: start codex-mcp http once on this machine, or set %s for a server on another machine", file, tokenVariable)
 	}
 	token := strings.TrimSpace(string(raw))
-	if err == nil && !wholeToken.MatchString(token) {
-		err = fmt.Errorf("%s has no token: remove the file and start codex-mcp http again", file)
+	if err == nil && !tokenPattern.MatchString(token) {
+		err = fmt.Errorf("%s does not contain a token: remove the file and start codex-mcp http again", file)
 	}
 	return token, err
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// startConnected starts codex-mcp http, and codex-mcp --connect for a client. It is a
-// launcher.
+// startConnected is a launcher that starts codex-mcp http, and codex-mcp --connect for its
+// client.
 func startConnected(t *testing.T, f folders, args ...string) *process {
 	t.Helper()
 	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox","writable-roots"]`
@@ -23,10 +23,10 @@ func startConnected(t *testing.T, f folders, args ...string) *process {
 	return p
 }
 
-// wordsOfParser are the proxy's own for what is not JSON.
+// wordsOfParser are the errors for invalid JSON, in which the proxy differs from the server.
 var wordsOfParser = regexp.MustCompile(`("code":-32700,)"message":"[^"]*"`)
 
-// TestEndToEndConnect plays the transcripts of TestEndToEnd by --connect.
+// TestEndToEndConnect runs the transcripts of TestEndToEnd with --connect.
 func TestEndToEndConnect(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -47,13 +47,13 @@ func TestEndToEndConnect(t *testing.T) {
 	}
 }
 
-// TestEndToEndConnectEnds ends the proxy in the middle of a turn.
+// TestEndToEndConnectEnds ends the client's connection in the middle of a turn.
 func TestEndToEndConnectEnds(t *testing.T) {
 	t.Run("in mid-command", func(t *testing.T) { endsInMidCommand(t, startConnected) })
 	t.Run("client that stops reading", func(t *testing.T) { stopsReading(t, startConnected) })
 }
 
-// TestEndToEndConnectPage decides on the page of the server.
+// TestEndToEndConnectPage decides questions on the server's approval page.
 func TestEndToEndConnectPage(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { pageAlone(t, startConnected) })
 	t.Run("beside the client", func(t *testing.T) { pageAndClient(t, startConnected) })

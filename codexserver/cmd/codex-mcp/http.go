@@ -21,33 +21,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// httpOptions are the command line's of codex-mcp http.
+// httpOptions are the flags of codex-mcp http.
 type httpOptions struct {
 	listen    string
 	showToken bool
-	newToken  string // the principal to make a token for; "" makes none
-	cert, key string // files; "" without TLS
-	proxy     string // the address of a proxy; "" without one
+	newToken  string // the principal to make a token for, or ""
+	cert, key string // the files for TLS, or ""
+	proxy     string // the IP address of a proxy, or ""
 }
 
-// defaultListen is where codex-mcp http listens.
+// defaultListen is the default of --listen.
 const defaultListen = "127.0.0.1:4517"
 
-// mcpPath is the path that clients send requests to.
+// mcpPath is the path of the MCP endpoint.
 const mcpPath = "/mcp"
 
 func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http [flags]",
 		Short: "Serve MCP over HTTP, for many clients",
-		Long: `Serves MCP over Streamable HTTP until a signal comes; work under way may then
-continue for drain.timeout. A request needs the token of
-$CODEX_HOME/codex-mcp/http-token, which is made at the first start; --show-token
-prints it with what clients need. Calls cannot choose approval-policy, config,
-profile, sandbox and writable-roots, unless http.unlocked_arguments says so.
+		Long: `Serves MCP over Streamable HTTP until it receives a signal. Work in progress may then
+continue for drain.timeout. A request needs the token in
+$CODEX_HOME/codex-mcp/http-token, which the first start makes. --show-token prints it
+with the configuration of clients. Calls cannot choose approval-policy, config,
+profile, sandbox or writable-roots, unless http.unlocked_arguments allows it.
 
-It listens on this machine alone. For others it needs --tls-cert and --tls-key, or
---behind-proxy, and http.hosts.`,
+By default only this machine can connect. For other machines set http.hosts, and
+--tls-cert with --tls-key, or --behind-proxy.`,
 		Args: o.noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.http.check(cmd.Flags().Changed("new-token")); err != nil {
@@ -65,12 +65,12 @@ It listens on this machine alone. For others it needs --tls-cert and --tls-key, 
 	fs.StringVar(&o.http.newToken, "new-token", "", "make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
 	fs.StringVar(&o.http.cert, "tls-cert", "", "the `FILE` of a certificate with its chain, read again when it changes")
 	fs.StringVar(&o.http.key, "tls-key", "", "the `FILE` of the certificate's key")
-	fs.StringVar(&o.http.proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy that has TLS, the only one that is served")
+	fs.StringVar(&o.http.proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
 	return cmd
 }
 
-// check fails where other machines would be served in plain text, or the new token is for
-// an invalid name of a principal.
+// check checks the flags. It fails if other machines could connect without TLS. newToken
+// reports whether --new-token is set.
 func (o *httpOptions) check(newToken bool) error {
 	if newToken {
 		if err := config.CheckPrincipalName(o.newToken); err != nil {
@@ -82,24 +82,24 @@ func (o *httpOptions) check(newToken bool) error {
 	case err != nil:
 		return fmt.Errorf("--listen: want an address such as %s: %w", defaultListen, err)
 	case (o.cert == "") != (o.key == ""):
-		return errors.New("--tls-cert and --tls-key belong together")
+		return errors.New("--tls-cert and --tls-key belong together: set both, or neither")
 	case o.proxy != "" && net.ParseIP(o.proxy) == nil:
 		return fmt.Errorf("--behind-proxy: %q is not an IP address", o.proxy)
 	case o.cert != "" || o.proxy != "":
 		return nil
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: others on the network could read the token and the work; use --tls-cert and --tls-key, or --behind-proxy with the address of a proxy that has TLS", o.listen)
+		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set --tls-cert and --tls-key, or --behind-proxy with the address of a proxy with TLS", o.listen)
 	}
 	return nil
 }
 
-// serveHTTP is codex-mcp http.
+// serveHTTP runs codex-mcp http and returns its exit status.
 func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if o.http.newToken != "" {
-		// A principal without a token is a fault of the configuration, which this fixes.
+		// Ignore err: a principal without a token is an error, and the new token fixes it.
 		return o.http.printNewToken(stdout, stderr, c)
 	}
 	if err != nil {
@@ -128,7 +128,7 @@ func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// url is where clients of this machine find the server.
+// url returns the server's URL for clients on this machine.
 func (o *httpOptions) url() string {
 	scheme := "http"
 	if o.cert != "" {
@@ -137,19 +137,19 @@ func (o *httpOptions) url() string {
 	return scheme + "://" + o.listen + mcpPath
 }
 
-// checkHosts fails when other machines can connect and http.hosts does not say by which
-// name.
+// checkHosts fails if other machines can connect but http.hosts is empty.
 func (c *configuration) checkHosts(o *options) error {
 	if host, _, _ := net.SplitHostPort(o.http.listen); !isLoopback(host) && len(c.settings.HTTP.Hosts) == 0 {
-		return errors.New("http.hosts: name the hosts that clients know this server by; a request for another host is refused")
+		return errors.New("http.hosts: missing; set the host names that clients use for this server, because requests with another Host are refused")
 	}
 	return nil
 }
 
-// challenge is the WWW-Authenticate of a refusal.
+// challenge begins the WWW-Authenticate of a refusal.
 const challenge = `Bearer realm="codex-mcp"`
 
-// admission is how requests are let in; [streamable.Options].Authenticate is missing.
+// admission returns the options that decide which requests are served. The caller sets
+// Authenticate.
 func (c *configuration) admission() streamable.Options {
 	hosts := c.settings.HTTP.Hosts
 	if len(hosts) > 0 {
@@ -189,7 +189,7 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 	return errors.Join(err, e.Close())
 }
 
-// isLoopback reports whether an address is of this machine alone.
+// isLoopback reports whether a host is localhost or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -198,26 +198,29 @@ func isLoopback(host string) bool {
 const (
 	// headerTimeout bounds how long a client takes for the headers of a request.
 	headerTimeout = 10 * time.Second
-	// readTimeout bounds how long a client takes for a request that no handler reads.
+	// readTimeout bounds how long a client takes for a whole request, if its handler does
+	// not set a deadline.
 	readTimeout = time.Minute
-	// keepAlive is how long a connection without a request stays open.
+	// keepAlive is how long an idle connection stays open.
 	keepAlive = 2 * time.Minute
+	// maxHeader bounds the headers of a request, in bytes.
 	maxHeader = 64 << 10
-	// lastAnswers bounds how long the end waits for what has just come.
-	lastAnswers = time.Second
-	// maxConnections is how many connections are open at a time; one more waits.
+	// shutdownTimeout bounds how long the server answers its last requests.
+	shutdownTimeout = time.Second
+	// maxConnections bounds the open connections. Further ones wait.
 	maxConnections = 2048
 )
 
-// endable is what works for requests: a handler, or the workers of several users.
-type endable interface {
+// backend does the work of requests: a handler, or the workers of several users.
+type backend interface {
 	Drain(context.Context) error
 	Close() error
 }
 
-// listen serves until a signal comes or ctx ends, and then until nothing is under way,
-// drain.timeout is over, or another signal comes. It closes what works.
-func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux, handler endable, hint string, stderr io.Writer) error {
+// listen serves m until it receives a signal or ctx ends. After a signal it drains the
+// backend, until its work ends, drain.timeout expires, or a second signal arrives. In the end
+// it closes the backend. hint is printed after the URL.
+func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux, handler backend, hint string, stderr io.Writer) error {
 	config, err := o.http.tls()
 	if err != nil {
 		return errors.Join(err, handler.Close())
@@ -226,7 +229,7 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 	if err != nil {
 		return errors.Join(err, handler.Close())
 	}
-	o.http.listen = l.Addr().String() // of port 0
+	o.http.listen = l.Addr().String() // has the real port if --listen has port 0
 	closeMetrics, err := c.serveMetrics(stderr)
 	if err != nil {
 		return errors.Join(err, l.Close(), handler.Close())
@@ -261,7 +264,8 @@ func (c *configuration) listen(ctx context.Context, o *options, m *http.ServeMux
 	return err
 }
 
-// newServer returns the server of a handler whose streams set deadlines of their own.
+// newServer returns the server for a handler. It has no WriteTimeout, because the handler's
+// streams set their own deadlines.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
@@ -269,11 +273,11 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// shutDown closes a server whose handlers refuse everything. Requests that have just come
-// are answered, so that a proxy can send them to another server; after a broken connection
-// it could not know whether they had begun.
+// shutDown closes a server whose backend is closed. It first answers the requests that have
+// arrived, so that a proxy can send them to another server. If their connections broke, the
+// proxy could not know whether they had begun.
 func shutDown(server *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if server.Shutdown(ctx) == nil {
 		return nil
@@ -281,8 +285,9 @@ func shutDown(server *http.Server) error {
 	return server.Close()
 }
 
-// drain lets work under way end.
-func (c *configuration) drain(ctx context.Context, h endable, signals <-chan os.Signal) error {
+// drain waits for the work in progress, at most for drain.timeout. Another signal ends the
+// wait.
+func (c *configuration) drain(ctx context.Context, h backend, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.HTTP.Drain)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -293,10 +298,10 @@ func (c *configuration) drain(ctx context.Context, h endable, signals <-chan os.
 		cancel()
 		<-ended
 	}
-	return nil // what did not end in time is ended by Close
+	return nil // Close interrupts the work that has not ended
 }
 
-// withHealth adds the paths that say how the server is.
+// withHealth adds /healthz and /readyz to m.
 func withHealth(m *http.ServeMux, draining *atomic.Bool) http.Handler {
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -310,7 +315,7 @@ func withHealth(m *http.ServeMux, draining *atomic.Bool) http.Handler {
 	return m
 }
 
-// onlyFrom refuses every peer but the proxy; "" refuses none.
+// onlyFrom refuses requests that do not come from the proxy. If proxy is "", it returns h.
 func onlyFrom(proxy string, h http.Handler) http.Handler {
 	if proxy == "" {
 		return h
@@ -319,7 +324,7 @@ func onlyFrom(proxy string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil || !net.ParseIP(host).Equal(ip) {
-			http.Error(w, "only the proxy is served", http.StatusForbidden)
+			http.Error(w, "connect through the proxy of this server", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -18,10 +18,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// patience bounds what the tests of codex-mcp http wait for.
+// patience bounds each wait in the tests of codex-mcp http.
 const patience = 2 * time.Minute
 
-// httpServer is a codex-mcp http.
+// httpServer is a running codex-mcp http.
 type httpServer struct {
 	*process
 	url   string // without the path
@@ -37,7 +37,7 @@ func startHTTP(t *testing.T, f folders, model *providertest.Server, args ...stri
 	return serveIn(t, f, append([]string{"--engine", "native"}, args...)...)
 }
 
-// serveIn starts the command with the configuration that is there and waits until it
+// serveIn starts the command with the configuration in the folders and waits until it
 // serves.
 func serveIn(t *testing.T, f folders, args ...string) *httpServer {
 	t.Helper()
@@ -95,7 +95,7 @@ func mirrorThread(r *http.Request, params string) {
 	}
 }
 
-// request sends a tools/call with those members of its params and of its _meta.
+// request sends a tools/call with these members in its params and in its _meta.
 func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -119,8 +119,8 @@ func (s *httpServer) request(name, params, meta string) (status int, body string
 	return answer.StatusCode, string(read), err
 }
 
-// TestEndToEndDrain sends SIGTERM while a call waits for the model. The call continues to
-// its end; a second signal ends it.
+// TestEndToEndDrain sends SIGTERM while a call waits for the model. The call must continue
+// until it ends, or until a second signal.
 func TestEndToEndDrain(t *testing.T) {
 	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestEndToEndBehindProxy(t *testing.T) {
 			if got := s.get("/healthz"); got != want {
 				t.Errorf("/healthz: %d, want %d", got, want)
 			}
-			// What a client says of where it comes from counts for nothing.
+			// The server ignores addresses that a client writes in headers.
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/healthz", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -228,7 +228,7 @@ func TestEndToEndBehindProxy(t *testing.T) {
 	}
 }
 
-// TestEndToEndLockedArguments sends calls that choose more than the configuration allows.
+// TestEndToEndLockedArguments checks that calls with locked arguments are refused.
 func TestEndToEndLockedArguments(t *testing.T) {
 	model := providertest.New()
 	t.Cleanup(model.Close)

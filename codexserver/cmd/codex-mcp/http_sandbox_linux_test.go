@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestServersPort has a command read the token and speak to its own server. What keeps
-// it from approving its own requests is the network alone: SECURITY.md says so.
+// TestServersPort runs a command that reads the token and connects to its own server. Only
+// the sandbox's network keeps it from approving its own requests, as SECURITY.md says.
 func TestServersPort(t *testing.T) {
 	for _, tier := range []string{"thread", "namespaces"} {
 		for _, tt := range []struct {

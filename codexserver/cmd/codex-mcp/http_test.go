@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestHTTPListens refuses to serve others in plain text.
+// TestHTTPListens checks that other machines are not served without TLS.
 func TestHTTPListens(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -109,7 +109,7 @@ func TestHTTPToken(t *testing.T) {
 	}
 }
 
-// notes is a writer that a test reads while others write.
+// notes is a buffer that is safe for concurrent use.
 type notes struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -128,7 +128,7 @@ func (n *notes) String() string {
 	return n.b.String()
 }
 
-// TestHTTPServes starts the command, and sends it requests with and without the token.
+// TestHTTPServes starts the command and sends requests with and without the token.
 func TestHTTPServes(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)

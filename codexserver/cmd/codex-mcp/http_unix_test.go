@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHTTPTokenFiles refuses a token that others could have read or written.
+// TestHTTPTokenFiles checks that a token is refused if others could read or write its file.
 func TestHTTPTokenFiles(t *testing.T) {
 	token := []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789\n")
 	for name, make := range map[string]func(dir, file string) error{
@@ -32,7 +32,7 @@ func TestHTTPTokenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "readable by others" {
-				if err := os.Chmod(file, 0o644); err != nil { // whatever the umask is
+				if err := os.Chmod(file, 0o644); err != nil { // regardless of the umask
 					t.Fatal(err)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pipes is a listener for connections in memory.
+// pipes is a listener for in-memory connections.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -27,8 +27,8 @@ func (p pipes) Close() error { close(p); return nil }
 
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestKeepAlive sends a request, and others on the same connection after the deadline of
-// the answer before is over.
+// TestKeepAlive sends several requests on one connection. Each comes after the write
+// deadline of the answer before it.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := http.NewServeMux()

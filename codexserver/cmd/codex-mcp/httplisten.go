@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tls returns the configuration of the files, nil without them.
+// tls returns the TLS configuration for --tls-cert and --tls-key, or nil without them.
 func (o *httpOptions) tls() (*tls.Config, error) {
 	if o.cert == "" {
 		return nil, nil
@@ -24,47 +24,48 @@ func (o *httpOptions) tls() (*tls.Config, error) {
 	}, nil
 }
 
-// certificate is one that is read again when its files change.
+// certificate is a certificate that is read again when its files change.
 type certificate struct {
-	cert, key string
+	cert, key string // the files
 
-	mu     sync.Mutex
-	looked time.Time
-	was    [2]time.Time // when the files were changed
-	loaded *tls.Certificate
+	mu       sync.Mutex
+	checked  time.Time    // when the files were last checked
+	modified [2]time.Time // the modification times of the files that were loaded
+	loaded   *tls.Certificate
 }
 
-// lookEvery is how often the files are looked at.
-const lookEvery = time.Second
+// checkInterval is the shortest time between two checks of the files.
+const checkInterval = time.Second
 
-// current returns the certificate. One that cannot be read does not replace the one
-// before: the two files are seldom written at once.
+// current returns the certificate. If the files changed but cannot be read, it returns the
+// one from before: a program that replaces both files writes one after the other.
 func (c *certificate) current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.loaded != nil && time.Since(c.looked) < lookEvery {
+	if c.loaded != nil && time.Since(c.checked) < checkInterval {
 		return c.loaded, nil
 	}
-	c.looked = time.Now()
-	var is [2]time.Time
+	c.checked = time.Now()
+	var modified [2]time.Time
 	for i, file := range []string{c.cert, c.key} {
 		info, err := os.Stat(file)
 		if err != nil {
 			return c.orLoaded(err)
 		}
-		is[i] = info.ModTime()
+		modified[i] = info.ModTime()
 	}
-	if c.loaded != nil && is == c.was {
+	if c.loaded != nil && modified == c.modified {
 		return c.loaded, nil
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
 		return c.orLoaded(err)
 	}
-	c.loaded, c.was = &pair, is
+	c.loaded, c.modified = &pair, modified
 	return c.loaded, nil
 }
 
+// orLoaded returns the loaded certificate, or err if none is loaded.
 func (c *certificate) orLoaded(err error) (*tls.Certificate, error) {
 	if c.loaded != nil {
 		return c.loaded, nil
@@ -72,14 +73,15 @@ func (c *certificate) orLoaded(err error) (*tls.Certificate, error) {
 	return nil, err
 }
 
-// limitListener accepts a connection when fewer than n are open.
+// limitListener returns a listener that keeps at most n connections open. Accept waits until
+// one closes.
 func limitListener(l net.Listener, n int) net.Listener {
-	return &boundedListener{Listener: l, places: make(chan struct{}, n), closed: make(chan struct{})}
+	return &boundedListener{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
 }
 
 type boundedListener struct {
 	net.Listener
-	places chan struct{}
+	slots  chan struct{} // has one element for each open connection
 	once   sync.Once
 	closed chan struct{}
 }
@@ -87,16 +89,16 @@ type boundedListener struct {
 // Accept implements [net.Listener].
 func (l *boundedListener) Accept() (net.Conn, error) {
 	select {
-	case l.places <- struct{}{}:
+	case l.slots <- struct{}{}:
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.places
+		<-l.slots
 		return nil, err
 	}
-	return &boundedConn{Conn: c, leave: sync.OnceFunc(func() { <-l.places })}, nil
+	return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
 // Close implements [net.Listener].
@@ -107,11 +109,11 @@ func (l *boundedListener) Close() error {
 
 type boundedConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
 // Close implements [net.Conn].
 func (c *boundedConn) Close() error {
-	defer c.leave()
+	defer c.release()
 	return c.Conn.Close()
 }

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// certify writes a certificate of that number, and its key, as of a moment.
+// certify writes a certificate with a serial number, and its key. Both files get the
+// modification time at.
 func certify(t *testing.T, o *httpOptions, number int64, at time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,7 +50,7 @@ func replace(t *testing.T, file string, content []byte, at time.Time) {
 	}
 }
 
-// served is the number of the certificate that a client sees.
+// served returns the serial number of the certificate that a client gets.
 func served(t *testing.T, config *tls.Config) int64 {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -66,8 +67,8 @@ func served(t *testing.T, config *tls.Config) int64 {
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// TestCertificateIsReadAgain replaces the files under a server. One that is broken, or
-// half replaced, changes nothing.
+// TestCertificateIsReadAgain replaces the files while the server runs. The server must keep
+// its certificate while the files are invalid or only one is replaced.
 func TestCertificateIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -84,7 +85,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		ours, theirs := net.Pipe()
 		go func() { _ = tls.Server(theirs, config).Handshake(); theirs.Close() }()
 		if err := tls.Client(ours, old).Handshake(); err == nil {
-			t.Error("TLS 1.1 is spoken")
+			t.Error("TLS 1.1 is accepted")
 		}
 		ours.Close()
 		for _, step := range []struct {
@@ -111,7 +112,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 			}, 3},
 			{"others at last", func() { certify(t, o, 5, time.Now()) }, 5},
 		} {
-			<-time.After(lookEvery)
+			<-time.After(checkInterval)
 			step.change()
 			if got := served(t, config); got != step.want {
 				t.Errorf("%s: certificate %d, want %d", step.name, got, step.want)
@@ -120,7 +121,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestOnlyFrom compares addresses, however they are written.
+// TestOnlyFrom checks that only the proxy's address is served, in each of its forms.
 func TestOnlyFrom(t *testing.T) {
 	for _, tt := range []struct {
 		proxy, remote string

@@ -15,19 +15,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/telemetry"
 )
 
-// observe makes the metrics and traces of a server, and returns what ends them. It runs
-// before the engine is chosen: no command gets the variables that hold a secret of the
-// collector's.
+// observe starts the metrics and traces of a process that runs commands, and returns the
+// function that ends them. Call it before the engine is chosen: it removes the collector's
+// secrets from the environment, so that commands do not get them.
 func (c *configuration) observe() (end func(), err error) {
 	end, err = c.observeFront()
-	if err = errors.Join(err, forgetCollector()); err != nil {
+	if err = errors.Join(err, unsetCollectorSecrets()); err != nil {
 		return nil, err
 	}
 	return end, nil
 }
 
-// observeFront is observe for the process before the workers of several users, which get
-// the collector's variables from it. It runs no command.
+// observeFront is observe for the process in front of the workers. It keeps the collector's
+// secrets, because the workers inherit them and it runs no commands itself.
 func (c *configuration) observeFront() (end func(), err error) {
 	t, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: c.log})
 	if err != nil {
@@ -38,24 +38,25 @@ func (c *configuration) observeFront() (end func(), err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 		defer cancel()
 		if err := t.Close(ctx); err != nil {
-			c.log.Warn("the last traces", "error", err)
+			c.log.Warn("cannot send the last traces", "error", err)
 		}
 	}, nil
 }
 
-// forgetCollector removes the collector's secrets from the environment.
-func forgetCollector() (err error) {
+// unsetCollectorSecrets removes the collector's secrets from the environment.
+func unsetCollectorSecrets() (err error) {
 	for _, name := range telemetry.SecretVariables {
 		err = errors.Join(err, os.Unsetenv(name))
 	}
 	return err
 }
 
-// sendTimeout bounds how long the end waits for the last traces to be sent.
+// sendTimeout bounds how long the program sends its last traces before it exits.
 const sendTimeout = 5 * time.Second
 
-// serveMetrics serves metrics at http.metrics, if that is set, until close is called.
-func (c *configuration) serveMetrics(stderr io.Writer) (closes func() error, err error) {
+// serveMetrics serves the metrics at http.metrics until stop is called. If http.metrics is
+// not set, it does nothing.
+func (c *configuration) serveMetrics(stderr io.Writer) (stop func() error, err error) {
 	if c.settings.HTTP.Metrics == "" {
 		return func() error { return nil }, nil
 	}
@@ -81,14 +82,15 @@ func (c *configuration) serveMetrics(stderr io.Writer) (closes func() error, err
 	}, nil
 }
 
-// maxReaders is how many connections read metrics at a time.
+// maxReaders bounds the open connections to the metrics. Further ones wait.
 const maxReaders = 16
 
-// onlyLoopbackHost refuses what a web page could have sent by DNS rebinding.
+// onlyLoopbackHost refuses a request unless its Host is this machine. Otherwise a web page
+// could read the metrics by DNS rebinding.
 func onlyLoopbackHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host, _, err := net.SplitHostPort(r.Host); err != nil && !isLoopback(r.Host) || err == nil && !isLoopback(host) {
-			http.Error(w, "this server is not known by that Host", http.StatusForbidden)
+			http.Error(w, "the Host is not a name of this server", http.StatusForbidden)
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -17,8 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// awaitLines reads metrics until they have each line once, and returns them: a request is
-// counted after its answer.
+// awaitLines reads metrics until they have each line once, and returns them. It must wait,
+// because a request is counted after its answer.
 func awaitLines(t *testing.T, read func() string, lines ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -38,13 +38,14 @@ func awaitLines(t *testing.T, read func() string, lines ...string) string {
 	}
 }
 
-// collector is a collector of traces, with what it was sent.
+// collector is a collector of traces that keeps the requests it receives.
 type collector struct {
 	mu          sync.Mutex
 	traces, key string
 }
 
-// collect starts a collector, and names it and its secret to the servers of the test.
+// collect starts a collector, and sets the environment variables with its address and its
+// secret for the servers of the test.
 func collect(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{}
@@ -70,11 +71,11 @@ func (c *collector) read() (traces, key string) {
 	return c.traces, c.key
 }
 
-// TestEndToEndTelemetry runs a turn with a command, and reads its metrics, its traces
-// and the log. None of them has the prompt, the command, a path or a token.
+// TestEndToEndTelemetry runs a turn with a command and reads its metrics, its traces and the
+// log. They must not contain the prompt, the command, a path or a token.
 func TestEndToEndTelemetry(t *testing.T) {
 	collected := collect(t)
-	// The command prints what it has of the collector's secret, which the model then says.
+	// The command prints the collector's secret if it has it, and the model repeats the output.
 	model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep -c OTEL_EXPORTER_OTLP_HEADERS; true")), providertest.Say("an-answer"))
 	t.Cleanup(model.Close)
 	f := newFolders(t)

@@ -20,10 +20,10 @@ import (
 // maxToken bounds the file of the token, in bytes.
 const maxToken = 256
 
-// wholeToken is what a token looks like. One of a user's own may be longer.
-var wholeToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{32,200}=*$`)
+// tokenPattern matches a token. A user may write a longer one than loadToken makes.
+var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{32,200}=*$`)
 
-// loadToken returns the token of the server with that home, and makes it on first use.
+// loadToken returns the token in the home, and makes it if the file does not exist.
 func loadToken(home string) (string, error) {
 	file := filepath.Join(home, "codex-mcp", "http-token")
 	raw, err := secretfile.Load(file, maxToken, func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
@@ -31,16 +31,16 @@ func loadToken(home string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(raw))
-	if !wholeToken.MatchString(token) {
-		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and the next start makes a new token", file)
+	if !tokenPattern.MatchString(token) {
+		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and start again to make a new token", file)
 	}
 	return token, nil
 }
 
 var errToken = errors.New("missing or wrong token")
 
-// bearer returns the function that finds the principal of a request: the user who has the
-// token is the one who started the server.
+// bearer returns the function that authenticates requests with the one token of a server
+// without principals. Its principal is local, the user who started the server.
 func bearer(token string) func(*http.Request) (streamable.Principal, error) {
 	want := sha256.Sum256([]byte(token))
 	return func(r *http.Request) (streamable.Principal, error) {
@@ -57,7 +57,7 @@ func bearer(token string) func(*http.Request) (streamable.Principal, error) {
 	}
 }
 
-// printToken prints the token, and what clients need.
+// printToken prints the token and the configuration of clients.
 func printToken(w io.Writer, url, token string) error {
 	_, err := fmt.Fprintf(w, `%s
 
@@ -66,8 +66,8 @@ The owner of this token can run commands as you, and approve them.
 	return errors.Join(err, printClients(w, url, token))
 }
 
-// printNewToken makes a token for a principal, and prints it with what the server and
-// clients need. The server keeps the hash alone. c may be nil.
+// printNewToken makes a token for a principal. It prints the token, its hash for
+// codex-mcp.toml, and the configuration of clients. Nothing is stored. c may be nil.
 func (o *httpOptions) printNewToken(stdout, stderr io.Writer, c *configuration) int {
 	url := o.url()
 	if c != nil && c.settings.HTTP.URL != "" {
@@ -76,8 +76,8 @@ func (o *httpOptions) printNewToken(stdout, stderr io.Writer, c *configuration) 
 	token, hash := access.NewToken()
 	_, err := fmt.Fprintf(stdout, `%[1]s
 
-It is not shown again: the server keeps its hash. In codex-mcp.toml, as one of
-tokens of the table http.principals.%[2]s:
+The token is not shown again, because the server keeps only its hash. Add the hash to
+tokens in the table http.principals.%[2]s of codex-mcp.toml:
 
   [http.principals.%[2]s]
   tokens = ["%[3]s"]
@@ -88,7 +88,7 @@ tokens of the table http.principals.%[2]s:
 	return 0
 }
 
-// printClients prints what clients need.
+// printClients prints the configuration of clients.
 func printClients(w io.Writer, url, token string) error {
 	_, err := fmt.Fprintf(w, `
 Claude Code:

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
 )
 
-// TestNewToken prints a token that its hash is of, whatever the configuration lacks yet,
-// and keeps nothing.
+// TestNewToken checks that --new-token prints a token with its hash, also while the
+// configuration is incomplete, and stores nothing.
 func TestNewToken(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
@@ -20,7 +20,7 @@ func TestNewToken(t *testing.T) {
 	for _, tt := range []struct{ settings, url string }{
 		{"", "http://127.0.0.1:4517/mcp"},
 		{"[http]\nurl = \"https://codex.example.com/mcp\"\n", "https://codex.example.com/mcp"},
-		{"[http.principals.ann-2]\nfolders = [\"/work\"]\n", "http://127.0.0.1:4517/mcp"}, // which lacks a token
+		{"[http.principals.ann-2]\nfolders = [\"/work\"]\n", "http://127.0.0.1:4517/mcp"}, // invalid: tokens is missing
 	} {
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(tt.settings), 0o600); err != nil {
 			t.Fatal(err)

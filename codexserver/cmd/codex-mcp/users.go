@@ -14,15 +14,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// serveUsers serves the users of http.principals, each by a worker.
+// serveUsers serves the users of http.principals. Each has a worker.
 func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Writer) (err error) {
 	switch {
 	case o.http.showToken:
-		return errors.New("--show-token: the users of http.principals have tokens of their own, of which only hashes are kept")
+		return errors.New("--show-token: the server keeps only hashes of the tokens of http.principals; make a new token with --new-token")
 	case o.folder != "":
-		return errors.New("--cd: the users of http.principals work in their own folders")
+		return errors.New("--cd: the users of http.principals work in their own folders; set folders in each table of http.principals")
 	case isAddress(o.codex):
-		return errors.New("--codex: an app-server at an address would work for all users, who could see the work of others; name a program, or start a server for each user")
+		return errors.New("--codex: users of the same app-server could see the work of others; name a program, or start a server for each user")
 	}
 	if err := c.checkHosts(o); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 		return err
 	}
 	defer func() { err = errors.Join(err, traced.Close()) }()
-	hidden, err := o.serversFiles(record, traced)
+	hidden, err := o.hiddenFiles(record, traced)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	c.metrics = c.telemetry.With(pool.Metrics)
+	c.metrics = c.telemetry.MergedHandler(pool.Metrics)
 	c.telemetry.WatchDraining(pool.Draining)
 	m := http.NewServeMux()
 	m.Handle(mcpPath, pool)
@@ -77,11 +77,11 @@ func (c *configuration) serveUsers(ctx context.Context, o *options, stderr io.Wr
 	if err := access.Metadata(m, c.settings.HTTP, guard); err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	return c.listen(ctx, o, m, pool, fmt.Sprintf("%d users have tokens for it", len(c.settings.HTTP.Principals)), stderr)
+	return c.listen(ctx, o, m, pool, fmt.Sprintf("number of users: %d", len(c.settings.HTTP.Principals)), stderr)
 }
 
-// serversFiles are files of the server's that no user may see.
-func (o *options) serversFiles(sinks ...sink) ([]string, error) {
+// hiddenFiles returns the absolute paths of the server's files that users must not see.
+func (o *options) hiddenFiles(sinks ...sink) ([]string, error) {
 	var paths []string
 	for _, s := range sinks {
 		if s.File != nil {
@@ -104,7 +104,7 @@ func (o *options) serversFiles(sinks ...sink) ([]string, error) {
 func (o *options) workerSettings(locked []string) workers.Settings {
 	settings := workers.Settings{Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: locked}
 	for _, override := range o.overrides {
-		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // has tokens, and is the server's
+		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // these have hashes of tokens, and only the server needs them
 			settings.Overrides = append(settings.Overrides, override)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndUsersApprover has ann decide what bob's turns ask, at bob's address.
+// TestEndToEndUsersApprover checks that ann can decide the questions of bob's turns at bob's
+// address.
 func TestEndToEndUsersApprover(t *testing.T) {
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		if len(r.ToolOutputs()) > 0 {

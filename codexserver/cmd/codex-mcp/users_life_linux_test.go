@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// waiting is a model that answers prompts which begin with wait when held is closed.
+// waiting starts a model. It answers prompts that begin with wait after held is closed.
 func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
 	t.Helper()
 	held = make(chan struct{})
@@ -32,7 +32,7 @@ func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
 	return model, held
 }
 
-// workers are the processes of the workers, by user.
+// workers returns the process ids of the workers by user.
 func (u *users) workers() map[string]int {
 	u.t.Helper()
 	out, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
@@ -54,14 +54,14 @@ func (u *users) workers() map[string]int {
 	return found
 }
 
-// reply is what a call got.
+// reply is the result of a call.
 type reply struct {
 	status int
 	body   string
 	err    error
 }
 
-// begin sends a call that the model holds, and waits until the model has n requests.
+// begin sends a call that waits for the model, and returns when the model has n requests.
 func (u *users) begin(name string, model *providertest.Server, n int) <-chan reply {
 	u.t.Helper()
 	got := make(chan reply, 1)
@@ -100,8 +100,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's continues, and ann gets
-// another one, which reports what has become of ann's task.
+// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's worker must continue. Ann must
+// get a new one, which reports that ann's task ended.
 func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	model, held := waiting(t)
 	u := startUsers(t, model, "")
@@ -119,7 +119,7 @@ func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	if got := u.receive(second); got.status != http.StatusBadGateway {
 		t.Errorf("the call of the worker that was killed: %+v", got)
 	}
-	// A process that is about to be gone may take one more connection, and not answer it.
+	// A process that is about to end may accept one more connection without an answer.
 	status, body, err := u.as("ann").call("again")
 	for deadline := time.Now().Add(patience); status == http.StatusBadGateway && time.Now().Before(deadline); {
 		status, body, err = u.as("ann").call("again")
@@ -139,8 +139,8 @@ func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersIdle: a worker ends when its user has nothing under way, and starts
-// again with the next request. One with a turn in the background or a session stays.
+// TestEndToEndUsersIdle checks that an idle worker ends and starts again with the next
+// request. A worker with a background turn or a session must not end.
 func TestEndToEndUsersIdle(t *testing.T) {
 	model, held := waiting(t)
 	u := startUsers(t, model, "[http]\nworker_idle = \"1ms\"\n")
@@ -199,7 +199,7 @@ func (u *users) ping(name, session string) (status int) {
 	return answer.StatusCode
 }
 
-// before sends a message of a client with a handshake, and reads the answer.
+// before sends a message as a client up to 2025-11-25 does, and reads the answer.
 func (u *users) before(name, path, session, message string) (answer *http.Response, body string) {
 	u.t.Helper()
 	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+path, strings.NewReader(message))
@@ -225,8 +225,8 @@ func (u *users) before(name, path, session, message string) (answer *http.Respon
 	return answer, string(text)
 }
 
-// TestEndToEndUsersServerKilled: no worker outlives the server, and no file with which
-// one could be reached.
+// TestEndToEndUsersServerKilled checks that workers and their sockets do not outlive the
+// server.
 func TestEndToEndUsersServerKilled(t *testing.T) {
 	model, held := waiting(t)
 	defer close(held)
@@ -245,13 +245,13 @@ func TestEndToEndUsersServerKilled(t *testing.T) {
 	}
 }
 
-// dead reports whether a process waits only for its parent.
+// dead reports whether a process has exited, even if its parent has not waited for it.
 func dead(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(text), ") Z ")
 }
 
-// TestEndToEndUsersDrain sends SIGTERM while both users have work under way.
+// TestEndToEndUsersDrain sends SIGTERM while both users have work in progress.
 func TestEndToEndUsersDrain(t *testing.T) {
 	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
 		t.Run(name, func(t *testing.T) {
@@ -294,8 +294,8 @@ func TestEndToEndUsersDrain(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersCancel closes a call's stream. That ends its turn, which has the one
-// place that ann's limits allow.
+// TestEndToEndUsersCancel closes a call's stream. That must end its turn, the only one that
+// ann's limits allow.
 func TestEndToEndUsersCancel(t *testing.T) {
 	model, held := waiting(t)
 	defer close(held)
@@ -336,8 +336,8 @@ func TestEndToEndUsersCancel(t *testing.T) {
 	})
 }
 
-// TestEndToEndUsersStart checks that a worker that cannot start is reported, and starts
-// when it can.
+// TestEndToEndUsersStart checks that a failed start of a worker is reported, and that the
+// worker starts when the cause is gone.
 func TestEndToEndUsersStart(t *testing.T) {
 	model, _ := waiting(t)
 	u := startUsers(t, model, "")
@@ -372,7 +372,8 @@ func TestEndToEndUsersStart(t *testing.T) {
 	}
 }
 
-// TestEndToEndUsersRefused: where users could not be kept apart nothing is served.
+// TestEndToEndUsersRefused checks that the server does not start if it cannot isolate its
+// users.
 func TestEndToEndUsersRefused(t *testing.T) {
 	bin, err := binary()
 	if err != nil {

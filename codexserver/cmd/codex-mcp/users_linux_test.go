@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// users are the principals ann and bob of one codex-mcp http, and what each has.
+// users is a codex-mcp http with the principals ann and bob, and their folders and tokens.
 type users struct {
 	*httpServer
 	f      folders
@@ -27,7 +27,8 @@ type users struct {
 	home   map[string]string
 }
 
-// outside is a temporary folder that is not in /tmp, which each worker has for itself.
+// outside returns a temporary folder that is not in /tmp, because each worker has its own
+// /tmp.
 func outside(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -83,20 +84,20 @@ func startUsers(t *testing.T, model *providertest.Server, more string, args ...s
 	return u
 }
 
-// as is the server for requests of a user.
+// as returns the server with the token of a user.
 func (u *users) as(name string) *httpServer {
 	s := *u.httpServer
 	s.token = u.tokens[name]
 	return &s
 }
 
-// ask sends a request of MCP 2026-07-28, with its params apart from their metadata.
+// ask sends a request of MCP 2026-07-28 with these params, and adds their metadata.
 func (s *httpServer) ask(method, name, params string) (status int, body string) {
 	s.t.Helper()
 	return s.askAt(mcpPath, `"extensions":{"io.modelcontextprotocol/tasks":{}}`, method, name, params)
 }
 
-// askAt sends one to a path, from a client with these capabilities.
+// askAt is ask for a path and a client with these capabilities.
 func (s *httpServer) askAt(path, capabilities, method, name, params string) (status int, body string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -124,7 +125,7 @@ func (s *httpServer) askAt(path, capabilities, method, name, params string) (sta
 	return answer.StatusCode, string(read)
 }
 
-// member returns the first text of that name in JSON.
+// member returns the value of the first string member with a name.
 func member(t *testing.T, body, name string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(body, `"`+name+`":"`)
@@ -135,7 +136,8 @@ func member(t *testing.T, body, name string) string {
 	return text
 }
 
-// probes are what a command of ann tries. It is to succeed where a name begins with own.
+// probes are attempts of a command of ann, by name. Only those whose name begins with own
+// must succeed.
 var probes = []struct{ name, script string }{
 	{"own read", `cat $ANN/secret.txt`},
 	{"own write", `echo more >$ANN/new`},
@@ -196,8 +198,8 @@ func (u *users) script() string {
 	return b.String() + "true"
 }
 
-// TestEndToEndUsersCommands has commands of ann try to reach what is of bob and of the
-// server, in both tiers and without a sandbox, as one runs that was approved.
+// TestEndToEndUsersCommands checks that commands of ann cannot reach files and processes of
+// bob or of the server, in both tiers and without a sandbox, as an approved command runs.
 func TestEndToEndUsersCommands(t *testing.T) {
 	for _, tt := range []struct{ name, mode, tier string }{
 		{"read-only", "read-only", "thread"}, {"workspace-write", "workspace-write", "thread"},

@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndUsersTelemetry has a turn with a command for each of two users, and reads
-// the metrics of both and the trace of one. No command gets the collector's secret.
+// TestEndToEndUsersTelemetry runs a turn with a command for each of two users, and reads the
+// metrics of both and the trace of one. Commands must not get the collector's secret.
 func TestEndToEndUsersTelemetry(t *testing.T) {
 	collected := collect(t)
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {

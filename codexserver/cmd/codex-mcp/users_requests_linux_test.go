@@ -12,11 +12,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// picture is enough of one to be sent to a model.
+// picture is a file that is sent to a model as an image.
 const picture = "\x89PNG\r\n\x1a\n secret of bob"
 
-// TestEndToEndUsersRequests has ann name what is bob's, by its path or its id and by
-// links in ann's own folder.
+// TestEndToEndUsersRequests checks that requests of ann cannot reach files and conversations
+// of bob, by paths, ids, or links in ann's own folder.
 func TestEndToEndUsersRequests(t *testing.T) {
 	held := make(chan struct{})
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
@@ -147,7 +147,7 @@ unlocked_arguments = ["sandbox", "writable-roots", "config"]
 	if _, got := ann.ask("resources/list", "", ``); strings.Contains(got, thread) {
 		t.Errorf("resources/list: %s", got)
 	}
-	// A rollout of bob's that has come into ann's home, from a backup say.
+	// A rollout of bob that is in ann's home, for example from a backup.
 	found, err := filepath.Glob(filepath.Join(u.home["bob"], "sessions", "*", "*", "*", "*"+thread+"*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("bob's rollout: %q, %v", found, err)
@@ -177,7 +177,7 @@ unlocked_arguments = ["sandbox", "writable-roots", "config"]
 	}
 }
 
-// finished returns the result of a call that has become a task.
+// finished waits for the result of a call that has become a task, and returns it.
 func finished(t *testing.T, s *httpServer, body string) string {
 	t.Helper()
 	if !strings.Contains(body, `"taskId":"`) {

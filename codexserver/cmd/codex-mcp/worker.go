@@ -16,7 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
-// work runs this program as the worker of one user of codex-mcp http.
+// work runs this program as the worker of one user of codex-mcp http, and returns its exit
+// status.
 func work(ctx context.Context, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
@@ -26,7 +27,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 		return fail(stderr, err)
 	}
 	if err := workFor(ctx, link, stderr); err != nil {
-		// The pool logs the error. Without a pool it goes to standard error.
+		// The pool logs the error. Without a pool, print it to standard error.
 		if link.ReportError(err) != nil {
 			return fail(stderr, err)
 		}
@@ -35,7 +36,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 	return 0
 }
 
-// workFor serves the user of a link.
+// workFor starts the server for the user of a link, and serves until the link ends.
 func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 	o := &options{
 		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log, logFormat: link.LogFormat,
@@ -62,16 +63,17 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	requests := o.logger(stderr) // a line has the principal of its request, who may be the approver
+	requests := o.logger(stderr) // without principal: each line names its own, which may be the approver
 	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, requests) })
 	return errors.Join(err, e.Close())
 }
 
-// serveLink serves the user's requests until the link or ctx ends, and logs each.
+// serveLink serves the requests of the user and of the approver until the link or ctx ends.
+// It logs each request to requests.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link, requests *slog.Logger) error {
 	open := func(ctx context.Context, name string) streamable.Service {
 		if name != link.Principal {
-			return s.Approver(ctx) // Authenticate lets in no other
+			return s.Approver(ctx) // Authenticate accepts no other principal
 		}
 		return s.Principal(ctx, name)
 	}
@@ -105,7 +107,7 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	go func() {
 		for {
 			select {
-			case <-link.CheckIdle: // the pool sends no request meanwhile
+			case <-link.CheckIdle: // the pool waits for the answer before it sends a request
 				load := handler.Load()
 				_ = link.ReportIdle(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
 			case <-ctx.Done():

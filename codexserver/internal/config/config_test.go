@@ -226,7 +226,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
 		{"locked", "locked_arguments = [\"confg\"]", "", `locked_arguments: "confg" is not one of`},
 		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", `http.unlocked_arguments: "cwd" is not one of`},
-		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots goes with sandbox or config`},
+		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots needs sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is not a port"},
 		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},

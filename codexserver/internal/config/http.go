@@ -13,37 +13,40 @@ import (
 	"time"
 )
 
-// HTTP says how codex-mcp http serves.
+// HTTP has the settings of codex-mcp http.
 type HTTP struct {
-	// UnlockedArguments are those of [LockedOverHTTP] that a call may choose all
-	// the same.
+	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
 	UnlockedArguments []string
-	// Hosts and Origins are further ones that are served.
-	Hosts, Origins []string
-	// Metrics is the address on this machine where metrics are read; "" for nowhere.
+	// Hosts are the host names that clients may use, in addition to those of this
+	// machine.
+	Hosts []string
+	// Origins are the origins of web pages that may use the server. If it is empty, only
+	// pages of this machine may.
+	Origins []string
+	// Metrics is the address on this machine that serves metrics; "" means no metrics.
 	Metrics string
-	// WorkerIdle is how long a process of one of several users lasts without a
-	// request; 0 means until the end.
+	// WorkerIdle is how long a user's process lasts without a request, a session or
+	// running work; 0 means no limit.
 	WorkerIdle time.Duration
-	// Drain is how long work under way may continue after a signal.
+	// Drain is how long work in progress may continue after a signal.
 	Drain time.Duration
-	// URL is where clients find the server, such as https://codex.example.com/mcp.
-	// It is the server's name as an OAuth resource.
+	// URL is the server's URL for clients, such as https://codex.example.com/mcp. It is
+	// the server's identifier as an OAuth resource.
 	URL string
-	// OAuth is the authorization server; its zero value means that there is none.
+	// OAuth is the authorization server; the zero value means none.
 	OAuth OAuth
-	// Principals are the users by name. Without any the server has one user, who is
-	// the one that started it.
+	// Principals are the users by name. Without any, the server has one user, the one
+	// who started it.
 	Principals map[string]Principal
 }
 
-// OAuth says which access tokens the server takes (RFC 9068).
+// OAuth says which access tokens the server accepts (RFC 9068).
 type OAuth struct {
 	// Issuer is the authorization server's issuer identifier.
 	Issuer string `json:"issuer"`
-	// Audience is what a token's aud must contain. Default: [HTTP].URL.
+	// Audience is the value that the aud of a token must contain. Default: [HTTP].URL.
 	Audience string `json:"audience"`
-	// Claim is the claim that [Principal].Subject is compared with. Default: sub.
+	// Claim is the claim that must equal [Principal].Subject. Default: sub.
 	Claim string `json:"claim"`
 }
 
@@ -51,31 +54,31 @@ type OAuth struct {
 type Principal struct {
 	// Tokens are the hashes of the user's tokens, each as sha256:HEX.
 	Tokens []string `json:"tokens"`
-	// Subject is who the user is to the authorization server. Default: the name.
+	// Subject identifies the user in access tokens. See [OAuth].Claim. Default: the name.
 	Subject string `json:"subject"`
-	// Scopes bound what the user may do, whatever a token says. Default: [Scopes].
+	// Scopes bound what the user may do, even if a token allows more. Default: [Scopes].
 	Scopes []string `json:"scopes"`
-	// Approver is the principal that decides the questions of one without the scope
-	// codex:approve. By default they are decided by approvals.on_unsupported.
+	// Approver is the principal that decides the questions of a user without the scope
+	// codex:approve. Default: approvals.on_unsupported decides them.
 	Approver string `json:"approver"`
-	// Folders are where the user's threads may work, and all that they may read and
-	// write by name. They are absolute.
+	// Folders are the absolute paths of the folders that the user's threads may work in.
+	// Calls may not name files elsewhere.
 	Folders []string `json:"folders"`
 	// Home is the user's own $CODEX_HOME. Default: a folder below the server's.
 	Home string `json:"home"`
-	// UnlockedArguments add to [HTTP].UnlockedArguments.
+	// UnlockedArguments are allowed for this user in addition to [HTTP].UnlockedArguments.
 	UnlockedArguments []string `json:"unlocked_arguments"`
-	// Limits bound what the user may have under way.
+	// Limits bound the user's work.
 	Limits PrincipalLimits `json:"limits"`
 }
 
-// PrincipalLimits bound what one user has under way. 0 is the default.
+// PrincipalLimits bound the work of one user. 0 means the default.
 type PrincipalLimits struct {
-	// Turns is how many turns run at a time. Default: 16.
+	// Turns is how many turns may run at a time. Default: 16.
 	Turns int `json:"turns"`
-	// Tasks is how many tasks are unfinished at a time. Default: limits.tasks.
+	// Tasks is how many unfinished tasks the user may have. Default: limits.tasks.
 	Tasks int `json:"tasks"`
-	// Requests is how many HTTP requests come in a second. Default: 100.
+	// Requests is how many HTTP requests the user may send in a second. Default: 100.
 	Requests int `json:"requests"`
 }
 
@@ -88,20 +91,20 @@ const (
 	DefaultRequests = 100
 )
 
-// Scopes are all that there are: to run turns, to decide questions, and to read what
-// there is. It is read only.
+// Scopes are all scopes: to run turns, to decide questions, and to read. Callers must not
+// change it.
 var Scopes = []string{"codex:run", "codex:approve", "codex:read"}
 
 const scopeApprove = "codex:approve"
 
-// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not
-// choose, unless the configuration says so: all that could loosen the sandbox or have
-// less asked. Without config a call does not choose web-search either. It is read only.
+// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
+// unless the configuration unlocks them. They could loosen the sandbox or reduce approvals.
+// While config is locked, web-search is locked too. Callers must not change it.
 var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
 
-// Locked returns the arguments that calls of a principal may not choose, "" for the one
-// user of a server without principals: those that are locked everywhere, and those of
-// [LockedOverHTTP] that nothing unlocks.
+// Locked returns the arguments that calls of a principal may not choose: those in
+// everywhere, and those of [LockedOverHTTP] that are not unlocked. principal is "" for a
+// server without principals.
 func (h *HTTP) Locked(everywhere []string, principal string) []string {
 	locked := slices.Clone(everywhere)
 	for _, name := range LockedOverHTTP {
@@ -113,7 +116,7 @@ func (h *HTTP) Locked(everywhere []string, principal string) []string {
 	return locked
 }
 
-// httpTable is the form of the table http.
+// httpTable is the table http of the configuration file.
 type httpTable struct {
 	UnlockedArguments []string             `json:"unlocked_arguments"`
 	Hosts             []string             `json:"hosts"`
@@ -125,7 +128,7 @@ type httpTable struct {
 	Principals        map[string]Principal `json:"principals"`
 }
 
-// settings returns the table with its defaults.
+// settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
 	h := HTTP{
 		UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain,
@@ -169,7 +172,8 @@ func (t *httpTable) check() error {
 	if err := t.checkOAuth(); err != nil {
 		return err
 	}
-	// In the order of names, so that the first fault is always the same one.
+	// Check the principals in the order of their names, so that the same configuration
+	// always fails with the same error.
 	names := make([]string, 0, len(t.Principals))
 	for name := range t.Principals {
 		names = append(names, name)
@@ -184,13 +188,13 @@ func (t *httpTable) check() error {
 		}
 		for _, token := range p.Tokens {
 			if other, taken := tokens[token]; taken {
-				return fmt.Errorf("%s.tokens: a token is that of %s too", key, other)
+				return fmt.Errorf("%s.tokens: %s has the same token; want a different one for each user", key, other)
 			}
 			tokens[token] = name
 		}
 		subject := cmp.Or(p.Subject, name)
 		if other, taken := subjects[subject]; taken {
-			return fmt.Errorf("%s.subject: %q is %s too", key, subject, other)
+			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
 		}
 		subjects[subject] = name
 	}
@@ -206,9 +210,9 @@ func (t *httpTable) checkOAuth() error {
 	case o.Issuer == "":
 		return errors.New("http.oauth.issuer: missing")
 	case t.URL == "":
-		return errors.New("http.url: missing; http.oauth needs the address that tokens are made for")
+		return errors.New("http.url: missing; http.oauth needs the URL that clients use")
 	case len(t.Principals) == 0:
-		return errors.New("http.principals: missing; http.oauth needs the users that it lets in")
+		return errors.New("http.principals: missing; http.oauth needs a table for each user")
 	}
 	if err := checkURL(o.Issuer); err != nil {
 		return fmt.Errorf("http.oauth.issuer: %w", err)
@@ -216,16 +220,16 @@ func (t *httpTable) checkOAuth() error {
 	return nil
 }
 
-// checkLoopback wants an address of this machine alone.
+// checkLoopback fails unless the address is a loopback IP address with a port.
 func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: who reaches it reads the metrics", address)
+		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: everyone who can connect can read the metrics", address)
 	}
 	return nil
 }
 
-// checkURL wants https, but for this machine.
+// checkURL fails unless the URL is https, or http on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -244,7 +248,7 @@ var (
 	tokenHash     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// CheckPrincipalName reports what is wrong with the name of a principal.
+// CheckPrincipalName fails if the name of a principal is invalid.
 func CheckPrincipalName(name string) error {
 	if !principalName.MatchString(name) {
 		return fmt.Errorf("%q: want a name of small letters, digits, - and _", name)
@@ -252,8 +256,8 @@ func CheckPrincipalName(name string) error {
 	return nil
 }
 
-// checkPrincipal checks what is the principal's alone. Its errors begin behind the
-// principal's key.
+// checkPrincipal checks one principal without comparing it with others, except for its
+// approver. The caller puts the key of the principal before its errors.
 func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	if !principalName.MatchString(name) {
 		return errors.New(": want a name of small letters, digits, - and _")
@@ -265,11 +269,11 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	}
 	switch {
 	case len(p.Tokens) == 0 && t.OAuth.Issuer == "":
-		return errors.New(".tokens: missing; without http.oauth the user has no other way in")
+		return errors.New(".tokens: missing; without http.oauth a user needs a token, which codex-mcp http --new-token makes")
 	case p.Subject != "" && t.OAuth.Issuer == "":
-		return errors.New(".subject: means nothing without http.oauth")
+		return errors.New(".subject: has no effect without http.oauth; remove it")
 	case p.Scopes != nil && len(p.Scopes) == 0:
-		return errors.New(".scopes: empty")
+		return errors.New(".scopes: empty; remove it to allow all scopes")
 	}
 	for _, scope := range p.Scopes {
 		if !slices.Contains(Scopes, scope) {
@@ -280,14 +284,14 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 		return err
 	}
 	if p.Home != "" && !filepath.IsAbs(p.Home) {
-		return fmt.Errorf(".home: %q is not absolute", p.Home)
+		return fmt.Errorf(".home: %q is not an absolute path", p.Home)
 	}
 	if err := checkUnlocked(".unlocked_arguments", p.UnlockedArguments); err != nil {
 		return err
 	}
 	l := p.Limits
 	if min(l.Turns, l.Tasks, l.Requests) < 0 {
-		return errors.New(".limits: want no negative number")
+		return errors.New(".limits: turns, tasks and requests must not be negative")
 	}
 	return nil
 }
@@ -303,22 +307,22 @@ func (t *httpTable) checkApprover(name string, p *Principal) error {
 	case other.Scopes != nil && !slices.Contains(other.Scopes, scopeApprove):
 		return fmt.Errorf(".approver: %s does not have the scope %s", p.Approver, scopeApprove)
 	case p.Scopes == nil || slices.Contains(p.Scopes, scopeApprove):
-		return fmt.Errorf(".approver: the user has the scope %s and decides for itself", scopeApprove)
+		return fmt.Errorf(".approver: the user has the scope %s and decides its own questions; remove the approver, or the scope", scopeApprove)
 	}
 	return nil
 }
 
-// checkFolders wants folders that are one user's, or the same of several: one that
-// holds another user's could not be hidden from that one.
+// checkFolders fails if a user's folder lies in a folder of another user, because it could
+// not be hidden from that user. Users may share a folder.
 func (t *httpTable) checkFolders(names []string) error {
 	for _, name := range names {
 		folders := t.Principals[name].Folders
 		if len(folders) == 0 {
-			return fmt.Errorf("http.principals.%s.folders: missing; a user works in folders of its own", name)
+			return fmt.Errorf("http.principals.%s.folders: missing; name the folders that the user works in", name)
 		}
 		for _, folder := range folders {
 			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
-				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path of a folder", name, folder)
+				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path such as /work/%s", name, folder, name)
 			}
 			for _, other := range names {
 				for _, theirs := range t.Principals[other].Folders {
@@ -339,7 +343,7 @@ func checkUnlocked(key string, unlocked []string) error {
 		}
 	}
 	if slices.Contains(unlocked, "writable-roots") && !slices.Contains(unlocked, "config") && !slices.Contains(unlocked, "sandbox") {
-		return fmt.Errorf("%s: writable-roots goes with sandbox or config, which are locked", key)
+		return fmt.Errorf("%s: writable-roots needs sandbox or config too", key)
 	}
 	return nil
 }

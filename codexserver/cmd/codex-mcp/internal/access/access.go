@@ -15,16 +15,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options change how an [Access] works. Nil is valid.
+// Options configure an [Access]. Nil is valid.
 type Options struct {
-	// BehindProxy says that requests come from a proxy, which adds the address of the
-	// client as the last one of X-Forwarded-For.
+	// BehindProxy means that requests come from a proxy, which appends the address of
+	// the client to X-Forwarded-For.
 	BehindProxy bool
-	// Logger gets what an operator should know. Default: nothing is logged.
+	// Logger receives warnings for the operator. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Access knows the users of one server. It is safe for concurrent use.
+// Access identifies the users of one server. It is safe for concurrent use.
 type Access struct {
 	principals []*principal // sorted by name
 	tokens     tokens
@@ -38,14 +38,14 @@ type Access struct {
 type principal struct {
 	name     string
 	subject  string
-	scopes   []streamable.Scope // those of the configuration, never nil
+	scopes   []streamable.Scope // from the configuration, never nil
 	requests *rate.Limiter
 }
 
-// New returns an Access for the principals of the settings. It fails without any.
+// New returns an Access for the principals of the settings. It fails if there are none.
 func New(settings config.HTTP, o *Options) (*Access, error) {
 	if len(settings.Principals) == 0 {
-		return nil, errors.New("http.principals: missing")
+		return nil, errors.New("http.principals: missing; add a table for each user")
 	}
 	if o == nil {
 		o = &Options{}
@@ -76,11 +76,11 @@ func New(settings config.HTTP, o *Options) (*Access, error) {
 
 var (
 	errMissing = errors.New("no bearer token")
-	errUnknown = errors.New("an unknown token")
+	errUnknown = errors.New("unknown token")
 )
 
-// Identify returns whose request it is and what its token allows. Its errors are
-// [*streamable.Refusal]s. It fits [streamable.Options].Authenticate.
+// Identify returns the principal that sent a request, with the scopes of its token. Every
+// error is a [*streamable.Refusal]. Use it as [streamable.Options].Authenticate.
 func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
 	token, ok := bearer(r.Header)
 	if !ok {
@@ -90,32 +90,32 @@ func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
 	if err != nil {
 		return streamable.Principal{}, err
 	}
-	// A reservation says when there is room. It is cancelled, so that refused
-	// requests do not delay later ones.
-	if place := who.requests.Reserve(); !place.OK() || place.Delay() > 0 {
+	// A reservation says how long the client must wait. A refused request cancels its
+	// reservation, so that it does not delay later ones.
+	if slot := who.requests.Reserve(); !slot.OK() || slot.Delay() > 0 {
 		wait := time.Second
-		if place.OK() {
-			wait = place.Delay()
-			place.Cancel()
+		if slot.OK() {
+			wait = slot.Delay()
+			slot.Cancel()
 		}
 		return streamable.Principal{}, &streamable.Refusal{
-			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests a second", Err: errors.New("too many requests of " + who.name),
+			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests a second", Err: errors.New("too many requests by " + who.name),
 		}
 	}
 	return streamable.Principal{Name: who.name, Scopes: scopes}, nil
 }
 
-// verify returns whose token it is.
+// verify returns the owner of a token and the scopes that the token allows.
 func (a *Access) verify(r *http.Request, token string) (*principal, []streamable.Scope, error) {
-	// A static token costs one hash. It is checked before the failures are, so that no
-	// user is locked out by another one's guesses.
+	// Checking a static token costs one hash. It is checked before the failures are
+	// counted, so that one client's guesses do not lock out a user at the same address.
 	if who := a.tokens.find(token); who != nil {
 		return who, who.scopes, nil
 	}
 	remote := a.remote(r)
 	if wait := a.failures.wait(remote); wait > 0 {
 		return nil, nil, &streamable.Refusal{
-			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests without a valid token", Err: errors.New("too many failures"),
+			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests without a valid token", Err: errors.New("too many refused tokens from this address"),
 		}
 	}
 	err := invalid(errUnknown)
@@ -132,7 +132,7 @@ func (a *Access) verify(r *http.Request, token string) (*principal, []streamable
 	return nil, nil, err
 }
 
-// bearer returns the token of the one header Authorization.
+// bearer returns the token of the header Authorization, which must come exactly once.
 func bearer(h http.Header) (string, bool) {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
@@ -142,10 +142,10 @@ func bearer(h http.Header) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// remote returns the address that failures are counted by.
+// remote returns the address that a request's failure is counted for.
 func (a *Access) remote(r *http.Request) string {
 	if a.proxy {
-		// The proxy appends: the client wrote what comes before.
+		// The proxy appends the last address. The client may have written the others.
 		values := r.Header.Values("X-Forwarded-For")
 		if len(values) > 0 {
 			all := strings.Split(values[len(values)-1], ",")

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// team is two users with a static token each, ann with all scopes and bob without
-// codex:approve.
+// team returns the settings of two users and their static tokens. ann has all scopes, bob
+// all but codex:approve.
 func team(t *testing.T, change func(*config.HTTP)) (s config.HTTP, ann, bob string) {
 	t.Helper()
 	ann, hashA := access.NewToken()
@@ -39,7 +39,7 @@ func enter(t *testing.T, s config.HTTP, o *access.Options) *access.Access {
 	return a
 }
 
-// from is a request with these values of Authorization.
+// from returns a request from an address with these values of Authorization.
 func from(remote string, authorization ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	r.RemoteAddr = remote
@@ -49,16 +49,16 @@ func from(remote string, authorization ...string) *http.Request {
 	return r
 }
 
-// refusal returns how a request is refused.
+// refusal returns the refusal of a request, and fails the test if it is accepted.
 func refusal(t *testing.T, a *access.Access, r *http.Request) *streamable.Refusal {
 	t.Helper()
 	who, err := a.Identify(r)
 	var why *streamable.Refusal
 	if !errors.As(err, &why) {
-		t.Fatalf("let in as %+v, error %v", who, err)
+		t.Fatalf("accepted as %+v, error %v", who, err)
 	}
 	if who.Name != "" || who.Scopes != nil {
-		t.Errorf("a refused request is of %+v", who)
+		t.Errorf("a refused request has the principal %+v", who)
 	}
 	return why
 }
@@ -94,12 +94,12 @@ func TestStaticTokens(t *testing.T) {
 			t.Errorf("%s: %+v", name, why)
 		}
 		if strings.Contains(why.Error(), ann) || strings.Contains(why.Words, ann) {
-			t.Errorf("%s: the error has the token", name)
+			t.Errorf("%s: the error contains the token", name)
 		}
 	}
 }
 
-// TestHash is the configuration's form, which checks what it holds.
+// TestHash checks the form of a hash, and that New refuses other forms.
 func TestHash(t *testing.T) {
 	if got, want := access.Hash("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; got != want {
 		t.Errorf("got %s", got)
@@ -109,6 +109,6 @@ func TestHash(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := access.New(config.HTTP{}, nil); err == nil {
-		t.Error("an access without principals")
+		t.Error("New accepts settings without principals")
 	}
 }

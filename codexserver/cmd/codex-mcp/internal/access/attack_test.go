@@ -24,15 +24,15 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// site is a handler behind an access, whose engine counts its turns.
+// site is a server with an Access. Its engine counts the turns.
 type site struct {
 	t     *testing.T
 	url   string
 	turns atomic.Int64
 }
 
-// serve serves the users of s. Each request comes from an address of its own, so that
-// failures do not add up.
+// serve starts a server for the users of s. Each request comes from a new address, so that
+// the limit of failures does not apply.
 func serve(t *testing.T, s config.HTTP) *site {
 	t.Helper()
 	x := &site{t: t}
@@ -65,7 +65,7 @@ func serve(t *testing.T, s config.HTTP) *site {
 	return x
 }
 
-// way is one way in.
+// way is one kind of request.
 type way struct {
 	name, method, body string
 	h                  map[string]string
@@ -73,7 +73,7 @@ type way struct {
 
 const today = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
-// ways are the ways in, for a session that is there.
+// ways returns the kinds of requests, some of them in an open session.
 func ways(session string) []way {
 	in := map[string]string{"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25"}
 	return []way{
@@ -95,7 +95,7 @@ type answer struct {
 	body   string
 }
 
-// send sends a request, with what change does to it.
+// send sends a request after change has changed it.
 func (x *site) send(w way, change func(*http.Request)) answer {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), time.Minute)
@@ -136,7 +136,7 @@ func (x *site) session(token string) string {
 	return got.header.Get("Mcp-Session-Id")
 }
 
-// badTokens are access tokens that are refused, and the status of each refusal.
+// badTokens returns access tokens that must be refused, by name.
 func badTokens(t *testing.T, i *issuer) map[string]string {
 	now := time.Now().Unix()
 	good := i.token(nil, nil)
@@ -316,7 +316,7 @@ func badTokens(t *testing.T, i *issuer) map[string]string {
 	return tokens
 }
 
-// strangers are valid tokens of people who are not users of this server.
+// strangers returns valid tokens of people who are not users of this server, by name.
 func strangers(i *issuer) map[string]string {
 	tokens := map[string]string{}
 	for name, sub := range map[string]any{
@@ -330,8 +330,8 @@ func strangers(i *issuer) map[string]string {
 	return tokens
 }
 
-// TestForgedTokens sends tokens that no user has, by each way in. Nothing runs, and each
-// answer says only that the token was refused.
+// TestForgedTokens sends invalid tokens with each kind of request. Nothing must run, and the
+// answer must only say that the token was refused.
 func TestForgedTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
@@ -346,11 +346,11 @@ func TestForgedTokens(t *testing.T) {
 			t.Errorf("%s with %s: %+v", w.name, name, got)
 		}
 		if got.header.Get("WWW-Authenticate") == "" {
-			t.Errorf("%s with %s: no challenge", w.name, name)
+			t.Errorf("%s with %s: WWW-Authenticate is missing", w.name, name)
 		}
 		for _, secret := range []string{"ann", "bob", "exp", "aud", "iss", "kid", i.url} {
 			if strings.Contains(got.body, secret) || strings.Contains(got.header.Get("WWW-Authenticate"), secret+"\"") {
-				t.Errorf("%s with %s: the answer says %q: %+v", w.name, name, secret, got)
+				t.Errorf("%s with %s: the answer contains %q: %+v", w.name, name, secret, got)
 			}
 		}
 	}
@@ -379,13 +379,13 @@ func TestForgedTokens(t *testing.T) {
 	}
 	for name, token := range map[string]string{"ann's": i.token(nil, nil), "ann's static": ann} {
 		if got := x.send(ways(session)[3], bearer(token)); got.status != 200 || !strings.Contains(got.body, "heard p") {
-			t.Errorf("after all that, with %s: %+v", name, got)
+			t.Errorf("afterwards, with the token %s: %+v", name, got)
 		}
 	}
 }
 
-// TestTokenElsewhere sends a valid token in other places than the header Authorization.
-func TestTokenElsewhere(t *testing.T) {
+// TestMisplacedToken sends a valid token in other places than the header Authorization.
+func TestMisplacedToken(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
 	x := serve(t, s)
@@ -464,9 +464,9 @@ func TestTokenElsewhere(t *testing.T) {
 	}
 }
 
-// TestOthersSessions sends a valid token to the session of another user, and one with too
-// few scopes to the user's own.
-func TestOthersSessions(t *testing.T) {
+// TestForeignSession sends a valid token to the session of another user, and a token with
+// too few scopes to the session of its own user.
+func TestForeignSession(t *testing.T) {
 	i := newIssuer(t)
 	s, ann, bob := i.settings(nil)
 	x := serve(t, s)

@@ -8,22 +8,23 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What one address may fail: a burst, and then one more in each interval.
 const (
-	failureBurst    = 32
+	// failureBurst is how many refused tokens an address may send at once.
+	failureBurst = 32
+	// failureInterval is how long an address waits for each further one.
 	failureInterval = time.Second
-	maxRemotes      = 4096
+	// maxRemotes bounds how many addresses have a limiter of their own.
+	maxRemotes = 4096
 )
 
-// failures counts, by remote address, the requests with a token that was refused.
-// The zero value is ready.
+// failures counts refused tokens by remote address. The zero value is ready to use.
 type failures struct {
 	mu      sync.Mutex
 	remotes map[string]*rate.Limiter
-	rest    *rate.Limiter // of the addresses that there is no room for
+	rest    *rate.Limiter // shared by the addresses beyond maxRemotes; nil until needed
 }
 
-// wait returns for how long requests of an address are refused, 0 when they are not.
+// wait returns how long an address must wait before its tokens are checked again, or 0.
 func (f *failures) wait(remote string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,14 +34,15 @@ func (f *failures) wait(remote string) time.Duration {
 	return 0
 }
 
-// count notes that a token of an address was refused.
+// count records that a token from an address was refused.
 func (f *failures) count(remote string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.limiter(remote, true).Allow()
 }
 
-// limiter returns the limiter of an address. Without add it may be nil. f.mu is held.
+// limiter returns the limiter of an address. Without add it does not make one, and may
+// return nil. The caller holds f.mu.
 func (f *failures) limiter(remote string, add bool) *rate.Limiter {
 	key := network(remote)
 	l := f.remotes[key]
@@ -53,7 +55,7 @@ func (f *failures) limiter(remote string, add bool) *rate.Limiter {
 	if len(f.remotes) >= maxRemotes {
 		for other, l := range f.remotes {
 			if l.Tokens() >= failureBurst {
-				delete(f.remotes, other) // it has not failed for long
+				delete(f.remotes, other) // its last failure was long ago
 			}
 		}
 	}
@@ -71,7 +73,8 @@ func (f *failures) limiter(remote string, add bool) *rate.Limiter {
 	return fresh
 }
 
-// network is what one client has: an IPv4 address, or the /64 of an IPv6 address.
+// network returns the addresses that one client may use: an IPv4 address, or the /64 of an
+// IPv6 address.
 func network(remote string) string {
 	addr, err := netip.ParseAddr(remote)
 	if err != nil {

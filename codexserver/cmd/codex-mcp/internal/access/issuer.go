@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxDocument bounds a document of the issuer, in bytes.
+	// maxDocument bounds a document from the issuer, in bytes.
 	maxDocument = 256 << 10
-	// maxKeys is how many keys of an issuer are used.
+	// maxKeys bounds how many keys of an issuer are used.
 	maxKeys = 32
 )
 
-// issuerClient returns the client that asks the issuer. It follows no redirect: that could lead to
-// another host, or away from TLS.
+// issuerClient returns the client for requests to the issuer. It does not follow redirects,
+// because one could lead to another host, or away from TLS.
 func issuerClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -34,7 +34,7 @@ func issuerClient() *http.Client {
 	}
 }
 
-// fetchKeys asks an issuer for the keys that it signs with.
+// fetchKeys fetches the public keys for the signatures of an issuer.
 func fetchKeys(ctx context.Context, c *http.Client, issuer string) ([]jose.JSONWebKey, error) {
 	at, err := discover(ctx, c, issuer)
 	if err != nil {
@@ -53,7 +53,7 @@ func fetchKeys(ctx context.Context, c *http.Client, issuer string) ([]jose.JSONW
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
-		// A key of an unknown kind is left out; the others are used.
+		// Ignore keys of an unknown kind, and use the others.
 		if key.UnmarshalJSON(raw) != nil || key.Use != "" && key.Use != "sig" || !key.IsPublic() {
 			continue
 		}
@@ -62,13 +62,13 @@ func fetchKeys(ctx context.Context, c *http.Client, issuer string) ([]jose.JSONW
 		}
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s: no key to sign with", at)
+		return nil, fmt.Errorf("%s: no public key for signatures", at)
 	}
 	return keys, nil
 }
 
-// discover returns where the keys of an issuer are (RFC 8414 and OpenID Connect
-// Discovery, in MCP's order).
+// discover returns the URL of an issuer's keys. It tries the documents of RFC 8414 and of
+// OpenID Connect Discovery in the order that MCP specifies.
 func discover(ctx context.Context, c *http.Client, issuer string) (string, error) {
 	var faults []error
 	for _, at := range wellKnown(issuer) {
@@ -85,7 +85,7 @@ func discover(ctx context.Context, c *http.Client, issuer string) (string, error
 		case err != nil:
 			faults = append(faults, fmt.Errorf("%s: %w", at, err))
 		case m.Issuer != issuer:
-			faults = append(faults, fmt.Errorf("%s: it is of the issuer %q", at, m.Issuer))
+			faults = append(faults, fmt.Errorf("%s: issuer is %q, want %q", at, m.Issuer, issuer))
 		case !secure(m.Keys) && !(plain(issuer) && plain(m.Keys)):
 			faults = append(faults, fmt.Errorf("%s: jwks_uri is not an https URL", at))
 		default:
@@ -95,11 +95,11 @@ func discover(ctx context.Context, c *http.Client, issuer string) (string, error
 	return "", errors.Join(faults...)
 }
 
-// wellKnown returns the URLs at which an issuer may say what it is.
+// wellKnown returns the URLs where an issuer may publish its metadata.
 func wellKnown(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
-		return nil // the configuration was checked
+		return nil // cannot happen: the configuration was checked
 	}
 	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	const oauth, oidc = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
@@ -109,13 +109,13 @@ func wellKnown(issuer string) []string {
 	return []string{origin + oauth + path, origin + oidc + path, origin + path + oidc}
 }
 
-// secure reports whether a URL is one of TLS.
+// secure reports whether a URL is an https URL without a user.
 func secure(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil
 }
 
-// plain reports whether a URL is one of this machine, without TLS.
+// plain reports whether a URL is an http URL of this machine without a user.
 func plain(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" || u.User != nil {
@@ -125,7 +125,7 @@ func plain(text string) bool {
 	return name == "localhost" || name == "127.0.0.1" || name == "::1"
 }
 
-// get reads a document.
+// get fetches a JSON document of at most maxDocument bytes.
 func get(ctx context.Context, c *http.Client, at string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {

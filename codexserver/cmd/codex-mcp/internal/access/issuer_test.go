@@ -23,13 +23,13 @@ import (
 
 const resource = "https://codex.example.com/mcp"
 
-// issuer is an authorization server on loopback, as far as a resource server sees it.
+// issuer is the part of an authorization server that a resource server uses, on loopback.
 type issuer struct {
 	t       *testing.T
 	url     string
 	rsa     *rsa.PrivateKey   // kid r1
 	ec      *ecdsa.PrivateKey // kid e1
-	enc     *rsa.PrivateKey   // kid enc, not a key to sign with
+	enc     *rsa.PrivateKey   // kid enc, not for signatures
 	weak    *rsa.PrivateKey   // kid weak
 	others  []any             // further keys
 	down    atomic.Bool
@@ -78,7 +78,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// settings are those of team with the issuer.
+// settings returns the settings of team with the issuer.
 func (i *issuer) settings(change func(*config.HTTP)) (s config.HTTP, ann, bob string) {
 	return team(i.t, func(s *config.HTTP) {
 		s.URL = resource
@@ -89,7 +89,7 @@ func (i *issuer) settings(change func(*config.HTTP)) (s config.HTTP, ann, bob st
 	})
 }
 
-// object is the header or the claims of a token. A value nil takes the member away.
+// object is the header or the claims of a token. The value nil removes a member.
 type object map[string]any
 
 func (o object) with(more object) object {
@@ -104,10 +104,10 @@ func (o object) with(more object) object {
 	return all
 }
 
-// header is that of a good token.
+// header returns the header of a valid token.
 func header() object { return object{"typ": "at+jwt", "alg": "RS256", "kid": "r1"} }
 
-// claims are those of a good token of ann's.
+// claims returns the claims of a valid token of ann.
 func (i *issuer) claims() object {
 	now := time.Now().Unix()
 	return object{
@@ -116,12 +116,12 @@ func (i *issuer) claims() object {
 	}
 }
 
-// token is a good token with these changes.
+// token returns a valid token with these changes.
 func (i *issuer) token(h, c object) string {
 	return i.signed(header().with(h), i.claims().with(c), rs256(i.t, i.rsa))
 }
 
-// part is a part of a compact token.
+// part returns a part of a compact token.
 func part(t *testing.T, v any) string {
 	t.Helper()
 	raw, ok := v.(string)
@@ -135,7 +135,7 @@ func part(t *testing.T, v any) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(raw))
 }
 
-// signed is a token whose parts are made by hand: objects, or the JSON itself.
+// signed returns a token with the given parts, each an object or its JSON.
 func (i *issuer) signed(h, c any, sign func([]byte) []byte) string {
 	input := part(i.t, h) + "." + part(i.t, c)
 	return input + "." + base64.RawURLEncoding.EncodeToString(sign([]byte(input)))
@@ -187,7 +187,7 @@ func hs256(secret []byte) func([]byte) []byte {
 
 func unsigned([]byte) []byte { return nil }
 
-// flipped is a token with one bit of a part changed.
+// flipped returns a token with one bit of a part changed.
 func flipped(token string, at int) string {
 	parts := strings.Split(token, ".")
 	b := []byte(parts[at])

@@ -11,8 +11,8 @@ import (
 
 const run, approve, read = streamable.ScopeRun, streamable.ScopeApprove, streamable.ScopeRead
 
-// TestAccessTokens lets in the users of tokens, with what both the token and the
-// configuration allow.
+// TestAccessTokens checks the user of each token, and that it gets the scopes that both the
+// token and the configuration allow.
 func TestAccessTokens(t *testing.T) {
 	i := newIssuer(t)
 	s, _, _ := i.settings(nil)
@@ -51,7 +51,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// TestClaim finds the principal by another claim than sub.
+// TestClaim checks that another claim than sub can identify the principal.
 func TestClaim(t *testing.T) {
 	i := newIssuer(t)
 	for _, tt := range []struct {
@@ -83,8 +83,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestIssuerDown begins without the issuer, refuses its tokens for a while, and takes
-// static ones.
+// TestIssuerDown checks that access tokens are refused while the issuer is down, and that
+// static tokens are accepted.
 func TestIssuerDown(t *testing.T) {
 	i := newIssuer(t)
 	i.down.Store(true)
@@ -101,9 +101,9 @@ func TestIssuerDown(t *testing.T) {
 	}
 	i.down.Store(false)
 	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, nil))); why.Status != 503 {
-		t.Errorf("the issuer is asked again at once: %+v", why)
+		t.Errorf("the keys are fetched again at once: %+v", why)
 	}
 	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, object{"iss": "https://other.example.com"}))); why.Code != "invalid_token" {
-		t.Errorf("another issuer's token waits for this one: %+v", why)
+		t.Errorf("a token of another issuer causes a fetch of the keys: %+v", why)
 	}
 }

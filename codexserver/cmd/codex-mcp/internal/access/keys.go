@@ -17,57 +17,60 @@ import (
 )
 
 const (
-	// keysFresh is how long the keys are used before they are fetched again: a key
-	// that the issuer has withdrawn counts no longer than that.
+	// keysFresh is how long keys are used before they are fetched again. It bounds how
+	// long a key is accepted after the issuer has withdrawn it.
 	keysFresh = 15 * time.Minute
-	// keysKept is how long they are used while the issuer cannot be reached.
+	// keysKept is how long keys are used while the issuer cannot be reached.
 	keysKept = 24 * time.Hour
-	// fetchEvery is how often they are fetched at most: a token may name any key.
+	// fetchEvery is the shortest time between two fetches. A token with an unknown key
+	// causes a fetch, and anyone can send one.
 	fetchEvery = 10 * time.Second
 	// fetchTimeout bounds one fetch with all its requests.
 	fetchTimeout = 10 * time.Second
 )
 
-// keySet is the keys of an issuer, fetched when they are needed. It is safe for
-// concurrent use.
+// keySet holds the keys of an issuer and fetches them on demand. It is safe for concurrent
+// use.
 //
-// The key set of go-oidc is not used: it keeps a key for ever, and asks the issuer
-// again for each unknown kid.
+// The key set of go-oidc does not fit: it keeps a key forever, and sends a request to the
+// issuer for each unknown kid.
 type keySet struct {
 	issuer string
 	client *http.Client
 	log    *slog.Logger
-	slot   chan struct{} // holds one while the keys are fetched
+	slot   chan struct{} // full while the keys are fetched
 
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
-	fetched time.Time // when they came
-	tried   time.Time // when they were asked for
+	fetched time.Time // of the last fetch that succeeded
+	tried   time.Time // of the last fetch
 }
 
 func newKeySet(issuer string, log *slog.Logger) *keySet {
 	return &keySet{issuer: issuer, client: issuerClient(), log: log, slot: make(chan struct{}, 1)}
 }
 
-// find returns the keys that may have signed with an algorithm: that of the kid, or all
-// when there is no kid. None is not an error. The error is a refusal with 503.
+// find returns the keys for an algorithm that have the kid, or all of them if kid is "". It
+// fetches the keys again if none matches or they are too old. An empty result is not an
+// error. If there are no usable keys at all, the error is a refusal with status 503.
 func (s *keySet) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWebKey, error) {
-	if keys, fresh, _ := s.look(kid, algorithm); fresh && len(keys) > 0 {
+	if keys, fresh, _ := s.cached(kid, algorithm); fresh && len(keys) > 0 {
 		return keys, nil
 	}
 	s.refresh(ctx)
-	keys, _, known := s.look(kid, algorithm)
+	keys, _, known := s.cached(kid, algorithm)
 	if !known {
 		return nil, &streamable.Refusal{
 			Status: http.StatusServiceUnavailable, RetryAfter: fetchEvery,
-			Words: "the authorization server cannot be reached", Err: errors.New("no keys of the issuer"),
+			Words: "the authorization server cannot be reached", Err: errors.New("the issuer's keys could not be fetched"),
 		}
 	}
 	return keys, nil
 }
 
-// look returns the keys that are there, and whether they are fresh and known at all.
-func (s *keySet) look(kid, algorithm string) (keys []jose.JSONWebKey, fresh, known bool) {
+// cached returns the matching keys without a fetch. fresh reports whether they are younger
+// than keysFresh, known whether the set has usable keys at all.
+func (s *keySet) cached(kid, algorithm string) (keys []jose.JSONWebKey, fresh, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	age := time.Since(s.fetched)
@@ -82,8 +85,8 @@ func (s *keySet) look(kid, algorithm string) (keys []jose.JSONWebKey, fresh, kno
 	return keys, age < keysFresh, true
 }
 
-// refresh fetches the keys, unless that was tried a moment ago. One request at a time
-// does, and the others wait for it.
+// refresh fetches the keys unless the last attempt was less than fetchEvery ago. Concurrent
+// calls wait for the first one and do not fetch again.
 func (s *keySet) refresh(ctx context.Context) {
 	select {
 	case s.slot <- struct{}{}:
@@ -100,12 +103,12 @@ func (s *keySet) refresh(ctx context.Context) {
 	if early {
 		return
 	}
-	// The client that sent this token may go away, but others wait for the keys too.
+	// The fetch continues if this client disconnects: other requests wait for the keys too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := fetchKeys(ctx, s.client, s.issuer)
 	if err != nil {
-		s.log.Warn("the keys of the authorization server", "issuer", s.issuer, "error", err)
+		s.log.Warn("cannot fetch the keys of the authorization server", "issuer", s.issuer, "error", err)
 		return
 	}
 	s.mu.Lock()
@@ -113,7 +116,7 @@ func (s *keySet) refresh(ctx context.Context) {
 	s.keys, s.fetched = keys, time.Now()
 }
 
-// fits reports whether a key is a public one for an algorithm.
+// fits reports whether key is a public key of accepted size for the algorithm.
 func fits(key any, algorithm string) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

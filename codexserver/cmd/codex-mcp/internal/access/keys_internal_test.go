@@ -21,13 +21,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// documents answer requests by URL.
+// documents is a transport that answers requests by URL.
 type documents struct {
 	t    *testing.T
 	slow time.Duration
 
 	mu    sync.Mutex
-	bodys map[string]string // a body "> URL" redirects, "! CODE" fails
+	bodys map[string]string // a body "> URL" redirects
 	asked []string
 }
 
@@ -62,7 +62,7 @@ func (d *documents) set(at, body string) {
 	d.bodys[at] = body
 }
 
-// count returns how often one was asked for.
+// count returns how often a URL was requested.
 func (d *documents) count(at string) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *documents) count(at string) (n int) {
 	return n
 }
 
-// keySetJSON is a set of a new key for each kid.
+// keySetJSON returns a key set with a new key for each kid.
 func keySetJSON(t *testing.T, kids ...string) string {
 	t.Helper()
 	set := jose.JSONWebKeySet{}
@@ -102,7 +102,7 @@ func metadataOf(issuer, keys string) string {
 	return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q,"token_endpoint":"x"}`, issuer, keys)
 }
 
-// asking returns a key set that asks documents.
+// asking returns a key set that fetches its keys from documents.
 func asking(t *testing.T, issuer string, bodys map[string]string) (*keySet, *documents) {
 	d := &documents{t: t, bodys: bodys}
 	s := newKeySet(issuer, slog.New(slog.DiscardHandler))
@@ -116,8 +116,8 @@ func (s *keySet) count(t *testing.T, kid string) (int, error) {
 	return len(keys), err
 }
 
-// TestKeysAreFetchedSeldom asks the issuer seldom, whatever kids tokens name, and again
-// after a while: a withdrawn key counts no longer.
+// TestKeysAreFetchedSeldom checks that unknown kids cause few fetches, and that a withdrawn
+// key is refused after keysFresh.
 func TestKeysAreFetchedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, "a", "b")})
@@ -136,11 +136,12 @@ func TestKeysAreFetchedSeldom(t *testing.T) {
 		want("forged", 0, 2)
 		want("forged", 0, 2)
 		want("a", 1, 2)
-		// The issuer takes new keys: they are known at once, unless it was asked just now.
+		// The issuer replaces its keys. A token with a new one causes a fetch, unless the
+		// last fetch was less than fetchEvery ago.
 		d.set(keysURL, keySetJSON(t, "b", "c"))
 		want("c", 0, 2)
 		<-time.After(fetchEvery)
-		want("a", 1, 2) // withdrawn, and not noticed yet
+		want("a", 1, 2) // withdrawn, but still cached
 		want("c", 1, 3)
 		want("a", 0, 3)
 		d.set(keysURL, keySetJSON(t, "c"))
@@ -149,7 +150,7 @@ func TestKeysAreFetchedSeldom(t *testing.T) {
 	})
 }
 
-// TestKeysOutliveTheIssuer keeps the keys while the issuer is away, for a day.
+// TestKeysOutliveTheIssuer checks that keys are used for a day while the issuer is down.
 func TestKeysOutliveTheIssuer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := asking(t, where, map[string]string{})
@@ -159,13 +160,13 @@ func TestKeysOutliveTheIssuer(t *testing.T) {
 			}
 		}
 		if n := d.count(oidcURL); n != 1 {
-			t.Errorf("an issuer that is away was asked %d times", n)
+			t.Errorf("%d requests to an issuer that is down, want 1", n)
 		}
 		d.set(oidcURL, metadataOf(where, keysURL))
 		d.set(keysURL, keySetJSON(t, "a"))
 		<-time.After(fetchEvery)
 		if n, err := s.count(t, "a"); n != 1 || err != nil {
-			t.Fatalf("it is back: %d keys, error %v", n, err)
+			t.Fatalf("after the issuer has come back: %d keys, error %v", n, err)
 		}
 		d.set(keysURL, "! gone")
 		<-time.After(keysKept)
@@ -179,8 +180,8 @@ func TestKeysOutliveTheIssuer(t *testing.T) {
 	})
 }
 
-// TestKeysAreFetchedOnce lets requests that come at once wait for one fetch, which
-// continues without the client that began it, and ends.
+// TestKeysAreFetchedOnce checks that concurrent requests share one fetch. The fetch must
+// continue when the client that began it disconnects, and must end after fetchTimeout.
 func TestKeysAreFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := asking(t, where, map[string]string{oidcURL: metadataOf(where, keysURL), keysURL: keySetJSON(t, "a")})
@@ -213,7 +214,7 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 	})
 }
 
-// TestIssuerFaults takes no keys from an issuer that is not what it should be.
+// TestIssuerFaults checks that invalid documents of an issuer are refused.
 func TestIssuerFaults(t *testing.T) {
 	keys := keySetJSON(t, "a")
 	const local = "http://127.0.0.1:9"
@@ -261,7 +262,7 @@ func TestIssuerFaults(t *testing.T) {
 	}
 }
 
-// TestManyKeys takes a bounded number of keys.
+// TestManyKeys checks that at most maxKeys keys are used.
 func TestManyKeys(t *testing.T) {
 	kids := make([]string, maxKeys+10)
 	for i := range kids {
@@ -273,7 +274,7 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestIssuerLog says why the keys did not come, once for each attempt.
+// TestIssuerLog checks that each failed fetch logs its error once.
 func TestIssuerLog(t *testing.T) {
 	var log bytes.Buffer
 	s, _ := asking(t, where, map[string]string{})
@@ -287,6 +288,6 @@ func TestIssuerLog(t *testing.T) {
 		t.Errorf("logged %s", log.String())
 	}
 	if unavailable(errors.New("x")) {
-		t.Error("any error is an outage")
+		t.Error("unavailable reports true for any error")
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
-// TestRequestLimit refuses what a user sends beyond its limit, and nothing of another.
+// TestRequestLimit checks that a user's requests beyond the limit are refused, and that
+// other users are not affected.
 func TestRequestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ann, bob := team(t, func(s *config.HTTP) {
@@ -30,7 +31,7 @@ func TestRequestLimit(t *testing.T) {
 					t.Fatalf("request %d: %v", i, err)
 				}
 			}
-			for range 100 { // which do not make the wait longer
+			for range 100 { // refused requests must not make the wait longer
 				why := refusal(t, a, from("192.0.2.1:1", "Bearer "+ann))
 				if why.Status != http.StatusTooManyRequests || why.RetryAfter <= 0 || why.RetryAfter > time.Second {
 					t.Fatalf("%+v", why)
@@ -44,8 +45,8 @@ func TestRequestLimit(t *testing.T) {
 	})
 }
 
-// TestFailureLimit checks that an address that guesses is answered less and less, and
-// that the users of static tokens are let in from there all the same.
+// TestFailureLimit checks that guesses from one address are limited, and that static tokens
+// are still accepted from there.
 func TestFailureLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ann, _ := team(t, nil)
@@ -69,7 +70,7 @@ func TestFailureLimit(t *testing.T) {
 		if got := guess("192.0.2.2:1"); got != 0 {
 			t.Errorf("another address: %d", got)
 		}
-		for range 50 { // without a token nothing is guessed
+		for range 50 { // a request without a token is not a guess
 			if got := refusal(t, a, from("192.0.2.3:1")).Status; got != 0 {
 				t.Fatalf("no token: %d", got)
 			}
@@ -96,7 +97,8 @@ func TestFailureLimit(t *testing.T) {
 	})
 }
 
-// TestFailureLimitOfMany forgets no address that still guesses when there are many.
+// TestFailureLimitOfMany checks that guesses are limited when more than maxRemotes addresses
+// send them.
 func TestFailureLimitOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ann, _ := team(t, nil)
@@ -108,7 +110,7 @@ func TestFailureLimitOfMany(t *testing.T) {
 			}
 		}
 		if limited < 5000 {
-			t.Errorf("only %d of those that there is no room for are limited", limited)
+			t.Errorf("only %d guesses are limited, want at least 5000", limited)
 		}
 		if _, err := a.Identify(from("10.9.9.9:1", "Bearer "+ann)); err != nil {
 			t.Errorf("a good token: %v", err)
@@ -120,7 +122,8 @@ func TestFailureLimitOfMany(t *testing.T) {
 	})
 }
 
-// TestProxy counts by the address that the proxy says, and not by what the client does.
+// TestProxy checks that failures are counted by the address that the proxy appends, and not
+// by addresses that the client writes.
 func TestProxy(t *testing.T) {
 	s, _, _ := team(t, nil)
 	for _, proxy := range []bool{true, false} {
@@ -133,7 +136,7 @@ func TestProxy(t *testing.T) {
 			status = refusal(t, a, r).Status
 		}
 		if status != http.StatusTooManyRequests {
-			t.Errorf("proxy %v: a client counts by what it says itself", proxy)
+			t.Errorf("proxy %v: a client can choose the address that its failures count for", proxy)
 		}
 		r := from("192.0.2.1:1", "Bearer guess")
 		r.Header.Set("X-Forwarded-For", "198.51.100.78")

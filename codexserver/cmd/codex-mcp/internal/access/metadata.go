@@ -11,12 +11,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// metadataPath is where a host says what it is as an OAuth resource (RFC 9728,
-// section 3). The path of the resource comes behind it.
+// metadataPath begins the paths of the metadata of OAuth resources (RFC 9728, section 3).
+// The path of the resource follows it.
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-// MetadataURL returns where clients find the metadata of the server, "" without an
-// authorization server.
+// MetadataURL returns the URL of the server's metadata, or "" without an authorization
+// server.
 func MetadataURL(s config.HTTP) string {
 	u, err := url.Parse(s.URL)
 	if err != nil || s.OAuth.Issuer == "" {
@@ -25,8 +25,8 @@ func MetadataURL(s config.HTTP) string {
 	return u.Scheme + "://" + u.Host + metadataPath + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Metadata adds to m the metadata of the server, which everyone may read whose request
-// the guard admits. Without an authorization server it adds nothing.
+// Metadata adds handlers for the server's metadata to m. They need no token, but the guard
+// checks Host and Origin. Without an authorization server it adds nothing.
 func Metadata(m *http.ServeMux, s config.HTTP, g *streamable.Guard) error {
 	if s.OAuth.Issuer == "" {
 		return nil
@@ -45,7 +45,7 @@ func Metadata(m *http.ServeMux, s config.HTTP, g *streamable.Guard) error {
 	if err != nil {
 		return err
 	}
-	// A proxy may have the server at another path than the server itself does.
+	// The path that clients use may differ from the server's own if a proxy rewrites it.
 	paths := []string{metadataPath, metadataPath + "/mcp", metadataPath + strings.TrimSuffix(u.Path, "/")}
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -63,7 +63,7 @@ func Metadata(m *http.ServeMux, s config.HTTP, g *streamable.Guard) error {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // a client that has gone reads nothing
+		_, _ = w.Write(body) // fails only if the client has disconnected
 	}
 	m.HandleFunc(metadataPath, answer)
 	m.HandleFunc(metadataPath+"/", answer)

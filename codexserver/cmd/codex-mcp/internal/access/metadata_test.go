@@ -73,7 +73,7 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	// Without an authorization server there is nothing to say.
+	// Without an authorization server there is no metadata.
 	s.OAuth = config.OAuth{}
 	m = http.NewServeMux()
 	w := httptest.NewRecorder()

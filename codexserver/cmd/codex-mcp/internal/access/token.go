@@ -13,14 +13,14 @@ import (
 // maxToken bounds a static token, in bytes.
 const maxToken = 256
 
-// hashPrefix begins a hash in the configuration.
+// hashPrefix precedes each hash in the configuration.
 const hashPrefix = "sha256:"
 
 // NewToken returns a new token and its hash for the configuration.
 //
-// The token is 256 random bits, so a plain hash keeps it: a slow hash with a salt
-// protects what people choose, which can be guessed. Here it would only let a sender of
-// wrong tokens load the server.
+// A plain SHA-256 is enough, because a token has 256 random bits and cannot be guessed. A
+// slow, salted hash protects passwords that people choose. Here it would only let senders
+// of wrong tokens slow down the server.
 func NewToken() (token, hash string) {
 	random := make([]byte, 32)
 	rand.Read(random)
@@ -28,7 +28,7 @@ func NewToken() (token, hash string) {
 	return token, Hash(token)
 }
 
-// Hash returns the hash of a token as http.principals.NAME.tokens has it.
+// Hash returns the hash of a token in the form of http.principals.NAME.tokens.
 func Hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hashPrefix + hex.EncodeToString(sum[:])
@@ -47,15 +47,15 @@ func (t *tokens) add(owner *principal, hashes []string) error {
 		digits, ok := strings.CutPrefix(hash, hashPrefix)
 		sum, err := hex.DecodeString(digits)
 		if !ok || err != nil || len(sum) != sha256.Size {
-			return fmt.Errorf("http.principals.%s.tokens[%d]: not a sha256 hash", owner.name, i)
+			return fmt.Errorf("http.principals.%s.tokens[%d]: want sha256: and 64 hexadecimal digits", owner.name, i)
 		}
 		*t = append(*t, tokenHash{[sha256.Size]byte(sum), owner})
 	}
 	return nil
 }
 
-// find returns whose token it is, nil for an unknown one. It compares with every hash,
-// so that the time does not depend on whose it is.
+// find returns the owner of a token, or nil for an unknown token. It compares the token with
+// every hash, so that the time does not depend on which one matches.
 func (t tokens) find(token string) (owner *principal) {
 	if len(token) > maxToken {
 		return nil

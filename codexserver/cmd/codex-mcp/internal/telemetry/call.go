@@ -14,15 +14,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// call observes a tools/call. Its span ends with the answer, its turns may continue.
+// call observes a tools/call. Its span ends with the answer. Its turns may end later.
 type call struct {
 	t    *Telemetry
-	ctx  context.Context // has the span, and nothing of the request
+	ctx  context.Context // has the span, but not the request's cancellation or values
 	span trace.Span
 }
 
-// Begin implements [codexserver.Observer]. Requests that begin no turn have no span:
-// clients poll.
+// Begin implements [codexserver.Observer]. Only tools/call has a span: clients poll with the
+// other methods.
 func (t *Telemetry) Begin(ctx context.Context, r *codexserver.Request) codexserver.CallObserver {
 	if r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name() {
 		return nil
@@ -32,7 +32,7 @@ func (t *Telemetry) Begin(ctx context.Context, r *codexserver.Request) codexserv
 	if t.spans != nil {
 		var meta propagation.MapCarrier
 		if tool, meta = readParams(r.RPC); meta != nil {
-			c.ctx = t.w3c.Extract(c.ctx, meta) // an invalid one changes nothing
+			c.ctx = t.w3c.Extract(c.ctx, meta) // ignores an invalid traceparent
 		}
 	}
 	name := "tools/call"
@@ -51,7 +51,7 @@ func (t *Telemetry) Begin(ctx context.Context, r *codexserver.Request) codexserv
 // End implements [codexserver.CallObserver].
 func (c *call) End(err error) {
 	if err != nil {
-		c.span.SetStatus(codes.Error, "") // its words may have what the client wrote
+		c.span.SetStatus(codes.Error, "") // no text: the error may quote the client
 	}
 	c.span.End()
 }
@@ -61,7 +61,7 @@ func (c *call) Turn(thread string, used protocol.TokenUsage) codexserver.TurnObs
 	return newTurn(c.t, c.ctx, thread, used)
 }
 
-// readParams returns the tool of a call and the trace that its _meta names.
+// readParams returns the tool of a call and the trace in its _meta, or nil without one.
 func readParams(r *jsonrpc.Request) (tool string, meta propagation.MapCarrier) {
 	var p struct {
 		Name string `json:"name"`
@@ -70,7 +70,7 @@ func readParams(r *jsonrpc.Request) (tool string, meta propagation.MapCarrier) {
 			State  string `json:"tracestate"`
 		} `json:"_meta"`
 	}
-	if json.Unmarshal(r.Params, &p) != nil { // which the server answers with an error
+	if json.Unmarshal(r.Params, &p) != nil { // the server answers with an error
 		return "", nil
 	}
 	if p.Meta.Parent != "" {
@@ -79,7 +79,8 @@ func readParams(r *jsonrpc.Request) (tool string, meta propagation.MapCarrier) {
 	return knownTool(p.Name), meta
 }
 
-// knownTool returns the name of a tool that there is, "" for what else clients write.
+// knownTool returns name if the server has such a tool, otherwise "". So a span never has a
+// text that a client made up.
 func knownTool(name string) string {
 	switch name {
 	case "codex", "codex-reply", "codex-wait", "codex-show", "codex-worktree", "codex-review", "codex-list", "codex-interrupt", "codex-models":

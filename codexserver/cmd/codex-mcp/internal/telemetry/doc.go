@@ -1,16 +1,16 @@
-// Package telemetry makes metrics and traces of what codex-mcp http does. A
-// [Telemetry] is an observer of the server, which does not import this package.
+// Package telemetry records metrics and traces of codex-mcp http. A [Telemetry] observes the
+// server, which does not import this package.
 //
-//	call            a tools/call, child of the traceparent that came with it
+//	call            a tools/call, child of the request's traceparent
 //	  └─ turn       may outlive its call
 //	       ├─ model_request
 //	       ├─ command
 //	       └─ question
 //
-// Metrics are read as text, as Prometheus does; traces go out by OTLP over HTTP, as
-// JSON. Both are of OpenTelemetry's SDK. The ways out are this package's own, because
-// the usual ones come with gRPC, Protocol Buffers and /proc, and every command of
-// codex-mcp, and each start of a keeper, would pay for their initialisation.
+// Metrics are served in the text format of Prometheus. Traces are sent by OTLP over HTTP, as
+// JSON. OpenTelemetry's SDK records both, but this package writes and sends them. The usual
+// exporters depend on gRPC, Protocol Buffers and /proc, and their initialisation would slow
+// down each start of codex-mcp, as a command or as a keeper.
 //
-// No prompt, no command, no path and no token gets into a label or an attribute.
+// Labels and attributes never contain a prompt, a command, a path or a token.
 package telemetry

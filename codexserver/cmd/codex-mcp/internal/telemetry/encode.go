@@ -11,8 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// The messages of OTLP as its JSON encoding has them: ids as hexadecimal digits,
-// 64-bit numbers as strings, enums as numbers.
+// The messages of OTLP in its JSON encoding. Ids are hexadecimal digits, 64-bit numbers are
+// strings, and enums are numbers.
 type (
 	wireTraces struct {
 		ResourceSpans []wireResourceSpans `json:"resourceSpans"`
@@ -59,7 +59,7 @@ type (
 // statusError is OTLP's number for [codes.Error].
 const statusError = 2
 
-// encode writes the request that exports the spans, which are of one resource.
+// encode returns the export request for spans, which must share one resource.
 func encode(spans []sdktrace.ReadOnlySpan) ([]byte, error) {
 	var r wireResourceSpans
 	byScope := map[string]int{}

@@ -20,15 +20,15 @@ type exporter struct {
 	log    *slog.Logger
 }
 
-// pauses are the times before each attempt.
+// pauses are the delays before each attempt.
 var pauses = []time.Duration{0, time.Second, 4 * time.Second}
 
-// ExportSpans implements [sdktrace.SpanExporter]. What could not be sent is logged, and
-// lost.
+// ExportSpans implements [sdktrace.SpanExporter]. It logs a failure, drops the spans and
+// returns nil.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	body, err := encode(spans)
 	if err != nil {
-		e.log.Warn("traces not encoded", "error", err)
+		e.log.Warn("cannot encode traces", "spans", len(spans), "error", err)
 		return nil
 	}
 	for _, pause := range pauses {
@@ -40,23 +40,23 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		if ctx.Err() != nil {
 			break
 		}
-		var again bool
-		if again, err = e.post(ctx, body); !again {
+		var retry bool
+		if retry, err = e.post(ctx, body); !retry {
 			break
 		}
 	}
 	if err != nil {
-		e.log.Warn("traces not sent", "spans", len(spans), "error", err)
+		e.log.Warn("cannot send traces", "spans", len(spans), "error", err)
 	}
 	return nil
 }
 
-// post sends a batch. A failure that may pass is worth another attempt.
-func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
+// post sends a batch. retry reports whether another attempt may succeed.
+func (e *exporter) post(ctx context.Context, body []byte) (retry bool, err error) {
 	if e.target.gzip {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		_, _ = z.Write(body) // into memory
+		_, _ = z.Write(body) // cannot fail: it writes to memory
 		_ = z.Close()
 		body = b.Bytes()
 	}
@@ -76,14 +76,14 @@ func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error
 		return true, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16) // so that the connection is used again
+	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16) // so that the connection can be reused
 	switch {
 	case answer.StatusCode < http.StatusMultipleChoices:
 		return false, nil
 	case answer.StatusCode == http.StatusTooManyRequests, answer.StatusCode >= http.StatusBadGateway:
-		again = true
+		retry = true
 	}
-	return again, fmt.Errorf("the collector answers %s", answer.Status)
+	return retry, fmt.Errorf("the collector answered %s", answer.Status)
 }
 
 // Shutdown implements [sdktrace.SpanExporter].

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Merge returns the metrics of several processes as one text: own, and those of others
-// by principal. Each sample of others gets the label principal. What is not a metric as
-// a [Telemetry] writes it is left out, so that no process breaks the text of all.
+// Merge returns the metrics of several processes as one text. others has the texts of other
+// processes by principal, and each of their samples gets the label principal. Merge drops
+// lines that a [Telemetry] does not write, so that one process cannot break the whole text.
 func Merge(own string, others map[string]string) []byte {
 	m := families{}
 	m.add(own, "")
@@ -42,7 +42,8 @@ var (
 	ownLabel   = regexp.MustCompile(`(?:^|",)principal="`)
 )
 
-// add adds the text of a process. A metric that has another type than before is left out.
+// add adds the text of one process. It drops a metric whose type differs from that of an
+// earlier process.
 func (m families) add(text, principal string) {
 	help, name := "", ""
 	for line := range strings.SplitSeq(strings.ToValidUTF8(text, "?"), "\n") {
@@ -72,7 +73,7 @@ func (m families) add(text, principal string) {
 			continue
 		}
 		if ownLabel.MatchString(p[2]) {
-			continue // a label may not come twice
+			continue // a sample must not have the label twice
 		}
 		labels := `principal="` + escaper.Replace(principal) + `"`
 		if p[2] != "" {
@@ -82,7 +83,7 @@ func (m families) add(text, principal string) {
 	}
 }
 
-// has reports whether a sample of this name is one of the metric.
+// has reports whether a sample with this name belongs to the metric.
 func (f *family) has(sample, name string) bool {
 	if f.kind != "histogram" {
 		return sample == name

@@ -26,7 +26,7 @@ h_count{outcome="a \"}, b"} 1
 g -3
 `
 
-// mergeBob has what no telemetry writes.
+// mergeBob has lines that a Telemetry does not write.
 const mergeBob = `early 1
 # TYPE a_total gauge
 a_total 3
@@ -56,7 +56,8 @@ h_sum{principal="ann",outcome="a \"}, b"} 0.5
 h_count{principal="ann",outcome="a \"}, b"} 1
 `
 
-// TestMerge: a text that no telemetry writes changes nothing of another principal's.
+// TestMerge checks that an invalid text of one principal does not change the metrics of
+// others.
 func TestMerge(t *testing.T) {
 	got := string(telemetry.Merge(mergeOwn, map[string]string{"bob": mergeBob, "ann": mergeAnn}))
 	if diff := cmp.Diff(strings.Split(mergeWant, "\n"), strings.Split(got, "\n")); diff != "" {
@@ -64,7 +65,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeAll merges what a telemetry writes. None of it is lost.
+// TestMergeAll checks that Merge keeps everything that a Telemetry writes.
 func TestMergeAll(t *testing.T) {
 	tel := newTelemetry(t, nil)
 	tel.Report(streamable.Report{Method: "tools/call", Status: 200})

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// instruments are the metrics that events change. Each label has few values.
+// instruments are the metrics that events change. Every label has a small set of values.
 type instruments struct {
 	requests      metric.Int64Counter
 	running       metric.Int64UpDownCounter
@@ -27,14 +27,15 @@ type instruments struct {
 	modelRequests metric.Float64Histogram
 }
 
-// gauges are what metrics are read off. A process without it does not have them.
+// gauges are the sources of metrics that are read on demand. A metric is left out while its
+// source is nil.
 type gauges struct {
 	handler  atomic.Pointer[streamable.Handler]
 	draining atomic.Pointer[func() bool]
 }
 
-// make makes the instruments. Names are those that Prometheus shows.
-func (i *instruments) make(m metric.Meter, g *gauges, version string) error {
+// register creates the instruments and the gauges. Prometheus shows the names as they are.
+func (i *instruments) register(m metric.Meter, g *gauges, version string) error {
 	errs := make([]error, 0, 16)
 	keep := func(err error) { errs = append(errs, err) }
 	counter := func(name, words string) metric.Int64Counter {
@@ -109,11 +110,12 @@ func (t *Telemetry) Report(s streamable.Report) {
 	count(t.requests, label("method", methodLabel(s.Method)), label("status", strconv.Itoa(s.Status)))
 }
 
-// methodLabel bounds what clients write to the methods that there are.
+// methodLabel returns the label of a method. All unknown methods share one, so that clients
+// cannot add labels.
 func methodLabel(method string) string {
 	switch method {
 	case "":
-		return "none" // refused before it was read
+		return "none" // the request was refused before its body was read
 	case "GET", "DELETE", "response",
 		mcptypes.Initialize.Name(), mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.ToolsCall.Name(), mcptypes.LoggingSetLevel.Name(),
 		mcptypes.ResourcesList.Name(), mcptypes.ResourcesTemplatesList.Name(), mcptypes.ResourcesRead.Name(),

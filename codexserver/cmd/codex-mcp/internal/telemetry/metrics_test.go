@@ -31,7 +31,7 @@ func newTelemetry(t *testing.T, env map[string]string) *telemetry.Telemetry {
 	return tel
 }
 
-// call is a tools/call with _meta.
+// call returns a tools/call with this _meta.
 func call(meta string) *codexserver.Request {
 	return &codexserver.Request{Principal: "ann", RPC: &jsonrpc.Request{
 		Method: "tools/call", Params: []byte(`{"name":"codex","arguments":{"prompt":"a prompt"},"_meta":{` + meta + `}}`),
@@ -42,8 +42,8 @@ func tokens(input, output int64) protocol.TokenCount {
 	return protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: input, OutputTokens: output}}}
 }
 
-// work is a turn with two requests to the model, a question and a command between them,
-// each of which takes a second.
+// work is a turn with two requests to the model, and a question and a command between them.
+// Each takes a second.
 func work(o codexserver.TurnObserver) {
 	r := &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "c", Command: []string{"a-command"}}}
 	for _, step := range []func(){
@@ -105,7 +105,8 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// TestDraining: only a process that can drain has the sample. It is 1 while it drains.
+// TestDraining checks that only a process that can drain has the sample, and that it is 1
+// while the process drains.
 func TestDraining(t *testing.T) {
 	tel := newTelemetry(t, nil)
 	var draining bool
@@ -153,8 +154,7 @@ go_goroutines…
 process_start_time_seconds…
 `
 
-// TestModelRequests measures from events how long the model was waited for. Each step takes a
-// second.
+// TestModelRequests checks the durations of requests to the model. Each step takes a second.
 func TestModelRequests(t *testing.T) {
 	begin, end := protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}
 	for _, tt := range []struct {

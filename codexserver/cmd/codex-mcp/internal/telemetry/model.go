@@ -2,53 +2,55 @@ package telemetry
 
 import "time"
 
-// modelClock finds in a turn's events when the model is waited for: from the turn's
-// beginning, or from the end of what the model called for, until its tokens are
-// counted. The zero value is a turn that has not begun.
+// modelClock measures how long a turn waits for the model. No event reports the start of a
+// request to the model, so the clock infers it. A request starts when the turn begins, or
+// when the last open call ends, and it ends when its tokens are counted. The zero value is a
+// turn that has not begun.
 type modelClock struct {
-	since time.Time // zero while the model is not waited for
-	// The model has answered, or has what it waited for. It is waited for since then,
-	// unless it has called for something else.
-	open  bool
-	calls map[any]bool // what the model waits for: ids of calls, and questions
+	since time.Time // the start of the request; zero if the turn does not wait for the model
+	// assumed means that no event confirms the request: the model has answered, or its
+	// calls have ended. A call that follows refutes it.
+	assumed bool
+	calls   map[any]bool // the open calls: ids of commands, tools and patches, and questions
 }
 
-// begin notes that the model is asked.
-func (c *modelClock) begin() { c.since, c.open = time.Now(), false }
+// begin records that a request starts.
+func (c *modelClock) begin() { c.since, c.assumed = time.Now(), false }
 
-// maybe notes that the model is asked again if it has called for nothing.
-func (c *modelClock) maybe() {
+// assume records that a request has probably started, unless a call is open.
+func (c *modelClock) assume() {
 	if len(c.calls) == 0 {
-		c.since, c.open = time.Now(), true
+		c.since, c.assumed = time.Now(), true
 	}
 }
 
-// call notes that the model waits for something. It may call while it answers.
-func (c *modelClock) call(key any) {
+// beginCall records that a call is open. A call may begin while the model still answers, so
+// it ends only an assumed request.
+func (c *modelClock) beginCall(key any) {
 	if c.calls == nil {
 		c.calls = map[any]bool{}
 	}
 	c.calls[key] = true
-	if c.open {
-		c.since, c.open = time.Time{}, false
+	if c.assumed {
+		c.since, c.assumed = time.Time{}, false
 	}
 }
 
-// back notes that the model has what it waited for.
-func (c *modelClock) back(key any) {
+// endCall records that a call has ended.
+func (c *modelClock) endCall(key any) {
 	delete(c.calls, key)
 	if c.since.IsZero() {
-		c.maybe()
+		c.assume()
 	}
 }
 
-// end returns since when the model was waited for, the zero time when it was not. At
-// the end of a turn that was done it was not asked again.
+// end ends the request and returns its start, or the zero time if there was none. done
+// means that the turn is over, which refutes an assumed request.
 func (c *modelClock) end(done bool) time.Time {
 	since := c.since
-	if c.open && done {
+	if c.assumed && done {
 		since = time.Time{}
 	}
-	c.since, c.open = time.Time{}, false
+	c.since, c.assumed = time.Time{}, false
 	return since
 }

@@ -18,13 +18,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// target is where spans go.
+// target is the collector that spans are sent to.
 type target struct {
 	url     string
 	headers map[string]string
 	timeout time.Duration // of one attempt
 	gzip    bool
-	roots   *x509.CertPool // nil for the system's
+	roots   *x509.CertPool // nil: those of the system
 }
 
 const defaultTimeout = 10 * time.Second
@@ -32,16 +32,17 @@ const defaultTimeout = 10 * time.Second
 // maxCertificates bounds a file of certificates, in bytes.
 const maxCertificates = 1 << 20
 
-// SecretVariables are those that may hold a secret of the collector's. It is read only.
+// SecretVariables are the environment variables that may hold a secret for the collector.
+// Callers must not change it.
 var SecretVariables = []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 
-// targetOf reads the variables of OpenTelemetry's specification. It returns nil when
-// no endpoint is named, or traces are turned off.
-func targetOf(getenv func(string) string) (*target, error) {
-	of := func(name string) string {
+// readTarget reads the environment variables of OpenTelemetry's specification. It returns
+// nil if they do not name an endpoint or turn traces off.
+func readTarget(getenv func(string) string) (*target, error) {
+	variable := func(name string) string {
 		return cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), getenv("OTEL_EXPORTER_OTLP_"+name))
 	}
-	t := &target{url: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), headers: map[string]string{}, timeout: defaultTimeout, gzip: of("COMPRESSION") == "gzip"}
+	t := &target{url: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), headers: map[string]string{}, timeout: defaultTimeout, gzip: variable("COMPRESSION") == "gzip"}
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); t.url == "" && base != "" {
 		t.url = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
@@ -51,49 +52,50 @@ func targetOf(getenv func(string) string) (*target, error) {
 	if u, err := url.Parse(t.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: want an http or https URL")
 	}
-	if protocol := of("PROTOCOL"); protocol != "" && !strings.HasPrefix(protocol, "http/") {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not spoken, but http/json", protocol)
+	if protocol := variable("PROTOCOL"); protocol != "" && !strings.HasPrefix(protocol, "http/") {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not supported, want http/json", protocol)
 	}
-	if ms := of("TIMEOUT"); ms != "" {
+	if ms := variable("TIMEOUT"); ms != "" {
 		n, err := strconv.Atoi(ms)
 		if err != nil || n <= 0 {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT: want milliseconds")
+			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT: want a number of milliseconds")
 		}
 		t.timeout = time.Duration(n) * time.Millisecond
 	}
-	for pair := range strings.SplitSeq(of("HEADERS"), ",") {
+	for pair := range strings.SplitSeq(variable("HEADERS"), ",") {
 		if strings.TrimSpace(pair) == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(pair, "=")
 		plain, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || err != nil {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS: want NAME=VALUE,…") // a value may be a secret
+			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS: want NAME=VALUE,…") // no value: it may be a secret
 		}
 		t.headers[strings.TrimSpace(name)] = plain
 	}
-	if file := of("CERTIFICATE"); file != "" {
+	if file := variable("CERTIFICATE"); file != "" {
 		pem, err := regularfile.Read(file, maxCertificates)
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
 		}
 		t.roots = x509.NewCertPool()
 		if !t.roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s has no certificate", file)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s has no certificate, want PEM", file)
 		}
 	}
 	return t, nil
 }
 
-// client returns a client that follows no redirect: the headers may hold a secret.
+// client returns the client for the target. It does not follow redirects, because the
+// headers may hold a secret.
 func (t *target) client() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: t.roots}, MaxIdleConns: 1, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
 	return &http.Client{Transport: transport, Timeout: t.timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// resourceOf is what traces say of the program. OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES come before it.
-func resourceOf(version string) (*resource.Resource, error) {
+// newResource returns the description of the program in traces. OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES override it.
+func newResource(version string) (*resource.Resource, error) {
 	return resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "codex-mcp"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())

@@ -18,17 +18,17 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Options say what a [Telemetry] is of.
+// Options configure a [Telemetry]. All are required.
 type Options struct {
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
-	// Getenv reads the variables of OpenTelemetry.
+	// Getenv reads the environment variables of OpenTelemetry.
 	Getenv func(string) string
-	// Logger gets what could not be sent.
+	// Logger receives a warning for traces that cannot be sent.
 	Logger *slog.Logger
 }
 
-// Telemetry observes a server. It is safe for concurrent use.
+// Telemetry records metrics and traces of a server. It is safe for concurrent use.
 type Telemetry struct {
 	meters *metric.MeterProvider
 	reader *metric.ManualReader
@@ -42,21 +42,21 @@ type Telemetry struct {
 
 const scope = "github.com/codexmcp/codexmcp"
 
-// New returns a telemetry, to be closed. It sends traces when a variable names an
-// endpoint.
+// New returns a Telemetry, which the caller must close. It sends traces if an environment
+// variable names an endpoint.
 func New(o Options) (*Telemetry, error) {
 	reader := metric.NewManualReader()
 	t := &Telemetry{reader: reader, meters: metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(resource.Empty()), metric.WithExemplarFilter(exemplar.AlwaysOffFilter))}
-	err := t.instruments.make(t.meters.Meter(scope), &t.gauges, o.Version)
+	err := t.instruments.register(t.meters.Meter(scope), &t.gauges, o.Version)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	t.tracer = noop.NewTracerProvider().Tracer(scope)
-	target, err := targetOf(o.Getenv)
+	target, err := readTarget(o.Getenv)
 	if err != nil || target == nil {
 		return t, err
 	}
-	about, err := resourceOf(o.Version)
+	about, err := newResource(o.Version)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
@@ -68,7 +68,7 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Close sends what has not been sent, while ctx lasts.
+// Close sends the remaining spans, until ctx ends.
 func (t *Telemetry) Close(ctx context.Context) error {
 	err := t.meters.Shutdown(ctx)
 	if t.spans != nil {
@@ -77,8 +77,8 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return err
 }
 
-// Handler returns next with the trace of each request in its context, as the headers
-// traceparent and tracestate say.
+// Handler returns a handler that reads the headers traceparent and tracestate into the
+// context of each request and calls next.
 func (t *Telemetry) Handler(next http.Handler) http.Handler {
 	if t.spans == nil {
 		return next
@@ -88,13 +88,13 @@ func (t *Telemetry) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Watch makes the gauges those of a handler.
+// Watch makes the gauges report the load of a handler.
 func (t *Telemetry) Watch(h *streamable.Handler) {
 	t.gauges.handler.Store(h)
 	t.WatchDraining(func() bool { return h.Load().Draining })
 }
 
-// WatchDraining makes draining say whether nothing new may begin. It is for a process
+// WatchDraining makes the gauge codex_mcp_draining report draining(). Use it in a process
 // without a handler.
 func (t *Telemetry) WatchDraining(draining func() bool) { t.gauges.draining.Store(&draining) }
 

@@ -14,37 +14,37 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// ServeHTTP answers with all metrics in the text format that Prometheus reads.
+// ServeHTTP answers with all metrics in the text format of Prometheus.
 func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := t.text(r.Context())
 	if err != nil {
-		http.Error(w, unread, http.StatusInternalServerError)
+		http.Error(w, collectFailed, http.StatusInternalServerError)
 		return
 	}
 	write(w, text)
 }
 
-// With answers with the metrics of t and those of others, which texts returns by
-// principal. See [Merge].
-func (t *Telemetry) With(texts func(context.Context) map[string]string) http.Handler {
+// MergedHandler returns a handler that answers with the metrics of t and of other
+// processes. others returns their texts by principal. See [Merge].
+func (t *Telemetry) MergedHandler(others func(context.Context) map[string]string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own, err := t.text(r.Context())
 		if err != nil {
-			http.Error(w, unread, http.StatusInternalServerError)
+			http.Error(w, collectFailed, http.StatusInternalServerError)
 			return
 		}
-		write(w, Merge(string(own), texts(r.Context())))
+		write(w, Merge(string(own), others(r.Context())))
 	})
 }
 
-const unread = "the metrics cannot be read"
+const collectFailed = "the metrics cannot be read"
 
 func write(w http.ResponseWriter, text []byte) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(text) // a reader that has gone reads nothing
+	_, _ = w.Write(text) // fails only if the reader has disconnected
 }
 
-// text returns all metrics.
+// text returns all metrics in the text format of Prometheus.
 func (t *Telemetry) text(ctx context.Context) ([]byte, error) {
 	var all metricdata.ResourceMetrics
 	if err := t.reader.Collect(ctx, &all); err != nil {
@@ -96,7 +96,7 @@ func writePoints(b *bytes.Buffer, name string, points []metricdata.DataPoint[int
 	}
 }
 
-// sorted returns the points in the order of their labels.
+// sorted sorts points by their labels and returns them.
 func sorted[P any](points []P, of func(P) attribute.Set) []P {
 	slices.SortFunc(points, func(a, b P) int { return strings.Compare(labels(of(a)), labels(of(b))) })
 	return points
@@ -106,7 +106,8 @@ func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labels writes the labels of a line, and more of them as name, value.
+// labels returns the labels of a sample in braces, or "" without any. more is empty, or the
+// name and the value of one more label.
 func labels(set attribute.Set, more ...string) string {
 	var parts []string
 	for _, a := range set.ToSlice() {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// span is one as a collector reads it.
+// span is a span as a collector decodes it.
 type span struct {
 	TraceID    string `json:"traceId"`
 	SpanID     string `json:"spanId"`
@@ -30,7 +30,7 @@ type span struct {
 	End        string `json:"endTimeUnixNano"`
 }
 
-// collector takes traces.
+// collector is a collector of traces.
 type collector struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func newCollector(t *testing.T, refuse int) *collector {
 	return c
 }
 
-// spans are those that came, by name.
+// spans returns the received spans by name.
 func (c *collector) spans(t *testing.T) map[string]span {
 	t.Helper()
 	c.mu.Lock()
@@ -97,7 +97,7 @@ func (c *collector) spans(t *testing.T) map[string]span {
 	return all
 }
 
-// quickWork is a turn with one of each.
+// quickWork is a turn with one span of each kind.
 func quickWork(o codexserver.TurnObserver) {
 	r := &approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"a-command"}}}
 	o.Event(protocol.TaskStarted{})
@@ -115,7 +115,7 @@ const (
 	inHeader = "00-33333333333333333333333333333333-4444444444444444-01"
 )
 
-// TestTraces sends the spans of a call, with traces that come in _meta and in headers.
+// TestTraces checks the spans of a call whose trace is named in _meta or in headers.
 func TestTraces(t *testing.T) {
 	for _, tt := range []struct {
 		name, meta, header string
@@ -149,7 +149,7 @@ func TestTraces(t *testing.T) {
 			got := c.spans(t)
 			root := "tools/call codex"
 			if strings.Contains(tt.name, "type") {
-				root = "tools/call" // what cannot be decoded is answered with an error
+				root = "tools/call" // the tool is unknown: the params cannot be decoded
 			}
 			tree := map[string]string{}
 			for name, s := range got {
@@ -173,7 +173,7 @@ func TestTraces(t *testing.T) {
 			all := strings.Join(c.bodies, "\n")
 			for _, secret := range []string{"a prompt", "a-command", "/a/path", "an output", "a-detail"} {
 				if strings.Contains(all, secret) || strings.Contains(read(tel), secret) {
-					t.Errorf("%q got out", secret)
+					t.Errorf("the spans contain %q", secret)
 				}
 			}
 			if !strings.HasPrefix(all, "/v1/traces ") || !strings.Contains(all, `{"key":"service.name","value":{"stringValue":"codex-mcp"}}`) {
@@ -183,7 +183,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestTarget reads the variables of OpenTelemetry.
+// TestTarget checks the environment variables of OpenTelemetry.
 func TestTarget(t *testing.T) {
 	c := newCollector(t, 1)
 	for _, tt := range []struct {

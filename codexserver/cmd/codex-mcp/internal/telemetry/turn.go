@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The outcomes of turns, requests to the model, and commands.
+// The outcomes of turns, of requests to the model and of commands.
 const (
 	completed = "completed"
 	failed    = "failed"
@@ -60,25 +60,26 @@ func (o *turn) Event(m protocol.EventMsg) {
 	case protocol.TurnAborted:
 		o.answered(aborted, false)
 	case protocol.TaskComplete:
-		o.answered(completed, true) // of a provider that counts no tokens
+		o.answered(completed, true) // without effect, unless the provider does not count tokens
 	case protocol.ExecCommandBegin:
-		o.model.call(m.CallID)
+		o.model.beginCall(m.CallID)
 		_, o.commands[m.CallID] = o.t.tracer.Start(o.ctx, "command")
 	case protocol.ExecCommandEnd:
-		o.model.back(m.CallID)
+		o.model.endCall(m.CallID)
 		o.commandEnded(m)
 	case protocol.MCPToolCallBegin:
-		o.model.call(m.CallID)
+		o.model.beginCall(m.CallID)
 	case protocol.MCPToolCallEnd:
-		o.model.back(m.CallID)
+		o.model.endCall(m.CallID)
 	case protocol.PatchApplyBegin:
-		o.model.call(m.CallID)
+		o.model.beginCall(m.CallID)
 	case protocol.PatchApplyEnd:
-		o.model.back(m.CallID)
+		o.model.endCall(m.CallID)
 	}
 }
 
-// count notes what the model has used. A count that says nothing new is of a limit.
+// count records the tokens of a request to the model. An event without new usage reports a
+// rate limit, and is ignored.
 func (o *turn) count(info *protocol.TokenUsageInfo) {
 	if info == nil || info.TotalTokenUsage == o.used {
 		return
@@ -96,11 +97,11 @@ func (o *turn) count(info *protocol.TokenUsageInfo) {
 	add("reasoning", now.ReasoningOutputTokens-before.ReasoningOutputTokens)
 	o.answered(completed, false, attribute.Int64("gen_ai.usage.input_tokens", now.InputTokens-before.InputTokens),
 		attribute.Int64("gen_ai.usage.output_tokens", now.OutputTokens-before.OutputTokens))
-	o.model.maybe()
+	o.model.assume()
 }
 
-// answered reports the model's answer, if one was waited for. done says that the turn
-// has come to its end.
+// answered records the end of a request to the model, if one is open. done means that the
+// turn is over. The caller holds o.mu.
 func (o *turn) answered(outcome string, done bool, attributes ...attribute.KeyValue) {
 	since := o.model.end(done)
 	if since.IsZero() {
@@ -139,7 +140,7 @@ func (o *turn) Asked(r *approval.Request) {
 	o.t.open.Add(o.ctx, 1)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.model.call(r)
+	o.model.beginCall(r)
 	_, o.questions[r] = o.t.tracer.Start(o.ctx, "question", trace.WithAttributes(label("codex_mcp.question.kind", kind)))
 }
 
@@ -149,7 +150,7 @@ func (o *turn) Decided(r *approval.Request, d approval.Decision) {
 	count(o.t.questions, label("decision", string(d.Decision)), label("by", string(d.By)))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.model.back(r)
+	o.model.endCall(r)
 	if span, ok := o.questions[r]; ok {
 		delete(o.questions, r)
 		span.SetAttributes(label("codex_mcp.question.decision", string(d.Decision)), label("codex_mcp.question.by", string(d.By)))
@@ -173,7 +174,7 @@ func (o *turn) End(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.answered(outcome, true)
-	for _, span := range o.commands { // whose end no event reported
+	for _, span := range o.commands { // commands without an end event
 		span.End()
 	}
 	clear(o.commands)
