@@ -29,6 +29,16 @@ func TestPinChangedName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// The files in /proc of a process that is not dumpable belong to root, and only root
+		// can write the mappings of its child. Other tests make this process not dumpable.
+		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0)
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPinChangedName$", "-test.v")
 		cmd.Env = append(os.Environ(), inside+"="+t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{
