@@ -29,8 +29,8 @@ type ProxyOptions struct {
 	Token string
 }
 
-// Proxy connects a client to a server over HTTP. It forwards the messages of both and adds
-// none.
+// Proxy connects a client to a server over HTTP. It forwards the messages of both. It adds
+// an initialize for a client of the older versions that sends none.
 type Proxy struct {
 	o      ProxyOptions
 	t      jsonrpc.Transport
