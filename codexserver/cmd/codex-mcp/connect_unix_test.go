@@ -3,9 +3,7 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,23 +26,12 @@ var wordsOfParser = regexp.MustCompile(`("code":-32700,)"message":"[^"]*"`)
 
 // TestEndToEndConnect runs the transcripts of TestEndToEnd with --connect.
 func TestEndToEndConnect(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, got := wordsOfParser.ReplaceAllString(section(a, "server"), "$1"), wordsOfParser.ReplaceAllString(playArchive(t, a, startConnected), "$1")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the server said (-want +got):\n%s", diff)
-			}
-		})
-	}
+	eachTranscript(t, func(t *testing.T, _ string, a *txtar.Archive) {
+		want, got := wordsOfParser.ReplaceAllString(section(a, "server"), "$1"), wordsOfParser.ReplaceAllString(playArchive(t, a, startConnected), "$1")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the server said (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestEndToEndConnectEnds ends the client's connection in the middle of a turn.

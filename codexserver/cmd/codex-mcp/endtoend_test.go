@@ -28,6 +28,24 @@ var update = flag.Bool("update", false, "rewrite the server sections of the tran
 //	script         what the client does, see play
 //	server         all messages of the server, as lanes; -update rewrites it
 func TestEndToEnd(t *testing.T) {
+	eachTranscript(t, func(t *testing.T, file string, a *txtar.Archive) {
+		got := playArchive(t, a, start)
+		want := section(a, "server")
+		if *update {
+			setSection(a, "server", got)
+			if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the server sent (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// eachTranscript calls f with each archive in testdata, in subtests.
+func eachTranscript(t *testing.T, f func(t *testing.T, file string, a *txtar.Archive)) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
@@ -39,18 +57,7 @@ func TestEndToEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playArchive(t, a, start)
-			want := section(a, "server")
-			if *update {
-				setSection(a, "server", got)
-				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the server sent (-want +got):\n%s", diff)
-			}
+			f(t, file, a)
 		})
 	}
 }
