@@ -262,7 +262,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
-	o.Inline, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), legacy.MaxConcurrent+o.MaxConcurrent
+	o.Inline, o.InlineIf, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), modern.InlineIf, legacy.MaxConcurrent+o.MaxConcurrent
 	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, asks(ctx))), o)
 	session.Connect(peer)
 	peer.Begin(handling, func(err error) {

@@ -142,9 +142,13 @@ func (v vote) and(w vote) vote {
 	case !w.cast:
 		return v
 	}
+	stricter := v.decision
+	if w.decision.Stricter(stricter) {
+		stricter = w.decision
+	}
 	return vote{
 		cast:     true,
-		decision: stricter(v.decision, w.decision),
+		decision: stricter,
 		unread:   v.unread || w.unread,
 		split:    v.split || w.split || v.decision != w.decision,
 	}

@@ -38,10 +38,6 @@ func (d Decision) rank() int {
 	return 0
 }
 
-// stricter returns the more restrictive of two decisions.
-func stricter(a, b Decision) Decision {
-	if b.rank() > a.rank() {
-		return b
-	}
-	return a
-}
+// Stricter reports whether d is more restrictive than other. Of two answers to one question
+// whose order is not known, the stricter one counts.
+func (d Decision) Stricter(other Decision) bool { return d.rank() > other.rank() }

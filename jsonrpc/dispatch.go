@@ -144,7 +144,7 @@ func (p *Peer) intern(name []byte) *method {
 // to wait, and for what. Between these decisions nothing may end a request or add one: it would
 // then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) *Request {
-	if len(p.o.Inline) > 0 && slices.Contains(p.o.Inline, r.Method) {
+	if slices.Contains(p.o.Inline, r.Method) || p.o.InlineIf != nil && p.o.InlineIf(r) {
 		p.acceptInline(r)
 		return nil
 	}
@@ -256,7 +256,7 @@ func (p *Peer) reject(r *Request, e *Error) {
 }
 
 // acceptInline handles a request or notification on the goroutine that has read it. It
-// overtakes what waits, which is why only methods in Options.Inline come here.
+// overtakes what waits, which is why only what Options.Inline and InlineIf choose comes here.
 func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Lock()
 	if p.in.ended {

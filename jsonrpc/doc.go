@@ -50,7 +50,7 @@
 //
 //   - answers, so that the handler of a notification may call the other side;
 //   - cancel notifications;
-//   - the methods in [Options].Inline, which run on the reader.
+//   - the methods in [Options].Inline and what InlineIf chooses, which run on the reader.
 //
 // A handler of a notification may wait for the answer to a call that it made with its
 // context, on this peer or another ([Peer.Call], [Call.Result], [Call.Done]). Meanwhile

@@ -20,6 +20,10 @@ type Options struct {
 	// and must not call the other side.
 	Inline []string
 
+	// InlineIf reports whether another request or notification is handled like the methods
+	// in Inline. It runs on the read loop for each. Default: none is.
+	InlineIf func(r *Request) bool
+
 	// FirstID is the id of the first outgoing call; each further one is one
 	// higher. Default: 0.
 	FirstID int64

@@ -68,7 +68,10 @@ func TestInline(t *testing.T) {
 			}
 			return r.Method, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"ping", "later", "panic", "note"}})
+		r := newRaw(t, h, &jsonrpc.Options{
+			Inline:   []string{"ping", "later", "panic"},
+			InlineIf: func(r *jsonrpc.Request) bool { return r.Method == "note" || string(r.Params) == `{"now":true}` },
+		})
 		r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","method":"block"}`)
 		r.send(`{"jsonrpc":"2.0","method":"note"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
@@ -78,9 +81,11 @@ func TestInline(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":3,"method":"panic"}`)
 		r.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
 		r.send(`{"jsonrpc":"2.0","id":4,"method":"behind"}`) // waits for block
+		r.send(`{"jsonrpc":"2.0","id":5,"method":"behind","params":{"now":true}}`)
+		r.want(`{"jsonrpc":"2.0","id":5,"result":"behind"}`)
 		close(gate)
 		r.want(`{"jsonrpc":"2.0","id":4,"result":"behind"}`)
-		if diff := cmp.Diff([]string{"block", "note", "ping", "later", "panic", "behind"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"block", "note", "ping", "later", "panic", "behind", "behind"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})

@@ -14,9 +14,9 @@ import "context"
 // server, may also have a method Push(to func(message []byte, err error)). The peer calls
 // it once when it runs, instead of Read, and then needs no goroutine to wait for input. The
 // transport calls to with what Read would return, from any goroutine. A call waits for the
-// one before it, and for the handler of a method in [Options].Inline. After an error that
-// ends the input, and after Close, the peer ignores further calls. Close itself must not
-// call to.
+// one before it, and for the handler of what [Options].Inline and InlineIf choose. After an
+// error that ends the input, and after Close, the peer ignores further calls. Close itself
+// must not call to.
 type Transport interface {
 	// Read returns the next message, one JSON text. The slice belongs to the
 	// peer from then on. io.EOF says that the other side will send no more,

@@ -219,7 +219,7 @@ func (b *Board) await(q *question) (best end, failures []string) {
 			failures = append(failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
 		case isAnswer(e.out):
 			q.withdraw(ErrElsewhere)
-			if best.by == "" || !isAnswer(best.out) || stricter(e.out.Decision, best.out.Decision) {
+			if best.by == "" || !isAnswer(best.out) || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
 		case best.by == "":
@@ -314,12 +314,6 @@ func guard(log *slog.Logger, name string, call func() error) (err error) {
 // could not ask, or if the question was withdrawn.
 func isAnswer(out elicit.Outcome) bool {
 	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted
-}
-
-// stricter reports whether a is the stricter decision.
-func stricter(a, b elicit.Decision) bool {
-	order := []elicit.Decision{elicit.ApprovedForSession, elicit.Approved, elicit.Denied, elicit.Abort}
-	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // limited returns the outcome with a decision that the question offers. The outcome of a

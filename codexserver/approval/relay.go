@@ -73,9 +73,9 @@ func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, erro
 	if len(q.answers) > 0 {
 		return slices.MaxFunc(q.answers, func(a, b elicit.Outcome) int {
 			switch {
-			case stricter(a.Decision, b.Decision):
+			case a.Decision.Stricter(b.Decision):
 				return 1
-			case stricter(b.Decision, a.Decision):
+			case b.Decision.Stricter(a.Decision):
 				return -1
 			}
 			return 0

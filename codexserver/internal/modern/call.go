@@ -40,6 +40,7 @@ type call struct {
 	sent      float64       // progress so far; some clients use one token for all requests
 	job       *tools.Job    // the turn; nil before it is queued, and for tools without one
 	questions []*question   // the open ones, in order of arrival
+	racing    []*question   // those that were answered less than the time race ago
 	keys      int           // how many questions there were
 	rounds    int           // how many results had questions
 	changed   chan struct{}
@@ -75,19 +76,39 @@ func (s *Session) callTool(q *request) (any, error) {
 		return nil, invalid("/requestState", "required with inputResponses") // otherwise the turn would run again
 	}
 	if p.RequestState == nil {
-		c, err := s.newCall(q, p, d)
-		if err != nil {
-			return nil, err
-		}
-		return c.serve(q)
+		return s.long(q, func(q *request) (any, error) {
+			c, err := s.newCall(q, p, d)
+			if err != nil {
+				return nil, err
+			}
+			return c.serve(q)
+		})
+	}
+	return s.retry(q, p, d)
+}
+
+// retry takes the answers of a retry, on the read loop if the connection has several
+// requests, and then serves its call.
+func (s *Session) retry(q *request, p *params, d digest) (any, error) {
+	if err := s.enter(); err != nil { // the state remains valid
+		return nil, err
 	}
 	st, refusal, err := s.resume(*p.RequestState, d)
-	if st == nil {
+	if st == nil || err != nil {
+		defer s.leave()
+		if st != nil {
+			st.call.contest(st.keys, p.Answers)
+		}
 		return refusal, err
 	}
-	st.call.attach(q) // before the turn continues
-	st.call.take(st.keys, p.Answers)
-	return st.call.serve(q)
+	c := st.call
+	c.attach(q) // before the turn continues
+	c.take(st.keys, p.Answers)
+	if s.shared { // this request has the connection for itself
+		defer s.leave()
+		return c.serve(q)
+	}
+	return s.later(q, func() (any, error) { return c.serve(q) })
 }
 
 // newCall starts a call. It runs until it has its result or the session ends.

@@ -3,6 +3,7 @@ package modern
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,7 +43,12 @@ func Meta(params json.RawMessage) jsontext.Value {
 
 // introduces reports whether a _meta has a member of this era.
 func introduces(meta jsontext.Value) bool {
-	d := jsontext.NewDecoder(bytes.NewBuffer(meta), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return hasMember(meta, modern.MetaProtocolVersion, modern.MetaClientInfo, modern.MetaClientCapabilities)
+}
+
+// hasMember reports whether an object has a member with one of the names.
+func hasMember(object jsontext.Value, names ...string) bool {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return false
 	}
@@ -51,8 +57,7 @@ func introduces(meta jsontext.Value) bool {
 		if err != nil {
 			return false
 		}
-		switch name.String() {
-		case modern.MetaProtocolVersion, modern.MetaClientInfo, modern.MetaClientCapabilities:
+		if slices.Contains(names, name.String()) {
 			return true
 		}
 		if d.SkipValue() != nil {

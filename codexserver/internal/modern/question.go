@@ -21,41 +21,50 @@ const maxOpen = 24 * time.Hour
 
 // question is an open question of a call.
 type question struct {
-	key     string
-	request modern.InputRequest
-	answer  chan stdjson.RawMessage // for the first answer; nil if the client cannot be asked
+	key      string
+	request  modern.InputRequest
+	answered chan struct{}        // closed with the first answer
+	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
 }
 
-// ask opens a question and waits for its answer, or until ctx ends.
-func (c *call) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+// race is how long after an answer another one counts that came over another connection.
+// The order of the two is not known, so the stricter one counts.
+const race = 20 * time.Millisecond
+
+// ask opens a question and waits for its answer, or until ctx ends. It returns more than one
+// answer if several raced.
+func (c *call) ask(ctx context.Context, params stdjson.RawMessage) ([]stdjson.RawMessage, error) {
 	request, err := inputRequest(params)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
-	q := &question{request: request, answer: make(chan stdjson.RawMessage, 1)}
+	q := &question{request: request, answered: make(chan struct{})}
 	c.mu.Lock()
 	c.keys++
 	q.key = "q" + strconv.Itoa(c.keys)
 	c.questions = append(c.questions, q)
 	c.change()
 	c.mu.Unlock()
-	defer c.withdraw(q)
-	var answer stdjson.RawMessage
 	select {
-	case answer = <-q.answer:
-	case <-ctx.Done():
-		select {
-		case answer = <-q.answer: // taken before the end
-		default:
-			return nil, ctx.Err()
+	case <-q.answered:
+		if c.session.shared {
+			select {
+			case <-time.After(race):
+			case <-ctx.Done():
+			}
 		}
+	case <-ctx.Done():
 	}
-	if answer == nil {
+	answers, answered := c.withdraw(q)
+	switch {
+	case !answered:
+		return nil, ctx.Err()
+	case len(answers) == 0:
 		return nil, elicit.ErrUnsupported
 	}
-	return answer, nil
+	return answers, nil
 }
 
 // refuse answers the open questions for a client that cannot be asked: its newest request
@@ -64,36 +73,77 @@ func (c *call) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.questions {
-		q.answer <- nil
+		close(q.answered)
 	}
 	c.questions = nil
 	c.change()
 }
 
-// withdraw closes a question. It does nothing if the question was answered.
-func (c *call) withdraw(q *question) {
+// withdraw closes a question and returns its answers. It reports whether the question was
+// answered.
+func (c *call) withdraw(q *question) (answers []stdjson.RawMessage, answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.Index(c.questions, q); i >= 0 {
 		c.questions = slices.Delete(c.questions, i, i+1)
 		c.change()
+		return nil, false
 	}
+	c.racing = slices.DeleteFunc(c.racing, func(other *question) bool { return other == q })
+	return q.answers, true
 }
 
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
-// unless that is nil, and second answers.
+// unless that is nil, and second answers, unless they race with the first.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
+	c.contest(keys, answers)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
-		i := slices.IndexFunc(c.questions, func(q *question) bool { return q.key == key })
-		if i < 0 || keys != nil && !slices.Contains(keys, key) {
+		i := indexOf(c.questions, keys, key)
+		if i < 0 {
 			continue
 		}
-		c.questions[i].answer <- stdjson.RawMessage(answer.Clone())
+		q := c.questions[i]
+		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
+		close(q.answered)
 		c.questions = slices.Delete(c.questions, i, i+1)
+		if c.session.shared {
+			c.racing = append(c.racing, q)
+		}
 		c.change()
 	}
+}
+
+// maxRacing is how many answers to one question are kept to find the strictest. If there are
+// more, one that cannot be read takes their place, and the question is not approved.
+const maxRacing = 16
+
+// contest adds answers to questions that were answered a moment ago.
+func (c *call) contest(keys []string, answers map[string]jsontext.Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, answer := range answers {
+		i := indexOf(c.racing, keys, key)
+		if i < 0 {
+			continue
+		}
+		switch q := c.racing[i]; {
+		case len(q.answers) < maxRacing:
+			q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
+		case len(q.answers) == maxRacing:
+			q.answers = append(q.answers, stdjson.RawMessage(`null`))
+		}
+	}
+}
+
+// indexOf returns the index of the question with a key that is in keys, unless that is nil;
+// -1 if there is none.
+func indexOf(questions []*question, keys []string, key string) int {
+	if keys != nil && !slices.Contains(keys, key) {
+		return -1
+	}
+	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
 }
 
 // inputRequest returns an elicitation/create request for a result.
@@ -133,10 +183,16 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
-	answer, err := p.ask(ctx, params)
+	answers, err := p.ask(ctx, params)
 	switch {
 	case err == nil:
-		return r.Question.ReadInputResponse(answer, o), nil
+		out := r.Question.ReadInputResponse(answers[0], o)
+		for _, answer := range answers[1:] {
+			if other := r.Question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
+				out = other
+			}
+		}
+		return out, nil
 	case errors.Is(err, elicit.ErrUnsupported):
 	case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
 		return elicit.Outcome{}, err
@@ -151,11 +207,27 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	answer, err := c.ask(ctx, params)
+	answers, err := c.ask(ctx, params)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}
-	return answer, err
+	if err != nil {
+		return nil, err
+	}
+	for _, answer := range answers {
+		if !accepted(answer) {
+			return answer, nil
+		}
+	}
+	return answers[0], nil
+}
+
+// accepted reports whether an answer accepts.
+func accepted(answer stdjson.RawMessage) bool {
+	var said struct {
+		Action string `json:"action"`
+	}
+	return json.Unmarshal(answer, &said) == nil && said.Action == "accept"
 }
 
 // deaf is the place for a client that does not support elicitation.

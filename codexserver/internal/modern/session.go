@@ -90,9 +90,18 @@ const MaxConcurrent = 4096
 // need a thread.
 const maxReads = 8
 
-// Inline returns the methods of this era to handle on the read loop. Clients poll with
-// them.
-func Inline() []string { return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name()} }
+// Inline returns the methods of this era to handle on the read loop: those with which
+// clients poll, and those whose order matters. They return at once.
+func Inline() []string {
+	return []string{modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name()}
+}
+
+// InlineIf reports whether a request is the retry of a call. A connection with several
+// requests must handle retries on its read loop, so that of two answers to one question the
+// first counts.
+func InlineIf(r *jsonrpc.Request) bool {
+	return r.Method == modern.ToolsCall.Name() && hasMember(jsontext.Value(r.Params), "requestState") && Meta(r.Params) != nil
+}
 
 // Handler returns a handler for connections that have only requests of this era. It ignores
 // notifications, which clients of this era do not send. See ServeRPC for asks.
@@ -129,7 +138,7 @@ func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontex
 	case modern.ResourcesRead.Name():
 		return s.long(q, s.readResource)
 	case modern.ToolsCall.Name():
-		return s.long(q, s.callTool)
+		return s.callTool(q)
 	case modern.SubscriptionsListen.Name():
 		return s.long(q, s.listen)
 	}
@@ -146,14 +155,56 @@ func (s *Session) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta jsontex
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
 }
 
+// later answers a request that has entered, in another goroutine, and leaves for it. The peer
+// does not bound what is answered later than on the read loop, so these requests count as
+// such that may take long.
+func (s *Session) later(q *request, answer func() (any, error)) (any, error) {
+	reply := q.rpc.Responder()
+	s.running.Go(func() {
+		defer s.leave()
+		result, err := s.recovered(q.rpc.Method, answer)
+		if err != nil {
+			result = nil
+		}
+		if err := reply.Reply(result, err); err != nil {
+			s.server.Logger.Debug(q.rpc.Method, "error", err)
+		}
+	})
+	return nil, nil
+}
+
+// recovered calls answer and converts a panic to an error. The peer does that only on its
+// own goroutines.
+func (s *Session) recovered(method string, answer func() (any, error)) (result any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.server.Logger.Error("panic", "in", method, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
+		}
+	}()
+	return answer()
+}
+
 // long handles a request that may take long. It fails if there are too many.
 func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
-	defer s.open.Add(-1)
-	if s.open.Add(1) > MaxConcurrent {
-		return nil, tooMany()
+	if err := s.enter(); err != nil {
+		return nil, err
 	}
+	defer s.leave()
 	return handle(q)
 }
+
+// enter counts a request that may take long, and fails if there are too many. After a success
+// the caller must call leave.
+func (s *Session) enter() error {
+	if s.open.Add(1) > MaxConcurrent {
+		s.leave()
+		return tooMany()
+	}
+	return nil
+}
+
+func (s *Session) leave() { s.open.Add(-1) }
 
 func tooMany() error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternalError,

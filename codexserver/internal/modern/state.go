@@ -34,6 +34,7 @@ type state struct {
 	number string
 	keys   []string // of the questions that were asked
 	issued time.Time
+	used   bool // a client has returned with it
 }
 
 // ticket is the content of the sealed state that a client keeps.
@@ -103,7 +104,8 @@ func (ss *states) sweep(now time.Time) {
 
 // resume returns the call of a state, and invalidates the state. If there is no such call
 // it returns the answer for the client: a result if the server was restarted, and otherwise
-// an error.
+// an error. It returns an error and the state if the state was used before and the two
+// requests may race, because they came over two connections.
 func (s *Session) resume(sealed string, d digest) (*state, any, error) {
 	refused := invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
 	plain, err := s.server.Seal.open(sealed)
@@ -127,6 +129,13 @@ func (s *Session) resume(sealed string, d digest) (*state, any, error) {
 	if st == nil || st.call.digest != d {
 		return nil, nil, refused
 	}
-	delete(ss.parked, t.Number)
+	switch {
+	case st.used:
+		return st, nil, refused
+	case s.shared:
+		st.used = true // kept for an answer that races
+	default:
+		delete(ss.parked, t.Number)
+	}
 	return st, nil, nil
 }

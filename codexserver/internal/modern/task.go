@@ -259,7 +259,9 @@ func (s *Session) find(id string) (*task, taskfile.Task, taskfile.Owner, error) 
 	if t := s.live(id); t != nil {
 		return t, taskfile.Task{}, taskfile.Self, nil
 	}
+	s.reads <- struct{}{}
 	file, owner, err := s.server.Tasks.store.Get(id)
+	<-s.reads
 	switch {
 	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
 		return nil, file, owner, invalid("/taskId", "no such task")

@@ -9,10 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// getTask runs on the read loop. It answers at once for a task that this process serves,
-// and in another goroutine for others, because it must read their file. The peer does not
-// bound what is answered later than on the read loop, so these requests count as such that
-// may take long.
+// The methods of tasks run on the read loop. They answer at once for a task that this
+// process serves, and in another goroutine for others, because they must read a file.
+
+// getTask returns the state of a task.
 func (s *Session) getTask(q *request) (any, error) {
 	var p struct {
 		TaskID string `json:"taskId"`
@@ -27,28 +27,19 @@ func (s *Session) getTask(q *request) (any, error) {
 	if t := s.live(p.TaskID); t != nil {
 		return s.taskResult(t, q.form), nil
 	}
-	if s.open.Add(1) > MaxConcurrent {
-		s.open.Add(-1)
-		return nil, tooMany()
+	if err := s.enter(); err != nil {
+		return nil, err
 	}
-	reply := q.rpc.Responder()
-	s.running.Go(func() {
-		defer s.open.Add(-1)
-		s.reads <- struct{}{}
+	return s.later(q, func() (any, error) {
 		t, file, owner, err := s.find(p.TaskID)
-		<-s.reads
-		var result any
 		switch {
+		case err != nil:
+			return nil, err
 		case t != nil:
-			result = s.taskResult(t, q.form)
-		case err == nil:
-			result = &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}
+			return s.taskResult(t, q.form), nil
 		}
-		if err := reply.Reply(result, err); err != nil {
-			s.server.Logger.Debug("tasks/get", "error", err)
-		}
+		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}, nil
 	})
-	return nil, nil
 }
 
 func (s *Session) taskResult(t *task, form bool) *modern.GetTaskResult {
@@ -71,20 +62,40 @@ func (s *Session) updateTask(q *request) (any, error) {
 	if err := decode(stdjson.RawMessage(m["taskId"]), &id); err != nil {
 		return nil, invalid("/taskId", "want a string")
 	}
-	t, file, owner, err := s.find(id)
-	if err != nil {
+	return s.change(q, id, &modern.UpdateTaskResult{Meta: s.resultMeta()}, func(t *task) error {
+		answers, err := members("/inputResponses", m["inputResponses"])
+		if err == nil && t != nil {
+			t.call.take(nil, answers)
+		}
+		return err
+	})
+}
+
+// change calls f with the task of an id if this process serves it, and with nil if the task
+// has ended, and returns the result.
+func (s *Session) change(q *request, id string, result any, f func(*task) error) (any, error) {
+	if t := s.live(id); t != nil {
+		if err := f(t); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	answers, err := members("/inputResponses", m["inputResponses"])
-	switch {
-	case err != nil:
-		return nil, err
-	case t != nil:
-		t.call.take(nil, answers)
-	case owner == taskfile.Other:
-		return nil, elsewhere(file)
-	}
-	return &modern.UpdateTaskResult{Meta: s.resultMeta()}, nil
+	return s.later(q, func() (any, error) {
+		t, file, owner, err := s.find(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := f(t); err != nil {
+			return nil, err
+		}
+		if owner == taskfile.Other {
+			return nil, elsewhere(file)
+		}
+		return result, nil
+	})
 }
 
 // cancelTask interrupts the turn of a task without waiting for its end.
@@ -99,17 +110,13 @@ func (s *Session) cancelTask(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, file, owner, err := s.find(p.TaskID)
-	switch {
-	case err != nil:
-		return nil, err
-	case t != nil:
-		t.call.mu.Lock()
-		t.cancelled = true
-		t.call.mu.Unlock()
-		t.call.cancel(thread.ErrInterrupted)
-	case owner == taskfile.Other:
-		return nil, elsewhere(file)
-	}
-	return &modern.CancelTaskResult{Meta: s.resultMeta()}, nil
+	return s.change(q, p.TaskID, &modern.CancelTaskResult{Meta: s.resultMeta()}, func(t *task) error {
+		if t != nil {
+			t.call.mu.Lock()
+			t.cancelled = true
+			t.call.mu.Unlock()
+			t.call.cancel(thread.ErrInterrupted)
+		}
+		return nil
+	})
 }

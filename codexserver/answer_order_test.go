@@ -1,0 +1,291 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// orders are two answers to one question, and the decision if the first counts.
+var orders = []struct{ first, second, want string }{
+	{declines, accepts, "denied"},
+	{accepts, declines, "approved"},
+	{`{"action":"cancel"}`, accepts, "abort"},
+}
+
+// TestFirstAnswerOfATaskCounts sends two answers to a task's question in one write.
+func TestFirstAnswerOfATaskCounts(t *testing.T) {
+	for _, tt := range orders {
+		for range 100 {
+			synctest.Test(t, func(t *testing.T) {
+				c, heard := askedTask(t)
+				c.writeAll(c.update(10, tt.first), c.update(11, tt.second))
+				if got := <-heard; got != tt.want {
+					t.Fatalf("%s, then %s: %s", tt.first, tt.second, got)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// TestCancelOfATaskBeforeAnAnswerCounts cancels a task and accepts its question in one write.
+func TestCancelOfATaskBeforeAnAnswerCounts(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			c, heard := askedTask(t)
+			c.writeAll(
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":10,"method":"tasks/cancel","params":{"taskId":%q,%s}}`, c.task, polling),
+				c.update(11, accepts))
+			if got := <-heard; got != "abort" {
+				t.Fatalf("cancelled, then accepted: %s", got)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// taskClient is a client with a task that asks.
+type taskClient struct {
+	t         *testing.T
+	transport jsonrpc.Transport
+	task      string
+}
+
+// askedTask starts a task whose question q1 is open. The turn sends its decision to heard.
+func askedTask(t *testing.T) (c *taskClient, heard chan string) {
+	heard = make(chan string, 1)
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
+		return nil
+	})
+	ours, theirs := jsonrpc.Pipe()
+	server := codexserver.New(e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(context.Background(), theirs) }()
+	t.Cleanup(func() {
+		ours.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	c = &taskClient{t: t, transport: ours}
+	c.writeAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"},` + polling + `}}`)
+	line, err := ours.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct{ Result modern.CreateTaskResult }
+	if err := json.Unmarshal(line, &m); err != nil || m.Result.TaskId == "" {
+		t.Fatalf("%s: %v", line, err)
+	}
+	c.task = m.Result.TaskId
+	synctest.Wait()
+	return c, heard
+}
+
+// update is a tasks/update with an answer to q1.
+func (c *taskClient) update(id int, answer string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/update","params":{"taskId":%q,"inputResponses":{"q1":%s},%s}}`, id, c.task, answer, polling)
+}
+
+func (c *taskClient) writeAll(lines ...string) { writeAll(c.t, c.transport, lines...) }
+
+// writeAll writes messages at once, so that the server reads them together.
+func writeAll(t *testing.T, to jsonrpc.Transport, lines ...string) {
+	t.Helper()
+	var all [][]byte
+	for _, line := range lines {
+		all = append(all, []byte(line))
+	}
+	if err := to.Write(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFirstRetryCounts sends two retries of a call with one state in one write. The second
+// is refused.
+func TestFirstRetryCounts(t *testing.T) {
+	for _, tt := range orders[:2] {
+		for range 100 {
+			synctest.Test(t, func(t *testing.T) {
+				w := &worker{}
+				c := connectModern(t, w.engine(), nil)
+				state := c.state(c.codex("git"))
+				held := &heldTransport{Transport: c.transport}
+				c.transport = held
+				one := c.round("codex", promptOf("git"), state, `{"q1":`+tt.first+`}`)
+				two := c.round("codex", promptOf("git"), state, `{"q1":`+tt.second+`}`)
+				c.transport = held.Transport
+				writeAll(t, c.transport, held.lines...)
+				if got := one.wait().text(); got != "git: "+tt.want {
+					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
+				}
+				if a := two.wait(); !refusedState(a) {
+					t.Errorf("the second retry: %s", a.text())
+				}
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// heldTransport keeps what is written.
+type heldTransport struct {
+	jsonrpc.Transport
+	lines []string
+}
+
+func (h *heldTransport) Write(_ context.Context, messages [][]byte) error {
+	for _, m := range messages {
+		h.lines = append(h.lines, string(m))
+	}
+	return nil
+}
+
+// TestFirstResponseCounts sends two responses to one elicitation/create in one write.
+func TestFirstResponseCounts(t *testing.T) {
+	for _, tt := range orders {
+		for range 100 {
+			synctest.Test(t, func(t *testing.T) {
+				heard := make(chan string, 1)
+				e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+					heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
+					return nil
+				})
+				ours, theirs := jsonrpc.Pipe()
+				served := make(chan error, 1)
+				go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()
+				writeAll(t, ours,
+					`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
+				if _, err := ours.Read(t.Context()); err != nil { // the session's version is known
+					t.Fatal(err)
+				}
+				writeAll(t, ours, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+				for asked := ""; asked == ""; {
+					line, err := ours.Read(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					var m struct {
+						ID     json.RawMessage
+						Method string
+					}
+					if err := json.Unmarshal(line, &m); err != nil {
+						t.Fatal(err)
+					}
+					if m.Method == "elicitation/create" {
+						asked = string(m.ID)
+						writeAll(t, ours,
+							`{"jsonrpc":"2.0","id":`+asked+`,"result":`+tt.first+`}`,
+							`{"jsonrpc":"2.0","id":`+asked+`,"result":`+tt.second+`}`)
+					}
+				}
+				if got := <-heard; got != tt.want {
+					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
+				}
+				ours.Close()
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// answerOver sends a request of a principal over a connection of its own, as an HTTP request
+// does, and returns the answer.
+func answerOver(t *testing.T, p *codexserver.Principal, method, params string) (json.RawMessage, error) {
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, nil, nil)
+	var all sync.WaitGroup
+	all.Go(func() { _ = peer.Run(context.Background()) })
+	all.Go(func() {
+		if err := p.Exchange(t.Context(), theirs); err != nil {
+			t.Error(err)
+		}
+	})
+	defer all.Wait()
+	defer peer.Close()
+	var raw json.RawMessage
+	err := peer.Call(t.Context(), method, json.RawMessage(params), &raw)
+	return raw, err
+}
+
+// TestStricterOfTwoRacingAnswersCounts answers a question twice over two connections, whose
+// order is not known. The stricter answer counts if the other one is new.
+func TestStricterOfTwoRacingAnswersCounts(t *testing.T) {
+	for _, tt := range []struct {
+		first, second string
+		gap           time.Duration
+		want          string
+	}{
+		{declines, accepts, 0, "denied"},
+		{accepts, declines, 0, "denied"},
+		{accepts, `{"action":"cancel"}`, 0, "abort"},
+		{`{"action":"accept","content":{"decision":"approved_for_session"}}`, accepts, 0, "approved"},
+		{accepts, declines, time.Second, "approved"},
+	} {
+		for _, retry := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				heard := make(chan string, 1)
+				e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+					heard <- string(host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"touch", "a"}, Cwd: "/"}).Decision)
+					return nil
+				})
+				s := codexserver.New(e, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1, Never: retry}})
+				p := s.Principal(t.Context(), "ann")
+				defer p.Close()
+				const call = `"name":"codex","arguments":{"prompt":"go"},`
+				raw, err := answerOver(t, p, "tools/call", `{`+call+polling+`}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var asked struct{ TaskID, RequestState string }
+				if err := json.Unmarshal(raw, &asked); err != nil || asked.TaskID == "" && asked.RequestState == "" {
+					t.Fatalf("%s, %v", raw, err)
+				}
+				send := func(answer string) {
+					if retry {
+						_, err := answerOver(t, p, "tools/call", fmt.Sprintf(`{%s"requestState":%q,"inputResponses":{"q1":%s},%s}`, call, asked.RequestState, answer, polling))
+						if err != nil && !strings.Contains(err.Error(), "requestState") {
+							t.Error(err)
+						}
+						return
+					}
+					if _, err := answerOver(t, p, "tasks/update", fmt.Sprintf(`{"taskId":%q,"inputResponses":{"q1":%s},%s}`, asked.TaskID, answer, polling)); err != nil {
+						t.Error(err)
+					}
+				}
+				var all sync.WaitGroup
+				all.Go(func() { send(tt.first) })
+				time.Sleep(tt.gap)
+				all.Go(func() { send(tt.second) })
+				if got := <-heard; got != tt.want {
+					t.Errorf("%s, then %s after %v (retry %v): %s", tt.first, tt.second, tt.gap, retry, got)
+				}
+				all.Wait()
+			})
+		}
+	}
+}
