@@ -279,7 +279,7 @@ func TestStricterOfTwoRacingAnswersCounts(t *testing.T) {
 				}
 				var all sync.WaitGroup
 				all.Go(func() { send(tt.first) })
-				time.Sleep(tt.gap)
+				pass(tt.gap)
 				all.Go(func() { send(tt.second) })
 				if got := <-heard; got != tt.want {
 					t.Errorf("%s, then %s after %v (retry %v): %s", tt.first, tt.second, tt.gap, retry, got)

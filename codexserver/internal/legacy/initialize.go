@@ -105,13 +105,3 @@ func (ss *Session) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams
 	ss.mu.Unlock()
 	return &mcptypes.EmptyResult{}, nil
 }
-
-// severity returns the severity of a level as in syslog (RFC 5424): 0 for emergency, 7 for
-// debug.
-func severity(l mcptypes.LoggingLevel) int {
-	return 7 - slices.Index([]mcptypes.LoggingLevel{
-		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice,
-		mcptypes.LoggingLevelWarning, mcptypes.LoggingLevelError, mcptypes.LoggingLevelCritical,
-		mcptypes.LoggingLevelAlert, mcptypes.LoggingLevelEmergency,
-	}, l)
-}

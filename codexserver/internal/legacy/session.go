@@ -129,7 +129,7 @@ func (ss *Session) notify(method string, params any) {
 // server/utilities/logging).
 func (ss *Session) warn(data any) {
 	ss.mu.Lock()
-	wanted := severity(ss.level) <= severity(mcptypes.LoggingLevelWarning)
+	wanted := tools.Logs(ss.level, mcptypes.LoggingLevelWarning)
 	ss.mu.Unlock()
 	if !wanted {
 		return

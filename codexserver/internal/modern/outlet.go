@@ -135,7 +135,7 @@ func (o *outlet) send(words string) {
 
 // warn sends a log message of the level warning, if the request wants those.
 func (o *outlet) warn(words string) {
-	if o == nil || o.request.meta.LogLevel == nil || severity(*o.request.meta.LogLevel) > severity(mcptypes.LoggingLevelWarning) {
+	if o == nil || o.request.meta.LogLevel == nil || !tools.Logs(*o.request.meta.LogLevel, mcptypes.LoggingLevelWarning) {
 		return
 	}
 	data, err := json.Marshal(words)
@@ -155,17 +155,4 @@ func (o *outlet) ready(ctx context.Context) {
 	if o != nil && o.request.events {
 		o.session.pace.Wait(ctx, o.request.rpc.Peer(), o.session.server.MaxUnread)
 	}
-}
-
-// severity orders the levels: debug is 0.
-func severity(l mcptypes.LoggingLevel) int {
-	for i, level := range []mcptypes.LoggingLevel{
-		mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning,
-		mcptypes.LoggingLevelError, mcptypes.LoggingLevelCritical, mcptypes.LoggingLevelAlert, mcptypes.LoggingLevelEmergency,
-	} {
-		if level == l {
-			return i
-		}
-	}
-	return -1
 }
