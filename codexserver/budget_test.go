@@ -76,7 +76,7 @@ func endOf(t *testing.T, result string) (e outcome, thread string) {
 	for _, block := range r.Content {
 		texts = append(texts, block.Text)
 	}
-	if text := strings.Join(texts, "\n\n"); text != s.Content {
+	if text := strings.Join(texts, "\n"); text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)
 	}
 	return outcome{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID

@@ -30,7 +30,7 @@ func TestCallConfig(t *testing.T) {
 	}{
 		{"on the list", false, "tools/call", `{"model_verbosity":"low"}`, `{"model_verbosity":"low"}`, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
 		{"left out", false, "tools/call", along, `{"model_verbosity":"low"}`, []string{
-			`"content":[{"type":"text","text":"p"},{"type":"text","text":"argument config: \"mcp_servers.happy.command\", \"notify\" left out`,
+			`"content":[{"type":"text","text":"p"},{"type":"text","text":"\nargument config: \"mcp_servers.happy.command\", \"notify\" left out`,
 			`trusted_calls = true in codex-mcp.toml`, `\"nosuch\" left out: no such key is known`, `"content":"p\n\nargument config`,
 		}, 2},
 		{"refused", false, "tools/call", hostile, "", []string{

@@ -137,7 +137,7 @@ func TestDeskAndClient(t *testing.T) {
 				if decision != "abort" && got.Texts[0] != decision {
 					t.Errorf("the engine saw %q", got.Content)
 				}
-				if got.Content != strings.Join(got.Texts, "\n\n") {
+				if got.Content != strings.Join(got.Texts, "\n") {
 					t.Errorf("structured content %q, text content %q", got.Content, got.Texts)
 				}
 				told := strings.Join(got.Texts[1:], " ")

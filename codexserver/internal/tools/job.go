@@ -185,7 +185,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	}
 	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
 	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
-	j.result = &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: j.did.JSON(j.maxResult)}
+	j.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.did.JSON(j.maxResult)}
 	if err != nil && spent == nil {
 		j.result.Content = append(j.result.Content, facts(j.did))
 		j.result.IsError = new(true)

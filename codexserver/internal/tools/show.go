@@ -126,7 +126,7 @@ func (t *Table) callShow(ctx context.Context, c *Call, raw stdjson.RawMessage) *
 	if err != nil {
 		return failure(shownID, "codex-show: "+err.Error())
 	}
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(p.Content, p.words()), StructuredContent: structured}
+	return &mcptypes.CallToolResult{Content: blocks(p.Content, p.words()), StructuredContent: structured}
 }
 
 // words returns a text about the page's position in the whole.

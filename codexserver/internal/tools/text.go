@@ -20,7 +20,17 @@ func Texts(r *mcptypes.CallToolResult) []string {
 	return texts
 }
 
-// facts returns a block for the model about what a turn did that ended with an error.
+// blocks returns the texts as blocks. The first is unchanged. Each further one begins with a
+// newline, because some clients join the blocks without a separator.
+func blocks(texts ...string) []mcptypes.ContentBlock {
+	list := mcptypes.Text(texts...)
+	for i, text := range texts[1:] {
+		list[i+1] = &mcptypes.TextContent{Text: "\n" + text}
+	}
+	return list
+}
+
+// facts returns a further block for the model about what a turn did that ended with an error.
 // Claude Code does not show its model the structured content of an error, and shows only
 // the first and the last 5,000 characters of the texts. So this block is the last one, and
 // shorter.
@@ -28,7 +38,7 @@ func facts(did report.Report) *mcptypes.TextContent {
 	did.Content = "" // the blocks before have it
 	return &mcptypes.TextContent{
 		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
-		Text:        string(did.JSON(report.MinLimit)),
+		Text:        "\n" + string(did.JSON(report.MinLimit)),
 	}
 }
 

@@ -247,7 +247,7 @@ const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempoten
 func result(thread string, texts ...string) *mcptypes.CallToolResult {
 	structured := quote([]byte(`{"threadId":`), thread)
 	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(texts...), StructuredContent: structured}
+	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: structured}
 }
 
 // interim returns the result of a call whose turn continues.
