@@ -27,6 +27,8 @@ type ProxyOptions struct {
 	URL string
 	// Token is sent with each request.
 	Token string
+	// Transport sends the HTTP requests. Default: a copy of [http.DefaultTransport].
+	Transport http.RoundTripper
 }
 
 // Proxy connects a client to a server over HTTP. It forwards the messages of both. It adds
@@ -46,16 +48,19 @@ type Proxy struct {
 	unread  chan error // the first failure of t.Write
 
 	mu      sync.Mutex
-	session string // "" before initialize
-	version string // the version of the session
+	session string              // "" before initialize
+	hello   []byte              // the client's initialize, or that of greet
+	asked   map[jsonrpc.ID]bool // requests of the server that the client has not answered
+	version string              // the version of the session
 	open    map[jsonrpc.ID]*errand
 }
 
 // errand is a request of the client without an answer.
 type errand struct {
-	cancel context.CancelFunc
-	today  bool // the request is of 2026-07-28
-	fixed  bool // the request cannot be cancelled
+	cancel  context.CancelFunc
+	today   bool   // the request is of 2026-07-28
+	fixed   bool   // the request cannot be cancelled
+	session string // that of the request
 }
 
 // Validate reports what is wrong with the URL. [NewProxy] calls it.
@@ -78,10 +83,14 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 32
+	transport := o.Transport
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConnsPerHost = 32
+		transport = own
+	}
 	return &Proxy{
-		o: *o, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, unread: make(chan error, 1),
+		o: *o, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, asked: map[jsonrpc.ID]bool{}, unread: make(chan error, 1),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }
@@ -91,10 +100,6 @@ const (
 	farewell = time.Second
 	// maxLine is the longest message in either direction, in bytes.
 	maxLine = 128 << 20
-	// retries is how often the proxy tries to resume a broken stream. The delay doubles
-	// each time, from retryAfter.
-	retries    = 6
-	retryAfter = 100 * time.Millisecond
 )
 
 // Run forwards messages until the client's input or ctx ends, or a message cannot be written
@@ -181,6 +186,10 @@ func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
 			p.refuse(e.id, fault)
 		case e.kind == request:
 			p.request(&e, line)
+		case e.kind == response:
+			if p.answered(e.id) {
+				p.note(line)
+			}
 		case !p.cancelled(&e, line):
 			p.note(line)
 		}
@@ -189,7 +198,7 @@ func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
 
 // leave ends the session, and waits up to farewell for the open requests.
 func (p *Proxy) leave() {
-	if session, _ := p.current(); session != "" {
+	if p.sessionNow() != "" {
 		ctx, cancel := context.WithTimeout(p.ctx, farewell)
 		if answer, err := p.send(ctx, http.MethodDelete, nil, nil); err == nil {
 			answer.Body.Close()
@@ -250,17 +259,29 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		})
 		return
 	}
-	if session, _ := p.current(); session == "" && !r.fixed && e.method != "ping" {
+	if session := p.sessionNow(); session == "" && !r.fixed && e.method != "ping" {
 		p.greet(ctx)
 	}
 	// With Prefer: stream the server sends the head of the response when it has accepted
 	// the request. So the next message cannot overtake this one.
-	answer, err := p.send(ctx, http.MethodPost, line, http.Header{headerPrefer: {preferStream}})
+	prefer := http.Header{headerPrefer: {preferStream}}
+	answer, err := p.send(ctx, http.MethodPost, line, prefer)
+	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && p.lose() {
+		// The server has forgotten the session, and so has not accepted the request.
+		answer.Body.Close()
+		p.greet(ctx)
+		answer, err = p.send(ctx, http.MethodPost, line, prefer)
+	}
+	r.session = p.sessionNow()
 	if id := sessionOf(answer); e.method == "initialize" && id != "" {
 		p.begin(id)
+		r.session = id
+		p.mu.Lock()
+		p.hello = line
+		p.mu.Unlock()
 		p.answer(ctx, e, r, answer, err) // further requests need the version in the answer
 		cancel()
-		p.work.Go(p.listen)
+		p.work.Go(func() { p.listen(id) })
 		return
 	}
 	p.errands.Go(func() {
@@ -269,26 +290,32 @@ func (p *Proxy) request(e *envelope, line []byte) {
 	})
 }
 
-// greet opens a session for a client that sends requests without initialize. Like such a
-// client of the program itself, it gets no questions. If that fails, the answer to the
+// greet opens a session with the client's initialize, in place of one that the server has
+// forgotten. For a client that sends requests without initialize it sends one of its own; like
+// such a client of the program itself, it gets no questions. If that fails, the answer to the
 // client's request reports why.
 func (p *Proxy) greet(ctx context.Context) {
-	hello := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+	p.mu.Lock()
+	if p.hello == nil {
+		p.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+	}
+	hello := p.hello
+	p.mu.Unlock()
 	e, fault := parse(hello)
 	if fault != nil {
-		panic(fault) // the message is a constant
+		return // does not happen: it was parsed before
 	}
 	answer, err := p.send(ctx, http.MethodPost, hello, nil)
 	id := sessionOf(answer)
 	if err == nil {
-		_, _, _ = p.consume(&e, &errand{}, answer) // reads the version; no request waits for the answer
+		_, _ = p.consume(&e, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
 	}
 	if id == "" {
 		return
 	}
 	p.begin(id)
 	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	p.work.Go(p.listen)
+	p.work.Go(func() { p.listen(id) })
 }
 
 func sessionOf(answer *http.Response) string {
@@ -309,6 +336,47 @@ func (p *Proxy) current() (session, version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session, p.version
+}
+
+// lose forgets the session, and reports whether another one may take its place. It may not
+// while the client can still answer a request of the server: the answer would count for a
+// request of the new session that has the same id.
+func (p *Proxy) lose() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session == "" || len(p.asked) > 0 {
+		return false
+	}
+	p.session, p.version = "", ""
+	return true
+}
+
+// asks records a request of the server in a session. It returns false if the session is not
+// the current one.
+func (p *Proxy) asks(id jsonrpc.ID, session string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != session {
+		return false
+	}
+	p.asked[id] = true
+	return true
+}
+
+// answered records the client's response to a request of the server. It returns false if
+// there is no such request without a response.
+func (p *Proxy) answered(id jsonrpc.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := p.asked[id]
+	delete(p.asked, id)
+	return asked
+}
+
+// sessionNow returns the session.
+func (p *Proxy) sessionNow() string {
+	session, _ := p.current()
+	return session
 }
 
 // send sends an HTTP request.

@@ -23,22 +23,7 @@ import (
 // connect runs a proxy to a URL, and returns a peer that is its client.
 func connect(t *testing.T, url string, h jsonrpc.Handler) *jsonrpc.Peer {
 	t.Helper()
-	ours, theirs := jsonrpc.Pipe()
-	p, err := streamable.NewProxy(theirs, &streamable.ProxyOptions{URL: url, Token: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	peer := jsonrpc.NewPeer(ours, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	ran, proxied := make(chan error, 1), make(chan error, 1)
-	go func() { ran <- peer.Run(context.Background()) }()
-	go func() { proxied <- p.Run(context.Background()) }()
-	t.Cleanup(func() {
-		peer.Close()
-		if err := errors.Join(wait(t, ran), wait(t, proxied)); err != nil {
-			t.Error(err)
-		}
-	})
-	return peer
+	return connectBy(t, url, h, nil)
 }
 
 func initialize(t *testing.T, p *jsonrpc.Peer) {

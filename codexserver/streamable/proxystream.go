@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,21 +50,27 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 
 var errBroken = errors.New("the connection broke before the answer")
 
-// follow reads a response to its end. It resumes a broken stream of a session.
+// follow reads a response to its end. It resumes a broken stream of a session until the
+// answer has come, the session has ended, or the server has been away for too long.
 func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http.Response) error {
-	last, done, err := p.consume(e, r, answer)
-	for try := 0; !done && last != "" && !r.today && try < retries; try++ {
-		select {
-		case <-time.After(retryAfter << try):
-		case <-ctx.Done():
-			return ctx.Err()
+	var at position
+	done, err := p.consume(e, r, answer, &at)
+	for b := newBackoff(); !done && at.last != "" && !r.today; {
+		if !b.wait(ctx, at.retry) {
+			return cmp.Or(ctx.Err(), err, errBroken)
 		}
-		before := last
-		if answer, err = p.send(ctx, http.MethodGet, nil, http.Header{http.CanonicalHeaderKey(headerEvent): {last}}); err == nil {
-			if last, done, err = p.consume(e, r, answer); last != before {
-				try = 0
-			}
-			last = cmp.Or(last, before)
+		before := at.last
+		answer, err = p.resume(ctx, r.session, at.last)
+		if err != nil {
+			continue
+		}
+		if over(answer) {
+			return p.refusal(answer)
+		}
+		begin := time.Now()
+		done, err = p.consume(e, r, answer, &at)
+		if at.last != before || time.Since(begin) >= steady {
+			b = newBackoff()
 		}
 	}
 	if !done && err == nil {
@@ -71,29 +79,130 @@ func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http
 	return err
 }
 
-// consume reads one response. It returns the id of the last event, and whether it has read
-// the answer.
-func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response) (last string, done bool, err error) {
+const (
+	// retryAfter is the delay before a broken stream is resumed if the server has not said
+	// another one. It doubles with each try, up to slowest. If the server wants a longer
+	// delay than that, it does not grow.
+	retryAfter = time.Second
+	slowest    = 10 * time.Second
+	// longest is the longest delay that a server may want.
+	longest = time.Minute
+	// patience is how long a server may be away. It is longer than a restart takes.
+	patience = 2 * time.Minute
+	// steady is how long a stream without an event must last to show that the server is
+	// back.
+	steady = 5 * time.Second
+	// headTime is how long the head of a resumed stream may take.
+	headTime = 30 * time.Second
+)
+
+// backoff is the wait between the tries to reach a server.
+type backoff struct {
+	until time.Time
+	delay time.Duration // of the last try; 0 before the first
+}
+
+func newBackoff() backoff { return backoff{until: time.Now().Add(patience)} }
+
+// wait waits for the next try, which the server wants after retry. It returns false if ctx
+// has ended or the server has been away for too long.
+func (b *backoff) wait(ctx context.Context, retry time.Duration) bool {
+	first := cmp.Or(min(retry, longest), retryAfter)
+	b.delay = max(first, min(2*b.delay, slowest))
+	if time.Now().Add(b.delay).After(b.until) {
+		return false
+	}
+	select {
+	case <-time.After(b.delay):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resume requests the stream of a session after its event last, or the stream that belongs to
+// no request if last is "".
+func (p *Proxy) resume(ctx context.Context, session, last string) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(headTime, cancel)
+	h := http.Header{}
+	h.Set(headerSession, session)
+	if last != "" {
+		h.Set(headerEvent, last)
+	}
+	answer, err := p.send(ctx, http.MethodGet, nil, h)
+	if err != nil || !late.Stop() {
+		cancel()
+		if err == nil {
+			answer.Body.Close()
+			err = context.DeadlineExceeded
+		}
+		return nil, err
+	}
+	answer.Body = &cancelledBody{answer.Body, cancel}
+	return answer, nil
+}
+
+// cancelledBody ends the context of its request when it is closed.
+type cancelledBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements [io.Closer].
+func (b *cancelledBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+// over reports whether a response means that the session has ended, or that its stream cannot
+// be resumed.
+func over(answer *http.Response) bool {
+	return answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusRequestTimeout
+}
+
+// refusal returns the error for a request whose stream cannot be resumed.
+func (p *Proxy) refusal(answer *http.Response) error {
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotFound {
+		return errLost
+	}
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // what could be read
+	return fmt.Errorf("%w: %s: %s", errBroken, answer.Status, strings.TrimSpace(string(body)))
+}
+
+var errLost = errors.New("the session has ended, for example because the server was restarted; " +
+	"what the request did until then remains")
+
+// position is how far a stream was read.
+type position struct {
+	last  string        // the id of the last event
+	retry time.Duration // how long to wait before the stream is resumed; 0 if the server has not said
+}
+
+// consume reads one response and moves the position. It reports whether it has read the
+// answer.
+func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *position) (done bool, err error) {
 	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if kind == "text/event-stream" && answer.StatusCode == http.StatusOK {
-		last, err = events(answer.Body, func(m []byte) bool {
+		err = events(answer.Body, at, func(m []byte) bool {
 			done = p.pass(e, r, m)
 			return done
 		})
-		return last, done, err
+		return done, err
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxLine))
 	switch {
 	case err != nil:
-		return "", false, err
+		return false, err
 	case answer.StatusCode == http.StatusAccepted && len(body) == 0:
-		return "", true, errors.New("the request was cancelled")
+		return true, errors.New("the request was cancelled")
 	case kind != "application/json":
-		return "", false, fmt.Errorf("%s: %s", answer.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))
+		return false, fmt.Errorf("%s: %s", answer.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))
 	}
 	if p.pass(e, r, body) {
-		return "", true, nil
+		return true, nil
 	}
 	var said struct {
 		Error struct {
@@ -102,9 +211,9 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response) (last str
 		} `json:"error"`
 	}
 	if jsonv2.Unmarshal(body, &said, lenient) == nil && said.Error.Code != 0 { // an error without an id
-		return "", false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
+		return false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
 	}
-	return "", false, errors.New(answer.Status)
+	return false, errors.New(answer.Status)
 }
 
 // pass sends a message to the client, and reports whether it is the answer to the request.
@@ -112,7 +221,9 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response) (last str
 func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 	out := summarize(m)
 	if out.method != "" {
-		p.write(m)
+		if out.id.IsZero() || r.today || p.asks(out.id, r.session) {
+			p.write(m)
+		}
 		return false
 	}
 	if e == nil || out.id != e.id {
@@ -134,52 +245,61 @@ func (p *Proxy) negotiated(m []byte) {
 	p.version = versionOf(m)
 }
 
-// events calls f with the data of each event until f returns true. It returns the id of the
-// last event.
-func events(body io.Reader, f func([]byte) bool) (last string, err error) {
+// events calls f with the data of each event until f returns true, and moves the position. It
+// reads the format text/event-stream of the HTML standard, except that only a newline ends a
+// line, and that the type of an event does not matter.
+func events(body io.Reader, at *position, f func([]byte) bool) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxLine)
 	var data []byte
+	id := at.last
 	for lines.Scan() {
-		line := lines.Text()
-		if id, ok := strings.CutPrefix(line, "id: "); ok {
-			last = id
-		}
-		if d, ok := strings.CutPrefix(line, "data: "); ok {
-			data = append(data, d...)
-		}
-		if line == "" && data != nil {
-			if f(data) {
-				return last, nil
+		line := lines.Bytes() // without a \r before the newline
+		if len(line) == 0 {
+			at.last = id // an event that is torn must be sent again
+			if len(data) > 0 && f(data[1:]) {
+				return nil
 			}
 			data = nil
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			id = string(value)
+		case "data":
+			if len(data) > 0 || len(value) > 0 {
+				data = append(append(data, '\n'), value...)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				at.retry = time.Duration(ms) * time.Millisecond
+			}
 		}
 	}
-	return last, lines.Err()
+	return lines.Err()
 }
 
-// listen forwards the messages that belong to no request until the session ends.
-func (p *Proxy) listen() {
-	last := ""
-	for try := 0; p.ctx.Err() == nil; try = min(try+1, retries) {
-		h := http.Header{}
-		if last != "" {
-			h.Set(headerEvent, last)
-		}
-		answer, err := p.send(p.ctx, http.MethodGet, nil, h)
+// listen forwards the messages of a session that belong to no request, until the session has
+// ended or another one has taken its place.
+func (p *Proxy) listen(session string) {
+	var at position
+	for b := newBackoff(); p.sessionNow() == session; {
+		answer, err := p.resume(p.ctx, session, at.last)
 		if err == nil {
-			if answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests {
+			if over(answer) {
 				answer.Body.Close()
-				return // the session has ended
+				return
 			}
-			var at string
-			if at, _, _ = p.consume(nil, nil, answer); at != "" {
-				last, try = at, 0
-			}
+			_, _ = p.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
+			b = newBackoff()
 		}
-		select {
-		case <-time.After(retryAfter << try):
-		case <-p.ctx.Done():
+		if !b.wait(p.ctx, at.retry) {
+			if p.ctx.Err() != nil {
+				return
+			}
+			b = newBackoff() // a client may be idle for long
 		}
 	}
 }

@@ -20,7 +20,7 @@ type summary struct {
 	path   string // the faulty member of params
 }
 
-// summarize reads a message that the peer has written. It does not read a result.
+// summarize reads a message of a server. It does not read a result.
 func summarize(m []byte) (out summary) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient)
 	if _, err := d.ReadToken(); err != nil {
@@ -33,7 +33,10 @@ func summarize(m []byte) (out summary) {
 		}
 		key := name.String()
 		if key == "result" {
-			return out // the peer writes it last, and it may be long
+			if !out.id.IsZero() || d.SkipValue() != nil {
+				return out // without the result, which may be long
+			}
+			continue
 		}
 		v, err := d.ReadValue()
 		if err != nil {
@@ -51,7 +54,7 @@ func summarize(m []byte) (out summary) {
 				Code jsonrpc.Code   `json:"code"`
 				Data jsontext.Value `json:"data"`
 			}
-			_ = jsonv2.Unmarshal(v, &e, lenient) // the peer wrote it, so this cannot fail
+			_ = jsonv2.Unmarshal(v, &e, lenient) // an unreadable error is one without a code
 			var data struct {
 				Path string `json:"path"`
 			}
