@@ -431,7 +431,17 @@ func (w watcher) current() *outlet {
 func (w watcher) Ready(ctx context.Context, _ protocol.EventMsg) { w.current().ready(ctx) }
 
 // Event implements [thread.Watcher].
-func (w watcher) Event(thread string, e protocol.Event) { w.current().event(thread, e) }
+func (w watcher) Event(thread string, e protocol.Event) {
+	switch e.Msg.(type) {
+	case protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
+		w.mu.Lock()
+		if w.task != nil {
+			w.task.act()
+		}
+		w.mu.Unlock()
+	}
+	w.current().event(thread, e)
+}
 
 // Asked implements [thread.Watcher].
 func (w watcher) Asked(*approval.Request) {}

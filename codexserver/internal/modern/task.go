@@ -24,6 +24,7 @@ type task struct {
 	cancelled bool          // by the client
 	over      bool          // file has the result, perhaps only in memory
 	listeners map[*listener]bool
+	acted     chan struct{} // has an element if a command or patch has begun or ended since the file was written
 }
 
 // mayBeTask reports whether the call can be answered with a task.
@@ -42,10 +43,10 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 		return nil
 	}
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, listeners: map[*listener]bool{}}
+	t := &task{call: c, listeners: map[*listener]bool{}, acted: make(chan struct{}, 1)}
 	if err == nil {
 		t.file, err = c.session.server.Tasks.create(taskfile.Task{
-			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing,
+			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
 		}, t)
 	}
 	if err != nil {
@@ -70,22 +71,33 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 // other processes read it.
 const fileTick = 5 * time.Second
 
-// keep updates the task's file until the end of the call.
+// act records that a command or a patch has begun or ended.
+func (t *task) act() {
+	select {
+	case t.acted <- struct{}{}:
+	default:
+	}
+}
+
+// keep updates the task's file until the end of the call: at once when its status changes or
+// it acts, so that the file of a server that was killed has what ran.
 func (t *task) keep() {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
-	for ticked := false; ; {
+	for ticked, acted := false, false; ; {
 		c.mu.Lock()
-		now, file, changed := c.now(true), t.file, c.changed
+		now, file, changed, job := c.now(true), t.file, c.changed, c.job
 		c.mu.Unlock()
-		if now.status != file.Status || ticked && now.doing != file.Message {
-			file.Status, file.Message = now.status, now.doing
+		if now.status != file.Status || acted || ticked && now.doing != file.Message {
+			file.Status, file.Message, file.Did = now.status, now.doing, job.Did()
 			t.write(file)
 		}
-		ticked = false
+		ticked, acted = false, false
 		select {
 		case <-changed:
+		case <-t.acted:
+			acted = true
 		case <-ticker.C:
 			ticked = true
 		case <-c.done:
@@ -121,7 +133,7 @@ func (t *task) end() {
 		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
 			// The client may read this from another process, and does not know that this
 			// server was stopped.
-			answer = tools.Ended(file.Thread())
+			answer, _ = tools.Ended(file.Thread(), c.job.Did())
 		}
 		result, err := modern.Encode(c.complete(answer))
 		if err != nil { // does not happen: it was encoded before
@@ -129,6 +141,7 @@ func (t *task) end() {
 		}
 		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
 	}
+	file.Did = nil // the result has it
 	err := c.session.server.Tasks.finish(&file)
 	if err != nil {
 		c.session.server.Logger.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
@@ -228,8 +241,12 @@ func finished(f taskfile.Task) modern.DetailedTask {
 func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
 	switch owner {
 	case taskfile.Gone:
-		result, _ := modern.Encode((&call{session: s}).complete(tools.Ended(f.Thread()))) // its parts always encode
-		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran", jsontext.Value(result)
+		answer, did := tools.Ended(f.Thread(), f.Did)
+		if did != "" {
+			did = "; " + did
+		}
+		result, _ := modern.Encode((&call{session: s}).complete(answer)) // its parts always encode
+		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran"+did, jsontext.Value(result)
 		if f.Expires.IsZero() {
 			f.Expires = time.Now().Add(taskfile.Keep)
 		}

@@ -66,6 +66,11 @@ func check(t Task) error {
 	if !isSecret(t.Server.Instance) {
 		return errors.New("member server.instance is not made of letters and digits, or too short or long")
 	}
+	if t.Did != nil {
+		if err := checkObject("did", t.Did, !t.Status.Finished()); err != nil {
+			return err
+		}
+	}
 	if err := checkObject("result", t.Result, t.Status == Completed); err != nil {
 		return err
 	}

@@ -46,6 +46,9 @@ type Task struct {
 	Status Status `json:"status"`
 	// Message describes the status to a person.
 	Message string `json:"message,omitzero"`
+	// Did is what an unfinished task has done so far, a JSON object, or nil. It is for the
+	// client if the server ends before the task.
+	Did jsontext.Value `json:"did,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
 	Result jsontext.Value `json:"result,omitzero"`
 	// Error is the JSON-RPC error of a failed task, a JSON object.
