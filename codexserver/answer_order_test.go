@@ -127,12 +127,10 @@ func TestFirstRetryCounts(t *testing.T) {
 				w := &worker{}
 				c := connectModern(t, w.engine(), nil)
 				state := c.state(c.codex("git"))
-				held := &heldTransport{Transport: c.transport}
-				c.transport = held
+				c.held = &[]string{}
 				one := c.round("codex", promptOf("git"), state, `{"q1":`+tt.first+`}`)
 				two := c.round("codex", promptOf("git"), state, `{"q1":`+tt.second+`}`)
-				c.transport = held.Transport
-				writeAll(t, c.transport, held.lines...)
+				writeAll(t, c.transport, *c.held...)
 				if got := one.wait().text(); got != "git: "+tt.want {
 					t.Errorf("%s, then %s: %s", tt.first, tt.second, got)
 				}
@@ -145,19 +143,6 @@ func TestFirstRetryCounts(t *testing.T) {
 			}
 		}
 	}
-}
-
-// heldTransport keeps what is written.
-type heldTransport struct {
-	jsonrpc.Transport
-	lines []string
-}
-
-func (h *heldTransport) Write(_ context.Context, messages [][]byte) error {
-	for _, m := range messages {
-		h.lines = append(h.lines, string(m))
-	}
-	return nil
 }
 
 // TestFirstResponseCounts sends two responses to one elicitation/create in one write.

@@ -33,6 +33,7 @@ type modernClient struct {
 	level        string // of the log messages that they ask for; "" for none
 	legacy       bool   // the server may send requests and events of no request
 	served       chan error
+	held         *[]string // lines that are kept instead of sent; nil sends them
 
 	mu       sync.Mutex
 	next     int
@@ -236,8 +237,12 @@ func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
 	return a
 }
 
-// write sends a line unchanged.
+// write sends a line unchanged, unless lines are held.
 func (c *modernClient) write(line string) {
+	if c.held != nil {
+		*c.held = append(*c.held, line)
+		return
+	}
 	if err := c.transport.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
 		c.t.Errorf("write: %v", err)
 	}

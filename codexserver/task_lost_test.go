@@ -30,7 +30,7 @@ var lostWork = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []p
 	return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 })
 
-// did is what a result tells about the turn.
+// did is what a result reports about the turn.
 type did struct {
 	ThreadID, Status string
 	Content          string
@@ -71,7 +71,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 				synctest.Wait()
 				left := home
 				if killed {
-					left = t.TempDir() // as the file was at this moment, with a lock that nobody holds
+					left = t.TempDir() // as the file was at this moment, with a lock that no process holds
 					if err := os.CopyFS(left, os.DirFS(home)); err != nil {
 						t.Fatal(err)
 					}

@@ -36,14 +36,14 @@ func answerOf(status int, kind string, body io.Reader) *http.Response {
 	}
 }
 
-// scripted is a server of the older versions whose calls of tools are answered by a script. A
+// scriptedServer is a server of the older versions whose calls of tools are answered by a script. A
 // nil response means that the server cannot be reached.
-type scripted struct {
+type scriptedServer struct {
 	post, resume func(id string) *http.Response
 	started      atomic.Int64 // sessions
 }
 
-func (s *scripted) serve(r *http.Request) *http.Response {
+func (s *scriptedServer) serve(r *http.Request) *http.Response {
 	if r.Method == http.MethodGet {
 		if last := r.Header.Get("Last-Event-Id"); last != "" {
 			return s.resume(last)
@@ -75,7 +75,7 @@ func (s *scripted) serve(r *http.Request) *http.Response {
 }
 
 // proxied returns a client of a proxy to a scripted server.
-func proxied(t *testing.T, s *scripted) *jsonrpc.Peer {
+func proxied(t *testing.T, s *scriptedServer) *jsonrpc.Peer {
 	t.Helper()
 	p := connectBy(t, "http://127.0.0.1:1/mcp", nil, handlerTransport(s.serve))
 	initialize(t, p)
@@ -97,7 +97,7 @@ func TestProxyMembersInAnyOrder(t *testing.T) {
 	} {
 		for _, form := range []string{"data: %s\n\n", "data:%s\r\n\r\n", ":c\nevent: message\nid:7\ndata:%s\n\n", "json"} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &scripted{post: func(id string) *http.Response {
+				s := &scriptedServer{post: func(id string) *http.Response {
 					body := strings.Replace(answer, "ID", id, 1)
 					if form == "json" {
 						return answerOf(http.StatusOK, "application/json", strings.NewReader(body))
@@ -130,7 +130,7 @@ func TestProxyWaitsAsTheServerSays(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var call, broke string
 			var at time.Time
-			s := &scripted{
+			s := &scriptedServer{
 				post: func(id string) *http.Response {
 					call, at = id, time.Now()
 					return eventsOf(tt.primed + "id: 2\ndata: {\"torn")
@@ -167,7 +167,7 @@ func TestProxyOutlastsARestart(t *testing.T) {
 			var call string
 			var at time.Time
 			tries := 0
-			s := &scripted{
+			s := &scriptedServer{
 				post: func(id string) *http.Response {
 					call, at = id, time.Now()
 					return eventsOf("id: 1\nretry: 1000\ndata: \n\n")
@@ -205,7 +205,7 @@ func TestProxyOutlastsARestart(t *testing.T) {
 // session, with the client's own initialize, and is sent again.
 func TestProxyOpensANewSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{}
+		s := &scriptedServer{}
 		posts := 0
 		s.post = func(id string) *http.Response {
 			if posts++; s.started.Load() == 1 && posts > 1 {
@@ -231,7 +231,7 @@ func TestProxyOpensANewSession(t *testing.T) {
 func TestProxyOpenQuestionKeepsItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := func(string) *http.Response { return answerOf(404, "text/plain", strings.NewReader("no such session")) }
-		s := &scripted{resume: lost}
+		s := &scriptedServer{resume: lost}
 		s.post = func(string) *http.Response {
 			return eventsOf("id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"elicitation/create\",\"params\":{}}\n\n")
 		}
@@ -274,7 +274,13 @@ func TestProxyServerRestarts(t *testing.T) {
 	target.Store(&handler)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*target.Load()).ServeHTTP(w, r) }))
 	t.Cleanup(front.Close)
-	p := connect(t, front.URL, nil)
+	events := make(chan string, 64)
+	m := &jsonrpc.Mux{}
+	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
+		events <- string(params)
+		return nil, nil
+	})
+	p := connect(t, front.URL, m)
 	initialize(t, p)
 	over := make(chan error, 1)
 	go func() {
@@ -282,6 +288,8 @@ func TestProxyServerRestarts(t *testing.T) {
 		over <- err
 	}()
 	wait(t, began)
+	for !strings.Contains(wait(t, events), "task_started") { // else the stream may not have begun
+	}
 	var next http.Handler = second.handler
 	target.Store(&next)
 	front.CloseClientConnections()
