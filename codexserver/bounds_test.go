@@ -183,6 +183,65 @@ func TestFoldersOfConfig(t *testing.T) {
 	}
 }
 
+// TestWritableRootsOfConfig checks that folders that a call makes writable by the argument
+// config reach the engine as those of writable-roots do, which the engine checks. A call
+// that the configuration trusts may set the key itself.
+func TestWritableRootsOfConfig(t *testing.T) {
+	dir := t.TempDir()
+	more := filepath.Join(dir, "more")
+	nested := func(roots ...string) map[string]any {
+		return map[string]any{"config": map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": roots, "network_access": false}}}
+	}
+	dotted := func(key string, value any) map[string]any {
+		return map[string]any{"config": map[string]any{key: value}}
+	}
+	const moved = `{"sandbox_workspace_write":{"writable_roots":[]}}`
+	for _, tt := range []struct {
+		name      string
+		trusted   bool
+		arguments map[string]any
+		fault     string // "" if the call is allowed
+		overrides string
+		roots     []string
+	}{
+		{"nested", false, nested("/.git/hooks", more), "", `{"sandbox_workspace_write":{"network_access":false,"writable_roots":[]}}`, []string{"/.git/hooks", more}},
+		{"dotted", false, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", moved, []string{"/proc"}},
+		{"quoted", false, dotted(`"sandbox_workspace_write".'writable_roots'`, []string{"/proc"}), "", moved, []string{"/proc"}},
+		{"relative", false, dotted("sandbox_workspace_write.writable_roots", []string{"more", "../x"}), "", moved, []string{more, filepath.Join(filepath.Dir(dir), "x")}},
+		{"null", false, dotted("sandbox_workspace_write.writable_roots", nil), "", `{}`, nil},
+		{"none", false, dotted("sandbox_workspace_write.writable_roots", []string{}), "", moved, nil},
+		{"too many", false, dotted("sandbox_workspace_write.writable_roots", slices.Repeat([]string{"/x"}, 33)), "they are more than 32 folders", "", nil},
+		{"not a list", false, dotted("sandbox_workspace_write.writable_roots", "/proc"), "/writable_roots: want an array of folders", "", nil},
+		{"an element", false, dotted("sandbox_workspace_write.writable_roots.0", "/proc"), "/writable_roots: want an array of folders", "", nil},
+		{"a profile", false, dotted("profiles.p.sandbox_workspace_write.writable_roots", []string{"/proc"}), "a call may not set", "", nil},
+		{"trusted", true, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &turnRecorder{answer: "done"}
+			c := connect(t, e, &codexserver.Options{TrustedCalls: tt.trusted}, nil)
+			arguments := map[string]any{"prompt": "p", "cwd": dir, "sandbox": "workspace-write"}
+			maps.Copy(arguments, tt.arguments)
+			got, _, err := c.call(t.Context(), "codex", arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.fault != "" {
+				if !got.IsError || !strings.Contains(got.Content, tt.fault) || e.turns != 0 {
+					t.Errorf("got %+v, want %s", got, tt.fault)
+				}
+				return
+			}
+			overrides, err := json.Marshal(e.cfg.Overrides)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(e.cfg.WritableRoots, tt.roots) {
+				t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, e.cfg.WritableRoots, tt.overrides, tt.roots)
+			}
+		})
+	}
+}
+
 // TestLimitOfTurns refuses a call for one turn more than Options.Turns.
 func TestLimitOfTurns(t *testing.T) {
 	end := make(chan struct{})

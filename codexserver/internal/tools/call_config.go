@@ -26,10 +26,7 @@ func (t *Table) restrict(cfg *protocol.Config, worktree bool) (warnings []string
 	if err != nil {
 		return nil, fmt.Errorf("argument /config: %w", err)
 	}
-	if bounded {
-		err = t.bounds.config(cfg, worktree)
-	}
-	return warnings, err
+	return warnings, t.bounds.config(cfg, worktree)
 }
 
 const workspaceTable = "sandbox_workspace_write"
@@ -37,8 +34,9 @@ const workspaceTable = "sandbox_workspace_write"
 // config checks the folders that a call makes writable by its configuration, which
 // [config.CallKeys] returned.
 //
-// It moves the folders to where those of the argument writable-roots are. An engine
-// makes sure of these that no command can put another folder in their place.
+// It moves the folders to where those of the argument writable-roots are, because an engine
+// checks these: none may be a git folder or the home, and no command can put another folder
+// in the place of one.
 func (b bounds) config(cfg *protocol.Config, worktree bool) error {
 	raw, ok := cfg.Overrides[workspaceTable]
 	if !ok {
@@ -50,7 +48,7 @@ func (b bounds) config(cfg *protocol.Config, worktree bool) error {
 		return fmt.Errorf("argument /%s: want an object", path)
 	}
 	for _, name := range []string{"exclude_slash_tmp", "exclude_tmpdir_env_var"} {
-		if value, ok := table[name]; ok && string(value) != "true" {
+		if value, ok := table[name]; ok && b != nil && string(value) != "true" {
 			return fmt.Errorf("argument /%s/%s: leave it out or set it to true: the server limits the folders that a call makes writable", path, name)
 		}
 	}
