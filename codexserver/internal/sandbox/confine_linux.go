@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,8 +44,10 @@ func (c *Confinement) compile() error {
 		return err
 	}
 	c.rules = rules{
-		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
-		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate},
+		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
+		filterKey: filterKey{
+			network: c.policy.NetworkAccess, truncate: abi < abiTruncate, readOnly: c.policy.Mode == protocol.SandboxReadOnly,
+		},
 	}
 	return nil
 }

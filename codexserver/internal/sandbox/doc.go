@@ -25,7 +25,8 @@
 //   - seccomp denies connecting and every socket but local pairs and listeners,
 //     memory and queues shared with others, changing the limits, priority and
 //     processors of others, setuid files, file attributes, new user namespaces,
-//     io_uring, and the calls that administer the machine.
+//     io_uring, and the calls that administer the machine. Without roots it also denies
+//     changing modes, owners, times and extended attributes.
 //   - The command gets no new privileges, and loses the capabilities that would
 //     circumvent all this.
 //
@@ -54,10 +55,10 @@
 //
 // # What is left open
 //
-// A command can read every file but devices, and execute every file. In the first tier it
-// can change modes, owners, times and extended attributes of its user's files outside the
-// roots. In both tiers a hard link inside a root is a file of that root, and a missing
-// .git can be created. Before Landlock's ninth version a command with network access can
+// A command can read every file but devices, and execute every file. In the first tier, if
+// it has roots, it can change modes, owners, times and extended attributes of its user's
+// files outside the roots. In both tiers a hard link inside a root is a file of that root,
+// and a missing .git can be created. Before Landlock's ninth version a command with network access can
 // connect to named sockets, such as that of a container engine. Before its sixth version
 // a command can signal every process of the user: it can kill its keeper, and a daemon
 // that has left its session then survives. A command can read the command lines of other

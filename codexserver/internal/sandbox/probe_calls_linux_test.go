@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,44 @@ var callProbes = map[string]func(args []string) error{
 	"setcap": func(a []string) error {
 		const cap = "\x01\x00\x00\x02\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // CAP_SETUID
 		return unix.Setxattr(a[0], "security.capability", []byte(cap), 0)
+	},
+	// Owners, times and extended attributes.
+	"lchown": func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
+	"fchown": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fchown(fd, os.Getuid(), os.Getgid()) })
+	},
+	"old chown": func(a []string) error { return oldCall(92, a[0], uintptr(os.Getuid()), uintptr(os.Getgid())) },
+	"futimens": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			times := [2]unix.Timespec{{Sec: 1}, {Sec: 1}}
+			_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+			return asError(errno)
+		})
+	},
+	"utime":  func(a []string) error { return oldCall(132, a[0], 0, 0) },
+	"utimes": func(a []string) error { return oldCall(235, a[0], 0, 0) },
+	"futimesat": func(a []string) error {
+		if runtime.GOARCH != "amd64" {
+			return errors.New("no such call on " + runtime.GOARCH)
+		}
+		return callPath(261, a[0], 0, 0)
+	},
+	"lsetxattr": func(a []string) error { return unix.Lsetxattr(a[0], "user.x", []byte("x"), 0) },
+	"fsetxattr": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fsetxattr(fd, "user.x", []byte("x"), 0) })
+	},
+	"setxattrat":   func(a []string) error { return attributeAt(unix.SYS_SETXATTRAT, a[0]) },
+	"removexattr":  func(a []string) error { return unix.Removexattr(a[0], "user.none") },
+	"lremovexattr": func(a []string) error { return unix.Lremovexattr(a[0], "user.none") },
+	"fremovexattr": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fremovexattr(fd, "user.none") })
+	},
+	"removexattrat": func(a []string) error { return attributeAt(unix.SYS_REMOVEXATTRAT, a[0]) },
+	"acl": func(a []string) error {
+		// One that has the file's owner, its group and the others, and says what the mode says.
+		const list = "\x02\x00\x00\x00" +
+			"\x01\x00\x06\x00\xff\xff\xff\xff\x04\x00\x04\x00\xff\xff\xff\xff\x20\x00\x04\x00\xff\xff\xff\xff"
+		return unix.Setxattr(a[0], "system.posix_acl_access", []byte(list), 0)
 	},
 	// The attributes of a file besides its mode.
 	"getflags": func(a []string) error {
@@ -189,6 +228,34 @@ func callPath(nr uintptr, path string, b, c uintptr) error {
 		return errno
 	}
 	return nil
+}
+
+// attributeAt sets or removes an extended attribute of a path.
+func attributeAt(nr uintptr, path string) error {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	name := []byte("user.x\x00")
+	if nr == unix.SYS_REMOVEXATTRAT {
+		_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), 0, uintptr(unsafe.Pointer(&name[0])), 0, 0)
+		return asError(errno)
+	}
+	value := []byte("x")
+	args := struct {
+		value       uint64
+		size, flags uint32
+	}{uint64(uintptr(unsafe.Pointer(&value[0]))), 1, 0}
+	_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), 0, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
+	runtime.KeepAlive(value)
+	return asError(errno)
+}
+
+func asError(errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
 }
 
 // oldCall is a call by its number on amd64; other architectures do not have it.

@@ -18,6 +18,15 @@ var sharedIPC = []uint32{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
+// attributes are the calls that change the mode, the owner, the times and the extended
+// attributes of a file, which Landlock does not see. A filter cannot distinguish files, so it
+// denies these calls only where no file is writable.
+var attributes = []uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+}
+
 // argument is an argument of a system call, by its position.
 type argument struct{ nr, arg uint32 }
 

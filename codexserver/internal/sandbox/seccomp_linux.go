@@ -47,6 +47,7 @@ type filterKey struct {
 	sparing  bool // denies signals to the thread that [program.sparing] names
 	ownIPC   bool // is for a command with an IPC namespace of its own
 	function bool // is for a function of this program, which may use openat2
+	readOnly bool // denies changing what belongs to files, in every folder
 }
 
 // filters are the programs that a sandbox has built so far. All its commands share them.
@@ -84,6 +85,11 @@ func filter(f filterKey) program {
 	}
 	if !f.ownIPC {
 		for _, nr := range sharedIPC {
+			bodies[nr] = denied
+		}
+	}
+	if f.readOnly {
+		for _, nr := range slices.Concat(attributes, legacyAttributes) {
 			bodies[nr] = denied
 		}
 	}

@@ -7,4 +7,5 @@ const nativeArch = unix.AUDIT_ARCH_AARCH64
 var (
 	foreign                []uint32
 	legacyOpen, legacyMode []argument
+	legacyAttributes       []uint32
 )
