@@ -44,8 +44,10 @@
 // namespaces of its own. There everything but the roots is read-only. So are .git and the
 // configuration's folder, which cannot be renamed either. /dev has no terminals and no
 // disks, and the command has no capabilities. Outside the roots it cannot change modes,
-// owners and times either, which Landlock does not cover. The tier executes this program
-// again, so its main must begin with [Main].
+// owners and times either, which Landlock does not cover. Before each command the tier looks
+// for other repositories in the roots, and protects those like .git; if it cannot look at
+// everything, the command cannot be confined. The tier executes this program again, so its main
+// must begin with [Main].
 //
 // On macOS both tiers run the command under sandbox-exec, with a profile made from the
 // same roots. It confines commands, not functions. The profile is used only after a trial

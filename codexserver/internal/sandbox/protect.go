@@ -25,7 +25,7 @@ func (s *Sandbox) Protected(roots []string) []string {
 		}
 	}
 	for _, root := range roots {
-		found = append(found, gitPaths(root)...)
+		found = append(found, gitPaths(filepath.Join(root, ".git"))...)
 	}
 	return found
 }
@@ -40,10 +40,9 @@ func surrounds(folder string, roots []string) bool {
 		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
 }
 
-// gitPaths returns root's .git and the folders that it leads to. It may be a symbolic
-// link, the file of a worktree or a submodule, or the folder of a worktree.
-func gitPaths(root string) []string {
-	dot := filepath.Join(root, ".git")
+// gitPaths returns a .git and the folders that it leads to. It may be a symbolic link, the
+// file of a worktree or a submodule, or the folder of a worktree.
+func gitPaths(dot string) []string {
 	found := []string{dot}
 	dir := dot
 	if info, err := os.Lstat(dot); err == nil && info.Mode()&os.ModeSymlink != 0 {

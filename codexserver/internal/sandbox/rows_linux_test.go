@@ -84,6 +84,13 @@ var kinds = []struct {
 		{name: "remove a linked .git", probe: []string{"remove", ".git"}, readOnly: "EACCES", write: "ok", spaces: "EBUSY", prepare: linkedGit},
 		{name: "move a linked .git", probe: []string{"rename", ".git", "git"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY", prepare: linkedGit},
 		{name: "move a folder on the way from .git", probe: []string{"rename", "sub", "sub2"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY", prepare: linkedGit},
+		{name: "write into a nested .git", probe: []string{"write", "deep/repo/.git/hooks/evil"}, readOnly: "EACCES", write: "ok", spaces: "EROFS", prepare: nestedGit},
+		{name: "move a nested .git", probe: []string{"rename", "deep/repo/.git", "deep/repo/git"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY", prepare: nestedGit},
+		{name: "move a nested repository", probe: []string{"rename", "deep/repo", "deep/other"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY", prepare: nestedGit},
+		{name: "move a folder around a nested repository", probe: []string{"rename", "deep", "other"}, readOnly: "EACCES|EXDEV", write: "ok", spaces: "EBUSY", prepare: nestedGit},
+		{name: "write into a nested .git file", probe: []string{"write", "deep/module/.git"}, readOnly: "EACCES", write: "ok", spaces: "EROFS", prepare: nestedGit},
+		{name: "write where a nested .git file leads", probe: []string{"write", "sub/stored/hooks/evil"}, readOnly: "EACCES", write: "ok", spaces: "EROFS", prepare: nestedGit},
+		{name: "write into a nested bare repository", probe: []string{"write", "deep/bare/hooks/evil"}, readOnly: "EACCES", write: "ok", spaces: "EROFS", prepare: nestedGit},
 	}},
 	{"change the mode, owner, times or extended attributes of a file elsewhere", []row{
 		{name: "chmod outside", probe: []string{"chmod", "../outside/file"}, readOnly: "EPERM", write: "ok", spaces: "EROFS"},

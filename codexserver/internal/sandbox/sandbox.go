@@ -104,6 +104,9 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	if err := s.lacks(); err != nil {
 		return nil, err
 	}
+	if err := c.protectNested(); err != nil {
+		return nil, err
+	}
 	if err := c.compile(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

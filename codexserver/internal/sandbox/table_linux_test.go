@@ -117,7 +117,7 @@ func TestTableAsUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestKept|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot)$", "-test.v"}
+	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestKept|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot|TestHiddenRepository)$", "-test.v"}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, suidVar+"="+suid)
@@ -172,6 +172,20 @@ func linkedGit(base string) error {
 		os.MkdirAll(filepath.Join(work, "sub/repo/hooks"), 0o777),
 		os.Symlink("sub/repo", filepath.Join(work, ".git")),
 	)
+}
+
+// nestedGit puts repositories below the working folder: one, one whose .git is a file that
+// leads elsewhere, and a bare one.
+func nestedGit(base string) error {
+	work := filepath.Join(base, "work")
+	var failed []error
+	for _, dir := range []string{"deep/repo/.git/hooks", "deep/module", "sub/stored/hooks", "deep/bare/hooks", "deep/bare/objects", "deep/bare/refs"} {
+		failed = append(failed, os.MkdirAll(filepath.Join(work, dir), 0o777))
+	}
+	return errors.Join(append(failed,
+		os.WriteFile(filepath.Join(work, "deep/module/.git"), []byte("gitdir: ../../sub/stored\n"), 0o666),
+		os.WriteFile(filepath.Join(work, "deep/bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666),
+	)...)
 }
 
 // others makes the listeners, processes and shared memory that a command must not reach.
