@@ -77,6 +77,7 @@ func viewQuestion(r *approval.Request) *questionView {
 		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
 			v.Notes = append(v.Notes, fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
 		}
+		v.Notes = append(v.Notes, m.Notes...)
 		if m.Subject != "" {
 			v.Subject = m.Subject
 		}

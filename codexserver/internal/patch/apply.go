@@ -139,9 +139,15 @@ func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*regularfile.
 		return nil, changed(file, err)
 	}
 	content, err := f.ReadAll(maxFileSize)
+	hardLinked := false
+	if err == nil {
+		hardLinked, err = f.HasOtherNames()
+	}
 	switch {
 	case err != nil:
 		err = changed(file, err)
+	case hardLinked && !file.hardLinked && file.writes(): // the question did not say so
+		err = changed(file, nil)
 	case !os.SameFile(f.Info(), file.target.info), string(content) != *file.before:
 		err = changed(file, nil)
 	default:

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,7 @@ type plannedFile struct {
 	before, after *string      // nil: no file
 	added         bool         // the patch has the whole content
 	movedTo       *plannedFile // the file that has its content after a move
+	hardLinked    bool         // the file has other names, which a write changes too
 }
 
 // place returns the place to write or remove: the target of a link, or the link itself.
@@ -68,6 +70,10 @@ func (f *plannedFile) place() *place {
 	}
 	return f.target
 }
+
+// writes reports whether Apply writes the file, which is not so if it removes it or leaves it
+// as it is.
+func (f *plannedFile) writes() bool { return f.after != nil && (f.added || !equal(f.before, f.after)) }
 
 func (f *plannedFile) set(content *string) { f.after, f.movedTo, f.added = content, nil, false }
 
@@ -181,6 +187,20 @@ func (p *Plan) Links() map[string]string {
 	return links
 }
 
+// HardLinks returns the paths, sorted, of files with other names (hard links) that the plan
+// writes: Apply changes the content under all of these names. The paths are those of
+// [Plan.Changes].
+func (p *Plan) HardLinks() []string {
+	var paths []string
+	for _, file := range p.files {
+		if file.hardLinked && file.writes() {
+			paths = append(paths, file.shown)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
 func (p *Plan) add(op fileOp) error {
 	file, err := p.file(op.path)
 	if err != nil {
@@ -279,6 +299,9 @@ func (p *Plan) read(file *plannedFile) (err error) {
 		return err
 	}
 	file.target.info = f.Info()
+	if file.hardLinked, err = f.HasOtherNames(); err != nil {
+		return err
+	}
 	if p.size += len(content); p.size > maxAllFiles {
 		return fmt.Errorf("the files together have more than %d bytes", maxAllFiles)
 	}

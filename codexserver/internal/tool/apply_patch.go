@@ -93,7 +93,8 @@ type application struct {
 	plan      *patch.Plan
 	changes   map[string]protocol.FileChange
 	// inside is true if commands may write to all files of the patch, and none is
-	// protected. protected is true if one is.
+	// protected. protected is true if one is, or if a write would change other names of the
+	// file, which may lie anywhere.
 	inside, protected bool
 }
 
@@ -130,20 +131,38 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true})
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes()})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
 		return a.run(false, a.plan.Apply), nil
 	}
-	return verdict.Reason, nil
+	return strings.Join(append([]string{verdict.Reason}, a.notes()...), ". "), nil
+}
+
+// notes returns a sentence about files that a write changes under other names too, if the
+// patch writes any.
+func (a application) notes() []string {
+	const most = 8
+	var shown []string
+	links := a.plan.HardLinks()
+	for _, path := range links[:min(len(links), most)] {
+		shown = append(shown, elicit.ShowCommand([]string{path}))
+	}
+	if shown == nil {
+		return nil
+	}
+	if more := len(links) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
 }
 
 // judge sets inside and protected.
 func (a *application) judge() {
 	t := a.turn
 	roots, err := t.roots()
-	a.protected = a.plan.Protected(roots.Paths)
+	a.protected = a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
 	if s := t.box.options.Sandbox; s != nil {
 		a.protected = a.protected || a.plan.Touches(s.Protected(roots.Paths))
 	}
@@ -225,8 +244,12 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 	request := protocol.ExecApprovalRequest{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true,
 	}
+	remarks := a.notes()
 	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
-		request.Reason, request.FromEngine = request.Reason+" "+led, true
+		remarks = append(remarks, led)
+	}
+	if len(remarks) > 0 {
+		request.Reason, request.FromEngine = request.Reason+" "+strings.Join(remarks, " "), true
 	}
 	refusal, err := t.askExec(ctx, request)
 	if err != nil || refusal != "" {
