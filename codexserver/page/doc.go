@@ -53,8 +53,8 @@
 // The page keeps 32 conversations, with the last 500 entries or 1 MiB of each and 64 KiB
 // of a text. It keeps 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
 // together. They are never cut, because an approval needs the whole question. It keeps 8
-// links, 16 tokens and 4 open pages; a new one replaces the oldest. It accepts 256
-// connections at a time.
+// links, 16 tokens, 4 open pages and 256 connections that sent no token; a new one replaces
+// the oldest. So a program without a token can slow the page down, and cannot shut it.
 //
 // All methods of [Page] may be called concurrently. Its goroutines have ended when
 // [Page.Close] returns.

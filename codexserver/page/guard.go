@@ -57,6 +57,7 @@ func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
 	if given := r.Header.Values("Authorization"); len(given) == 1 {
 		if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
 			if s := p.door.session(token); s != nil {
+				known(r.Context())
 				return s
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
@@ -61,9 +60,6 @@ type invitation struct {
 	stale  time.Time
 }
 
-// maxConnections bounds what other users of the machine can use up, who can connect too.
-const maxConnections = 256
-
 var errClosed = errors.New("page: closed")
 
 // Listen starts a page, which the caller must close.
@@ -90,18 +86,8 @@ func Listen(o *Options) (*Page, error) {
 
 // listen serves l until Close.
 func (p *Page) listen(l net.Listener) {
-	var connections atomic.Int64
 	p.server = &http.Server{
-		ConnState: func(c net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				if connections.Add(1) > maxConnections {
-					c.Close()
-				}
-			case http.StateClosed:
-				connections.Add(-1)
-			}
-		},
+		ConnContext:                  withGuest,
 		Handler:                      http.HandlerFunc(p.serve),
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
@@ -113,7 +99,7 @@ func (p *Page) listen(l net.Listener) {
 	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(l) // ends with Close, which is not an error
+		_ = p.server.Serve(&crowd{Listener: l}) // ends with Close, which is not an error
 	}()
 }
 
@@ -182,6 +168,7 @@ func (p *Page) Close() error {
 	err := p.server.Close()
 	p.handlers.Wait()
 	<-p.served
+	_ = p.server.Close() // of connections that were accepted meanwhile; err has any error
 	if err != nil && first {
 		return fmt.Errorf("page: %w", err)
 	}

@@ -97,6 +97,7 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "this link was used already, or is too old: open the page by a new link")
 		return
 	}
+	known(r.Context())
 	reply(w, http.StatusOK, map[string]string{"token": token})
 }
 
