@@ -83,15 +83,23 @@ func ShowCode(text string) (span string, whole bool) {
 	return span, cut == shown
 }
 
-// escape returns s with every unseen character as \n, \r, \t, \xNN or \u{N},
-// every byte that is not UTF-8 as \xNN, and a backslash before each character
-// of special. It reports whether it escaped anything but special, and whether
-// any of that was a hidden character rather than a plain line break or tab.
+// maxMarks is how many combining marks in a row are shown. More of them, which no language
+// needs, would cover the lines around.
+const maxMarks = 8
+
+// escape returns s with every unseen character, and every combining mark after
+// eight, as \n, \r, \t, \xNN or \u{N}, every byte that is not UTF-8 as \xNN, and
+// a backslash before each character of special. It reports whether it escaped
+// anything but special, and whether any of that was a hidden character rather
+// than a plain line break or tab.
 func escape(s, special string) (shown string, escaped, hidden bool) {
 	var b strings.Builder
-	prev := rune(-1)
+	prev, marks := rune(-1), 0
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		if marks++; r < utf8.RuneSelf || !unicode.Is(unicode.M, r) {
+			marks = 0
+		}
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
@@ -101,7 +109,7 @@ func escape(s, special string) (shown string, escaped, hidden bool) {
 			b.WriteByte('\\')
 			b.WriteByte(map[rune]byte{'\n': 'n', '\r': 'r', '\t': 't'}[r])
 			escaped = true
-		case unseen(prev, r):
+		case unseen(prev, r), marks > maxMarks:
 			if r < utf8.RuneSelf {
 				fmt.Fprintf(&b, `\x%02x`, r)
 			} else {

@@ -1,0 +1,46 @@
+package elicit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestStackedMarks checks that at most eight combining marks in a row are shown as they are.
+// More of them would cover the lines around.
+func TestStackedMarks(t *testing.T) {
+	acute := strings.Repeat("\u0301", 8)
+	mixed := "\u0e31\u0e48\u0301\u20dd\u0338\u0327\u0e49\u0489" // of every category
+	for _, tt := range []struct{ text, want string }{
+		{"e" + acute + "!", "e" + acute + "!"},
+		{"e" + acute + "\u0301!", "e" + acute + `\u{301}!`},
+		{"e" + acute + "\u0301\u0302x\u0301", "e" + acute + `\u{301}\u{302}x` + "\u0301"},
+		{"ก" + mixed, "ก" + mixed},
+		{"ก" + mixed + "\u0e31", "ก" + mixed + `\u{e31}`},
+		{"e" + acute + "e" + acute, "e" + acute + "e" + acute},
+	} {
+		if diff := cmp.Diff(tt.want, elicit.ShowText(tt.text)); diff != "" {
+			t.Errorf("%+q (-want +got):\n%s", tt.text, diff)
+		}
+		command := elicit.ShowCommand([]string{"echo", tt.text})
+		if escaped := strings.Contains(command, " $'"); escaped != (tt.want != tt.text) {
+			t.Errorf("%+q: %s", tt.text, command)
+		}
+	}
+	shout := "e" + strings.Repeat("\u0301", 300)
+	for name, q := range map[string]*elicit.Question{
+		"command": (&elicit.ExecQuestion{Command: []string{"echo", shout}, Cwd: "/w"}).Question(),
+		"folder":  (&elicit.ExecQuestion{Command: []string{"true"}, Cwd: "/w/" + shout}).Question(),
+		"reason":  (&elicit.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Reason: shout}).Question(),
+		"note":    (&elicit.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Notes: []string{shout}}).Question(),
+		"program": (&elicit.ExecQuestion{Command: []string{"true"}, Cwd: "/w", Program: "/w/" + shout}).Question(),
+		"subject": (&elicit.ExecQuestion{Subject: shout, Command: []string{"true"}, Cwd: "/w"}).Question(),
+		"path":    (&elicit.PatchQuestion{Changes: []elicit.Change{{Kind: elicit.ChangeAdd, Path: shout}}}).Question(),
+	} {
+		if strings.Contains(q.Message, acute+"\u0301") || !strings.Contains(q.Message, "(contains hidden characters)") {
+			t.Errorf("%s: %q", name, q.Message)
+		}
+	}
+}
