@@ -66,6 +66,38 @@ func ShowText(text string) string {
 	return b.String()
 }
 
+// OneLine returns text on one line, for status lines and lists: line breaks and tabs become
+// one space, and every other character that a human would not see is escaped. A text of more
+// than limit characters is cut; 0 means no limit. It leaves the result of [ShowCommand] as it
+// is, and drops the selector for coloured emoji.
+func OneLine(text string, limit int) string {
+	const coloured = '\ufe0f'
+	var flat strings.Builder
+	n, gap := 0, false
+	for i := 0; i < len(text) && (limit == 0 || n <= limit); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == '\n', r == '\r', r == '\t', r == ' ' && (gap || n == 0):
+			gap = true
+		case r == coloured:
+		default:
+			if gap && n > 0 {
+				flat.WriteByte(' ')
+				n++
+			}
+			gap = false
+			flat.WriteString(text[i : i+size])
+			n++
+		}
+		i += size
+	}
+	shown, _, _ := escape(strings.TrimRight(flat.String(), " "), "")
+	if limit == 0 || utf8.RuneCountInString(shown) <= limit {
+		return shown
+	}
+	return string([]rune(shown)[:limit]) + "…"
+}
+
 // ShowCode returns text as a Markdown code span for the message of a Question, with every
 // unseen character escaped. Text of more than 1,800 characters is cut in the middle: then
 // whole is false, and Question.Once should be set.

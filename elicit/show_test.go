@@ -44,3 +44,29 @@ func TestStackedMarks(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 0, ""},
+		{"plain  text", 0, "plain  text"},
+		{" \n\t a\r\n\r\n b\t c \n", 0, "a b c"},
+		{"a\x1b]2;T\x07\u202eb\u009b31m\xff\u2028c\v", 0, `a\x1b]2;T\x07\u{202e}b\u{9b}31m\xff\u{2028}c\x0b`},
+		{"e" + strings.Repeat("\u0301", 9), 0, "e" + strings.Repeat("\u0301", 8) + `\u{301}`},
+		{elicit.ShowCommand([]string{"a  b", "c\nd", `\n`}), 0, `'a  b' $'c\nd' "\\n"`},
+		{"✔\ufe0f done\ufe0f", 0, "✔ done"},
+		{"日本語", 3, "日本語"},
+		{"日本語x", 3, "日本語…"},
+		{"ab\n\n\n", 2, "ab"},
+		{"ab\n\n\nc", 2, "ab…"},
+		{"\u202e", 3, `\u{…`},
+		{strings.Repeat("\n", 1000) + "x", 3, "x"},
+	} {
+		if diff := cmp.Diff(tt.want, elicit.OneLine(tt.text, tt.limit)); diff != "" {
+			t.Errorf("%+q, %d (-want +got):\n%s", tt.text, tt.limit, diff)
+		}
+	}
+}

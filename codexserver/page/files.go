@@ -140,7 +140,7 @@ func path(s string) string {
 
 // line returns text on one line.
 func line(s string) string {
-	return elicit.ShowText(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' }), " "))
+	return elicit.OneLine(s, 0)
 }
 
 // clip returns the first bytes of s, at most that many, with an ellipsis if more are

@@ -185,7 +185,7 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 // askOn makes the server as for any client, connects to it in memory, and runs the task.
 func askOn(ctx context.Context, o *options, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
 	fail := func(err error) int {
-		fmt.Fprintln(console.Err, "codex-mcp:", err)
+		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
 		return terminal.StatusFailed
 	}
 	c, err := configure(o, getenv, o.logger(console.Err))
@@ -242,7 +242,7 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 		cancel()
 	}
 	if err != nil {
-		fmt.Fprintln(console.Err, "codex-mcp:", err)
+		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
 		code = max(code, terminal.StatusFailed)
 	}
 	return code

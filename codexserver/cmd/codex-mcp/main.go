@@ -49,6 +49,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -119,9 +120,20 @@ func endingSignals() []os.Signal {
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {
 	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: o.log}))
+		return slog.New(slog.NewJSONHandler(visible{stderr}, &slog.HandlerOptions{Level: o.log}))
 	}
 	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
+}
+
+// visible writes lines of JSON in which every character that a terminal would not show is
+// escaped. The handler of JSON escapes only those below the space.
+type visible struct{ io.Writer }
+
+func (v visible) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(v.Writer, terminal.Line(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func fail(stderr io.Writer, err error) int {

@@ -75,9 +75,6 @@ func (p *progress) event(m protocol.EventMsg) {
 	}
 }
 
-// maxProgressMessage is how many runes the message of a notification has at most.
-const maxProgressMessage = 200
-
 // begin records the turn of the call.
 func (p *progress) begin(j *tools.Job) {
 	if p == nil {
@@ -93,7 +90,7 @@ func (p *progress) say(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if message != "" {
-		p.now = tools.Cut(message, maxProgressMessage)
+		p.now = message
 	}
 	now := p.now
 	if message == "" && p.job != nil {

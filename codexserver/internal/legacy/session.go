@@ -127,14 +127,14 @@ func (ss *Session) notify(method string, params any) {
 
 // warn sends the client a log message of the level warning (MCP 2025-06-18,
 // server/utilities/logging).
-func (ss *Session) warn(data any) {
+func (ss *Session) warn(words string) {
 	ss.mu.Lock()
 	wanted := tools.Logs(ss.level, mcptypes.LoggingLevelWarning)
 	ss.mu.Unlock()
 	if !wanted {
 		return
 	}
-	raw, err := json.Marshal(data)
+	raw, err := json.Marshal(elicit.OneLine(words, 0))
 	if err != nil {
 		ss.log.Error("log message", "error", err)
 		return

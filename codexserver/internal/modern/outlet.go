@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
@@ -104,9 +105,6 @@ func (o *outlet) event(thread string, e protocol.Event) {
 	}
 }
 
-// maxProgressMessage is how many runes the message of a notification has at most.
-const maxProgressMessage = 200
-
 // progress sends an activity.
 func (o *outlet) progress(words string) {
 	if o == nil || o.request.token() == nil {
@@ -114,7 +112,7 @@ func (o *outlet) progress(words string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.doing = tools.Cut(words, maxProgressMessage)
+	o.doing = words
 	o.send(o.doing)
 }
 
@@ -138,9 +136,9 @@ func (o *outlet) warn(words string) {
 	if o == nil || o.request.meta.LogLevel == nil || !tools.Logs(*o.request.meta.LogLevel, mcptypes.LoggingLevelWarning) {
 		return
 	}
-	data, err := json.Marshal(words)
+	data, err := json.Marshal(elicit.OneLine(words, 0))
 	if err != nil {
-		return // not valid UTF-8
+		return // does not happen: it is valid UTF-8
 	}
 	logger := "codex"
 	o.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -227,9 +228,9 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // finished returns a task that has ended, from its file.
 func finished(f taskfile.Task) modern.DetailedTask {
-	ttl := f.TTL().Milliseconds()
+	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
 	t := modern.Task{
-		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &f.Message, TtlMs: &ttl,
+		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TtlMs: &ttl,
 	}
 	if f.Status == taskfile.Cancelled {
 		return t.Cancelled()
@@ -253,7 +254,7 @@ func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.Detailed
 		return finished(f)
 	case taskfile.Other:
 		poll := int64(pollSeldom)
-		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, f.Message)
+		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
 		return modern.Task{
 			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
 		}.Working()

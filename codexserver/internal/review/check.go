@@ -114,4 +114,4 @@ func sure(confidence *float64) string {
 }
 
 // line returns a text as one line.
-func line(text string) string { return strings.ReplaceAll(elicit.ShowText(text), "\n", " ") }
+func line(text string) string { return elicit.OneLine(text, 0) }

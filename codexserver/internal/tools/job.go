@@ -81,7 +81,7 @@ func (j *Job) Event(thread string, e protocol.Event) {
 	}
 	j.clock.Event(e.Msg)
 	if words := Activity(e.Msg); words != "" {
-		j.doing, j.since = brief(words), time.Now()
+		j.doing, j.since = words, time.Now()
 	}
 	j.mu.Unlock()
 	j.report.Event(e.Msg)

@@ -7,6 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -48,7 +49,7 @@ func (l list) call(ctx context.Context, call *Call, raw json.RawMessage) *mcptyp
 		NextCursor    *string `json:"nextCursor,omitempty"`
 	}{[]row{}, page.NextCursor}
 	for _, c := range page.Items {
-		one := row{ThreadID: c.ConversationID, Preview: c.Preview, Timestamp: c.Timestamp}
+		one := row{ThreadID: c.ConversationID, Preview: elicit.OneLine(c.Preview, 0), Timestamp: c.Timestamp}
 		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil && !j.over() {
 			s := j.State()
 			one.Status, one.Doing = s.Status, s.Words()

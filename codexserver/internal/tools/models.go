@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
@@ -49,7 +50,7 @@ func (m models) call(ctx context.Context, _ *Call, _ stdjson.RawMessage) *mcptyp
 	}{Models: []modelRow{}}
 	size := 0
 	for _, note := range list.Notes[:min(len(list.Notes), maxModelEntries)] {
-		out.Notes = append(out.Notes, Cut(note, maxBrief))
+		out.Notes = append(out.Notes, elicit.OneLine(note, maxBrief))
 	}
 	for _, model := range list.Models {
 		row := rowOf(model)

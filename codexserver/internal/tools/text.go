@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -76,13 +77,13 @@ func Cut(words string, most int) string {
 	return strings.ToValidUTF8(words, "\uFFFD")
 }
 
-// maxBrief is how many runes a status line has at most.
+// maxBrief is how many characters a status line has at most.
 const maxBrief = 200
 
-// brief returns the first line of the words, at most maxBrief runes.
+// brief returns the first line of the words as a status line.
 func brief(words string) string {
 	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
-	return Cut(words, maxBrief)
+	return elicit.OneLine(words, maxBrief)
 }
 
 // cut shortens the text to most bytes of JSON, with a note where to read the whole text. 0

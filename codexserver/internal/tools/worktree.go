@@ -310,7 +310,7 @@ func lossText(loss *worktree.LossError, token string) string {
 	if s := loss.Status; s != nil {
 		lines = append(append(lines, changed("Changed files", s.Files, s.More)...), skips("Files that are not looked into", s.Skipped)...)
 	}
-	lines = append(lines, rows("Commits that no branch has", loss.Commits, 0, func(s string) string { return Cut(s, maxBrief) })...)
+	lines = append(lines, rows("Commits that no branch has", loss.Commits, 0, func(s string) string { return elicit.OneLine(s, maxBrief) })...)
 	return strings.Join(lines, "\n")
 }
 
@@ -322,7 +322,7 @@ func explain(err error) string {
 	switch {
 	case errors.As(err, &conflict):
 		lines := rows("nothing was changed, because these files cannot be merged", conflict.Conflicts, conflict.More,
-			func(c worktree.Conflict) string { return shown(c.Path) + ": " + Cut(c.Reason, maxBrief) })
+			func(c worktree.Conflict) string { return shown(c.Path) + ": " + elicit.OneLine(c.Reason, maxBrief) })
 		return strings.Join(lines, "\n")
 	case errors.As(err, &refused):
 		return refused.Reason

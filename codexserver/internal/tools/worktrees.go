@@ -141,7 +141,7 @@ func rows[E any](heading string, all []E, more int, line func(E) string) (lines 
 }
 
 func skips(heading string, skipped []worktree.Skip) []string {
-	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + Cut(s.Reason, maxBrief) })
+	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + elicit.OneLine(s.Reason, maxBrief) })
 }
 
 // shown returns a path as one quoted word without hidden characters, at most maxBrief

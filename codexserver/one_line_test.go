@@ -1,0 +1,270 @@
+package codexserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+// hostile is text that would set a terminal's title, change its colour, the direction of
+// writing and the line, and cover other lines.
+const hostile = "a\x1b]2;PWNED\x07\x1b[31mR\u202eE\nD\r\tx\u009by\u2028z\u0000"
+
+// shownWord is hostile as a word of a command, shownLine as prose.
+const (
+	shownWord = `$'a\x1b]2;PWNED\x07\x1b[31mR\u{202e}E\nD\r\tx\u{9b}y\u{2028}z\x00'`
+	shownLine = `a\x1b]2;PWNED\x07\x1b[31mR\u{202e}E D x\u{9b}y\u{2028}z\x00`
+)
+
+// shouter is an engine that emits hostile text. It waits a minute after each event.
+type shouter struct{ *full }
+
+func (shouter) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Preview: hostile}}}, nil
+}
+
+var shouts = []struct {
+	event protocol.EventMsg
+	shown string
+}{
+	{protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", hostile, "two words"}, Cwd: "/"}, "running echo " + shownWord + " 'two words'"},
+	{protocol.MCPToolCallBegin{CallID: "2", Invocation: protocol.MCPInvocation{Server: hostile, Tool: "t"}}, "calling " + shownLine + "/t"},
+	{protocol.BackgroundEvent{Message: hostile}, shownLine},
+	{protocol.AgentMessage{Message: hostile}, shownLine},
+	{protocol.AgentMessage{Message: "\n \n" + strings.Repeat("\u202e", 1000)}, strings.Repeat(`\u{202e}`, 25) + "…"},
+	{protocol.AgentMessage{Message: "✔\ufe0f done"}, "✔ done"},
+}
+
+func newShouter() shouter {
+	return shouter{&full{TurnFunc: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		for _, s := range shouts {
+			host.Emit(s.event)
+			<-time.After(time.Minute)
+		}
+		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "3", Command: []string{"echo", hostile}, Cwd: "/"})
+		return nil
+	}}}
+}
+
+// audience answers requests with a hostile error and keeps what the server sends.
+type audience struct {
+	mu   sync.Mutex
+	sent map[string][]json.RawMessage // params by method
+}
+
+func (l *audience) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error) {
+	l.mu.Lock()
+	l.sent[r.Method] = append(l.sent[r.Method], slices.Clone(r.Params))
+	l.mu.Unlock()
+	return nil, &jsonrpc.Error{Code: -32000, Message: hostile}
+}
+
+// heard returns the params of the messages of a method.
+func (l *audience) heard(method string) []json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.sent[method])
+}
+
+// progress returns the distinct messages of the progress in order.
+func (l *audience) progress(t *testing.T) (messages []string) {
+	t.Helper()
+	for _, raw := range l.heard("notifications/progress") {
+		var p struct{ Message string }
+		if err := json.Unmarshal(raw, &p); err != nil {
+			t.Fatal(err)
+		}
+		if len(messages) == 0 || messages[len(messages)-1] != p.Message {
+			messages = append(messages, p.Message)
+		}
+	}
+	return messages
+}
+
+// raw reports whether a text has characters that a terminal does not show as they are.
+func raw(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// TestTextOnOneLine checks that text of models, commands and programs reaches the one-line
+// messages for people with every hidden character visible, and commands quoted as in
+// questions. Events have it unchanged.
+func TestTextOnOneLine(t *testing.T) {
+	for _, era := range []struct{ name, meta string }{
+		{"with a session", `"_meta":{"progressToken":"t"}`},
+		{"2026-07-28", `"_meta":{"progressToken":"t",` + version2026 + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`},
+		{"tasks", polling},
+	} {
+		t.Run(era.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testTextOnOneLine(t, era.meta) })
+		})
+	}
+}
+
+func testTextOnOneLine(t *testing.T, meta string) {
+	client := &audience{sent: map[string][]json.RawMessage{}}
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, client, nil)
+	running, served := make(chan error, 1), make(chan error, 1)
+	go func() { running <- peer.Run(context.Background()) }()
+	go func() {
+		served <- codexserver.New(newShouter(), &codexserver.Options{
+			Home: t.TempDir(), Approvals: elicit.Options{Timeout: time.Minute},
+		}).Serve(context.Background(), theirs)
+	}()
+	defer func() {
+		peer.Close()
+		<-running
+		<-served
+	}()
+	ask := func(method, members string) string {
+		t.Helper()
+		var result json.RawMessage
+		params := `{` + members + `,` + meta + `}`
+		if method == "initialize" {
+			params = `{` + members + `}`
+		}
+		if err := peer.Call(t.Context(), method, json.RawMessage(params), &result); err != nil {
+			t.Fatal(err)
+		}
+		return string(result)
+	}
+	modern, tasks := strings.Contains(meta, "2026-07-28"), strings.Contains(meta, "tasks")
+	if !modern {
+		ask("initialize", `"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}`)
+	}
+	// strings that a person sees, in the answers
+	see := func(where, answer string) {
+		t.Helper()
+		var tree any
+		if err := json.Unmarshal([]byte(answer), &tree); err != nil {
+			t.Fatal(err)
+		}
+		walk(tree, func(text string) {
+			if inner := any(nil); json.Unmarshal([]byte(text), &inner) == nil {
+				walk(inner, func(text string) {
+					if raw(text) {
+						t.Errorf("%s: %q", where, text)
+					}
+				})
+				return
+			}
+			if raw(text) {
+				t.Errorf("%s: %q", where, text)
+			}
+		})
+	}
+	begun := ask("tools/call", `"name":"codex","arguments":{"prompt":"p","background":true}`)
+	see("the beginning", begun)
+	id := threadOf(t, begun)
+	call := make(chan string, 1)
+	go func() {
+		var result json.RawMessage
+		_ = peer.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"p"},`+meta+`}`), &result)
+		call <- string(result)
+	}()
+	task := ""
+	for i, s := range shouts {
+		<-time.After(30 * time.Second)
+		waited := ask("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":0}`, id))
+		see("codex-wait", waited)
+		var content struct {
+			StructuredContent struct{ Threads []struct{ Content string } }
+		}
+		if err := json.Unmarshal([]byte(waited), &content); err != nil {
+			t.Fatal(err)
+		}
+		if got := content.StructuredContent.Threads[0].Content; got != s.shown+", 30s" {
+			t.Errorf("event %d: codex-wait says %q, want %q", i, got, s.shown)
+		}
+		if listed := ask("tools/call", `"name":"codex-list","arguments":{}`); true {
+			see("codex-list", listed)
+			want, err := json.Marshal(shownLine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(listed, `"preview":`+string(want)) {
+				t.Errorf("codex-list: %s", listed)
+			}
+		}
+		if tasks {
+			if task == "" {
+				var r struct{ TaskID string }
+				if err := json.Unmarshal([]byte(<-call), &r); err != nil || r.TaskID == "" {
+					t.Fatalf("no task: %v", err)
+				}
+				task = r.TaskID
+			}
+			got := ask("tasks/get", fmt.Sprintf(`"taskId":%q`, task))
+			see("tasks/get", got)
+			if !strings.Contains(got, `"statusMessage":`) {
+				t.Errorf("tasks/get: %s", got)
+			}
+		}
+		<-time.After(30 * time.Second)
+	}
+	<-time.After(time.Second)
+	for _, m := range client.heard("notifications/message") {
+		see("a log message", string(m))
+	}
+	if !modern && len(client.heard("notifications/message")) == 0 {
+		t.Error("no log message about the question that failed")
+	}
+	if modern { // the question is open
+		see("a question", ask("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":0}`, id)))
+	}
+	var want []string
+	for _, s := range shouts {
+		want = append(want, s.shown)
+	}
+	got := client.progress(t)
+	for _, message := range got {
+		if raw(message) {
+			t.Errorf("progress: %q", message)
+		}
+	}
+	want = slices.Compact(want)
+	if !tasks {
+		got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(want, s) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
+		}
+	}
+	if !modern && !slices.ContainsFunc(client.heard("codex/event"), func(raw json.RawMessage) bool {
+		var event struct{ Msg struct{ Command []string } }
+		return json.Unmarshal(raw, &event) == nil && slices.Contains(event.Msg.Command, hostile)
+	}) {
+		t.Error("no event has the command as it is")
+	}
+	peer.Close()
+}
+
+// walk calls f for each string in a tree of JSON.
+func walk(tree any, f func(string)) {
+	switch v := tree.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, e := range v {
+			walk(e, f)
+		}
+	case map[string]any:
+		for _, e := range v {
+			walk(e, f)
+		}
+	}
+}
