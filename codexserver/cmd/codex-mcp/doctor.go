@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -225,7 +226,7 @@ func abilities(e engine.Engine) (can, cannot []string) {
 
 func (d *diagnosis) print(w io.Writer) {
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "%-14s %s\n", name, terminal.Row(fmt.Sprintf(format, args...)))
 	}
 	row("codex-mcp", "%s on %s", d.Version, d.System)
 	row("configuration", "%s: %s", d.Home, orFine(d.Configuration))
