@@ -18,8 +18,8 @@ const (
 
 // A crowd is a listener that many may use at the same time. It never refuses a connection: if
 // there are too many without a token, a new one replaces the oldest. So a program that holds
-// connections keeps nobody out. While there are too many, it accepts new ones slowly, so that
-// a flood cannot replace a connection before its request is read.
+// connections does not keep the owner out. While there are too many, it accepts new ones
+// slowly, so that a flood cannot replace a connection before its request is read.
 type crowd struct {
 	net.Listener
 

@@ -2,5 +2,5 @@
 
 package regularfile
 
-// HasOtherNames reports false: this system has no hard links that we know of.
+// HasOtherNames reports false: this system has no known hard links.
 func (f *File) HasOtherNames() (bool, error) { return false, nil }
