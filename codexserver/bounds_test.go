@@ -23,8 +23,13 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "own-other")
-	for _, dir := range []string{own + "/sub", own + "/repository/.git", second, other + "/.git", other + "/inner"} {
+	for _, dir := range []string{own + "/sub", own + "/repository/.git/objects", own + "/repository/.git/refs", second, other + "/.git/objects", other + "/.git/refs", other + "/inner"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{own + "/repository", other} {
+		if err := os.WriteFile(dir+"/.git/HEAD", []byte("ref: refs/heads/main\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
+// repository makes a folder a repository without commits.
+func repository(t testing.TB, dir string) {
+	t.Helper()
+	write(t, filepath.Join(dir, ".git", "HEAD"), "ref: refs/heads/main\n")
+	for _, name := range []string{"objects", "refs"} {
+		if err := os.Mkdir(filepath.Join(dir, ".git", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -47,7 +58,7 @@ func userMessages(t testing.TB, r providertest.Request) []string {
 func TestFirstMessages(t *testing.T) {
 	b := setup(t, "project_doc_max_bytes = 30", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
 	write(t, filepath.Join(b.home, "AGENTS.md"), "be kind\n")
-	write(t, filepath.Join(b.cwd, ".git", "HEAD"), "ref: refs/heads/main\n")
+	repository(t, b.cwd)
 	write(t, filepath.Join(b.cwd, "AGENTS.md"), "root rule\n")
 	write(t, filepath.Join(b.cwd, "sub", "AGENTS.md"), "a rule that is too long to be kept\n")
 	root := b.cwd

@@ -61,7 +61,7 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("ok"))
-			write(t, filepath.Join(b.cwd, ".git", "HEAD"), "ref: refs/heads/main\n")
+			repository(t, b.cwd)
 			write(t, filepath.Join(b.home, "auth.json"), `{"OPENAI_API_KEY": "secret"}`)
 			tt.lay(b, filepath.Join(b.cwd, "AGENTS.md"))
 			h := &host{}
@@ -99,11 +99,11 @@ func TestOwnInstructions(t *testing.T) {
 		{"a link of the user's", func(b *bench, elsewhere string) { symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md")) }, true},
 		{"within the workspace", func(b *bench, elsewhere string) {
 			b.cwd = b.home
-			write(t, filepath.Join(b.home, ".git", "HEAD"), "ref: refs/heads/main\n")
+			repository(t, b.home)
 			symlink(t, elsewhere, filepath.Join(b.home, "AGENTS.md"))
 		}, false},
 		{"a home that is a repository", func(b *bench, elsewhere string) {
-			write(t, filepath.Join(b.home, ".git", "HEAD"), "ref: refs/heads/main\n")
+			repository(t, b.home)
 			write(t, filepath.Join(b.home, ".ssh", "key"), "elsewhere")
 			b.cwd = filepath.Join(b.home, "project")
 			symlink(t, "../.ssh/key", filepath.Join(b.cwd, "AGENTS.md"))

@@ -14,11 +14,13 @@ import (
 // maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
 const maxSmallFile = 1 << 20
 
-// Root returns the top of the repository that contains dir, an absolute path. That is the
-// nearest folder with a .git. Root returns "" outside a repository.
+// Root returns the top of the repository that contains dir, an absolute path, or "" outside
+// a repository. That is the nearest folder whose .git is a repository for git. Others do
+// not count: sandboxes leave an empty .git. At a .git file that leads nowhere git stops,
+// and Root continues with the parent.
 func Root(dir string) string {
 	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if gitDir, commonDir, err := Folders(dir); err == nil && isRepository(gitDir, commonDir) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -27,6 +29,25 @@ func Root(dir string) string {
 		}
 		dir = parent
 	}
+}
+
+// isRepository reports whether git takes the folders for those of a repository: there are
+// objects and refs, and HEAD has the form of a ref or of a hash.
+func isRepository(gitDir, commonDir string) bool {
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(commonDir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	head := filepath.Join(gitDir, "HEAD")
+	if target, err := os.Readlink(head); err == nil { // the branch may have no commit yet
+		return strings.HasPrefix(filepath.ToSlash(target), "refs/")
+	}
+	text, err := readLine(head)
+	if name, ok := strings.CutPrefix(text, "ref:"); ok {
+		return err == nil && strings.HasPrefix(strings.TrimSpace(name), "refs/")
+	}
+	return err == nil && len(text) >= 40 && IsHash(strings.ToLower(text[:40]))
 }
 
 // Folders returns the git folder of the working tree at root, and the one that it shares

@@ -21,7 +21,7 @@ import (
 const timeout = 5 * time.Second
 
 // Root returns the top of the repository that contains dir, an absolute path. That is the
-// nearest folder with a .git. Root returns "" outside a repository.
+// nearest folder whose .git is a repository for git. Root returns "" outside a repository.
 func Root(dir string) string { return git.Root(dir) }
 
 // Read returns the state of the repository that contains dir, an absolute path. It returns

@@ -69,7 +69,7 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	s := &Snapshot{root: workingTree(dir)}
+	s := &Snapshot{root: Root(dir)}
 	if s.own = s.root == ""; s.own {
 		s.root = dir
 	}
@@ -83,22 +83,6 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 		return nil, fmt.Errorf("gitinfo: snapshot: %w", errors.Join(err, s.Remove()))
 	}
 	return s, nil
-}
-
-// workingTree is like [Root], but ignores a .git without HEAD. Sandboxes make an empty
-// .git.
-func workingTree(dir string) string {
-	for root := Root(dir); root != ""; root = Root(filepath.Dir(root)) {
-		if gitDir, _, err := git.Folders(root); err == nil {
-			if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err == nil {
-				return root
-			}
-		}
-		if filepath.Dir(root) == root {
-			break
-		}
-	}
-	return ""
 }
 
 // newSnapshotMirror makes a mirror with an index. Git uses only the mirror's configuration,

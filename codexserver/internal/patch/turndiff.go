@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
@@ -80,7 +81,7 @@ func (d *Diff) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sorted := slices.Clone(d.files)
-	top := gitTop(d.dir)
+	top := git.Root(d.dir)
 	slices.SortFunc(sorted, func(a, b *changedFile) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder
 	for _, file := range sorted {
@@ -155,20 +156,6 @@ func blobID(content *string) string {
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00%s", len(*content), *content)
 	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
-// gitTop returns the top folder of the repository that contains dir, or "".
-func gitTop(dir string) string {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
 }
 
 func shownPath(path, top string) string {

@@ -78,7 +78,12 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 
 func TestTurnDiff(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil {
+	for _, name := range []string{"objects", "refs"} {
+		if err := os.MkdirAll(filepath.Join(dir, ".git", name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{"a.txt": "one\ntwo\nthree\n", "del.txt": "bye\n", "m.txt": "1\n2\n"} {

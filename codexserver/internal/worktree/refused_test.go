@@ -33,12 +33,16 @@ func TestRepositoryRefused(t *testing.T) {
 		{"a relative path", "is not an absolute path", func(*bench) string { return "repo" }},
 		{"no folder", "no such file", func(b *bench) string { return b.dir + "/no" }},
 		{"no commit", "has no commit yet", func(b *bench) string { b.git("checkout", "-q", "--orphan", "new"); return b.dir }},
-		{"a HEAD that is none", "cannot be read", func(b *bench) string { lay(b.t, b.dir, map[string]string{".git/HEAD": "ref: ../x\n"}); return b.dir }},
+		{"a HEAD that is none", "is not in a git repository", func(b *bench) string { lay(b.t, b.dir, map[string]string{".git/HEAD": "ref: ../x\n"}); return b.dir }},
 		{"a HEAD that is no commit", "is not a commit", func(b *bench) string {
 			lay(b.t, b.dir, map[string]string{".git/HEAD": b.git("rev-parse", "HEAD^{tree}") + "\n"})
 			return b.dir
 		}},
-		{"a HEAD that waits", "cannot be read", func(b *bench) string {
+		{"a branch that is none", "cannot be read", func(b *bench) string {
+			lay(b.t, b.dir, map[string]string{".git/HEAD": "ref: refs/../x\n"})
+			return b.dir
+		}},
+		{"a HEAD that waits", "is not in a git repository", func(b *bench) string {
 			lay(b.t, b.dir, map[string]string{".git/HEAD": "-"})
 			b.must(syscall.Mkfifo(filepath.Join(b.dir, ".git", "HEAD"), 0o600))
 			return b.dir

@@ -161,6 +161,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestIgnored(t *testing.T) {
+	repository := []string{".git/HEAD=ref: refs/heads/main", ".git/objects/", ".git/refs/"}
 	for _, tt := range []struct {
 		name  string
 		files []string
@@ -171,10 +172,11 @@ func TestIgnored(t *testing.T) {
 		{"the ignore file", []string{"a.txt", "ig.txt", ".ignore=ig.txt\n", ".gitignore=!ig.txt"}, "", []string{"a.txt"}},
 		{"nested", []string{"a.log.txt", "sub/a.log.txt", "sub/keep.log.txt", ".gitignore=*.log.txt\n", "sub/.gitignore=!keep.*"}, "", []string{"sub/keep.log.txt"}},
 		{"a folder", []string{"build/x.txt", "sub/build/x.txt", "b.txt", ".gitignore=build/"}, "", []string{"b.txt"}},
-		{"above the root", []string{".git/HEAD", ".gitignore=ig.txt\n/sub/no.txt\n", "sub/ig.txt", "sub/no.txt", "sub/a.txt"}, "sub", []string{"a.txt"}},
+		{"above the root", append(repository, ".gitignore=ig.txt\n/sub/no.txt\n", "sub/ig.txt", "sub/no.txt", "sub/a.txt"), "sub", []string{"a.txt"}},
+		{"an empty .git above the root", []string{".git/", ".gitignore=a.txt\n", "sub/a.txt"}, "sub", []string{"a.txt"}},
 		{"git's own files", []string{".git/config.txt", "sub/.git=gitdir.txt", "sub/a.txt"}, "", []string{"sub/a.txt"}},
-		{"exclude", []string{".git/info/exclude=ig.txt", "ig.txt", "a.txt"}, "", []string{"a.txt"}},
-		{"the root itself", []string{".git/HEAD", ".gitignore=sub/\n", "sub/a.txt"}, "sub", []string{"a.txt"}},
+		{"exclude", append(repository, ".git/info/exclude=ig.txt", "ig.txt", "a.txt"), "", []string{"a.txt"}},
+		{"the root itself", append(repository, ".gitignore=sub/\n", "sub/a.txt"), "sub", []string{"a.txt"}},
 	} {
 		root := tree(t, tt.files...)
 		got := paths(search.Files(t.Context(), "txt", []string{filepath.Join(root, tt.sub)}))

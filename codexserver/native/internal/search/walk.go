@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // walk calls file with the path of each file that is not ignored, relative to root and
@@ -66,18 +68,13 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 // outer returns the rules of the folders above root, up to its repository, and the path of
 // root below the repository.
 func outer(root string) (*rules, []string) {
+	dir := git.Root(root)
+	if dir == "" {
+		return nil, nil
+	}
 	var above []string // innermost first
-	dir := root
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			break
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return nil, nil
-		}
-		above = append(above, filepath.Base(dir))
-		dir = parent
+	for at := root; at != dir; at = filepath.Dir(at) {
+		above = append(above, filepath.Base(at))
 	}
 	slices.Reverse(above)
 	r := (*rules)(nil).read(filepath.Join(dir, ".git", "info", "exclude"), 0)
