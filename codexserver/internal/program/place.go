@@ -32,7 +32,7 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 	if !ok || len(words) > 1 && p.searchesCurrent() {
 		return "", true
 	}
-	roots := p.roots()
+	roots := Folders(p.Roots)
 	if policy.LooksLikeShell(argv[0]) && p.readsProfile(roots) {
 		return "", true
 	}
@@ -48,7 +48,7 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 		if err != nil {
 			return "", true
 		}
-		if leadsThrough(path, roots) {
+		if LeadsThrough(path, roots) {
 			return path, true
 		}
 	}
@@ -81,7 +81,7 @@ func (p Place) readsProfile(roots []os.FileInfo) bool {
 			file = filepath.Join(p.Dir, file)
 		}
 		_, err := os.Lstat(file)
-		return err == nil && leadsThrough(file, roots)
+		return err == nil && LeadsThrough(file, roots)
 	})
 }
 
@@ -94,62 +94,4 @@ func (p Place) value(name string) string {
 		}
 	}
 	return value
-}
-
-func (p Place) roots() []os.FileInfo {
-	var roots []os.FileInfo
-	for _, root := range p.Roots {
-		if info, err := os.Stat(root); err == nil {
-			roots = append(roots, info)
-		}
-	}
-	return roots
-}
-
-// maxLinks is how many symbolic links are followed. The system's own limit is lower.
-const maxLinks = 64
-
-// leadsThrough walks to path, link by link, and reports whether one of the folders on the
-// way is a root. It compares the folders themselves, so that neither letter case nor a
-// second name hides one. It returns true if it cannot reach path.
-func leadsThrough(path string, roots []os.FileInfo) bool {
-	isRoot := func(info os.FileInfo) bool {
-		return slices.ContainsFunc(roots, func(root os.FileInfo) bool { return os.SameFile(root, info) })
-	}
-	if !filepath.IsAbs(path) {
-		return true
-	}
-	top := filepath.VolumeName(path) + string(filepath.Separator)
-	at, rest := top, split(path)
-	if info, err := os.Stat(top); err != nil || isRoot(info) {
-		return true
-	}
-	for links := 0; len(rest) > 0; {
-		next := filepath.Join(at, rest[0])
-		rest = rest[1:]
-		info, err := os.Lstat(next)
-		if err != nil || isRoot(info) {
-			return true
-		}
-		if info.Mode()&os.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		target, err := os.Readlink(next)
-		if links++; err != nil || links > maxLinks {
-			return true
-		}
-		if filepath.IsAbs(target) {
-			at = top
-		}
-		rest = append(split(target), rest...)
-	}
-	return false
-}
-
-// split returns the names in a path. It keeps "..", which leads up from the target of a
-// link before it, so the path must not be cleaned.
-func split(path string) []string {
-	path = path[len(filepath.VolumeName(path)):]
-	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return name == "" || name == "." })
 }

@@ -45,7 +45,7 @@ func (p Place) startsReplaceable(argv []string, roots []os.FileInfo) (path strin
 			if unclear(word) {
 				return "", true
 			}
-			if path, err := command.LookPath(word, p.Dir, p.Env); err == nil && leadsThrough(path, roots) {
+			if path, err := command.LookPath(word, p.Dir, p.Env); err == nil && LeadsThrough(path, roots) {
 				return path, true
 			}
 		}
