@@ -35,11 +35,11 @@ var arrows = []struct {
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
 	{"codexserver/engine/*", []string{"codexserver/engine", "codexserver/protocol", "elicit"}},
-	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc"}},
+	{"codexserver", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/git", "codexserver/internal/legacy", "codexserver/internal/modern", "codexserver/internal/pace", "codexserver/internal/report", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/internal/trusted", "codexserver/protocol", "elicit", "jsonrpc"}},
 	{"codexserver/approval", []string{"codexserver/internal/policy", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
 	// A tool does not depend on the era of its call, and an era does not depend on another one.
-	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/tools", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/git", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/trusted", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/secretfile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/tools", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
@@ -58,7 +58,7 @@ var arrows = []struct {
 	// The description of a command for display decides nothing, and no decision uses it.
 	{"codexserver/internal/policy", []string{"codexserver/internal/script", "codexserver/protocol"}},
 	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
-	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
+	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/git", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/review", []string{"elicit"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/telemetry", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/cmd/codex-mcp/internal/workers", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},

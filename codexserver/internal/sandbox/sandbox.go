@@ -30,6 +30,8 @@ type Options struct {
 	// of this package. It is run as HELPER… POLICY -- COMMAND…, where POLICY is a JSON
 	// object with the members mode, writable_roots, network_access and cwd.
 	Helper []string
+	// Find finds the helper. Default: [exec.LookPath].
+	Find func(program string) (path string, err error)
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
 	// Private are folders that do not become writable as a whole, such as the user's home
@@ -71,6 +73,7 @@ type Confinement struct {
 	roots   Roots
 	protect []string
 	helper  []string
+	find    func(string) (string, error) // the helper
 	tier    Tier
 	cwd     string
 	rules   rules // unset when there is a helper
@@ -86,9 +89,12 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, helper: s.options.Helper, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
+	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
 	if c.tier == "" {
 		c.tier = TierThread
+	}
+	if c.find == nil {
+		c.find = exec.LookPath
 	}
 	var err error
 	if c.roots, err = s.Roots(policy, cwd, env); err != nil {
@@ -96,7 +102,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	}
 	c.protect = s.Protected(c.roots.Paths)
 	if len(c.helper) > 0 {
-		if _, err := exec.LookPath(c.helper[0]); err != nil {
+		if _, err := c.find(c.helper[0]); err != nil {
 			return nil, unavailable("the helper: %v", err)
 		}
 		return c, nil
@@ -137,7 +143,7 @@ func (c *Confinement) Start(cmd *exec.Cmd) error {
 
 // useHelper changes cmd so that it starts the helper, which starts the command.
 func (c *Confinement) useHelper(cmd *exec.Cmd) error {
-	path, err := exec.LookPath(c.helper[0])
+	path, err := c.find(c.helper[0])
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Own confines programs that the server itself starts, in the first tier. The zero value is
+// ready for use, and safe for concurrent use.
+type Own struct {
+	once    sync.Once
+	lacks   error
+	filters filters
+}
+
+// Confine prepares a confinement in which a program writes only in the folders, and has no
+// network. The error wraps [ErrUnavailable] when this system cannot confine it.
+func (o *Own) Confine(folders ...string) (*Confinement, error) {
+	o.once.Do(func() { o.lacks = TierThread.lacks() })
+	if o.lacks != nil {
+		return nil, o.lacks
+	}
+	c := &Confinement{tier: TierThread, filters: &o.filters, policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	for _, name := range folders {
+		path, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return nil, err
+		}
+		folder, err := openFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		c.policy.Mode = protocol.SandboxWorkspaceWrite
+		c.roots.Paths, c.roots.folders = append(c.roots.Paths, path), append(c.roots.folders, folder)
+	}
+	return c, c.compile()
+}
+
+// Paths returns the real paths of all folders that were writable at any time.
+func (f *Folders) Paths() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var paths []string
+	for _, held := range f.held {
+		paths = append(paths, held.path)
+	}
+	return paths
+}
