@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
@@ -21,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -160,8 +162,8 @@ func New(e engine.Engine, o *Options) *Server {
 	_, streams := e.(engine.Streamer)
 	watch := report.Options{Wait: streams, Looks: make(chan struct{}, maxLooks), Logger: log}
 	if o.Home != "" {
-		watch.Scratch = filepath.Join(o.Home, "tmp")
-		threads.KeepIn(watch.Scratch)
+		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
+		threads.KeepIn(watch.Scratch.Dir)
 	}
 	table := tools.New(e, tools.Options{
 		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,
@@ -229,6 +231,15 @@ func New(e engine.Engine, o *Options) *Server {
 		log:      log,
 		observer: o.Observer,
 	}
+}
+
+// programsOf finds the server's own programs where no command of the engine can write.
+func programsOf(e engine.Engine) *trusted.Programs {
+	p := &trusted.Programs{}
+	if reacher, ok := e.(engine.Reacher); ok {
+		p.More = reacher.Reach
+	}
+	return p
 }
 
 // Serve serves one client until its input (see [Options].Finish) or ctx ends. It returns nil

@@ -38,6 +38,15 @@ type Streamer interface {
 	StreamsEvents()
 }
 
+// Reacher is an engine that knows where the commands of its conversations can write. A server
+// starts no program there itself.
+type Reacher interface {
+	// Reach returns the absolute paths of all folders that a command was able to write
+	// without a question at any time, and of the folders in which callers had it work. A
+	// folder counts before the first command runs that can write it.
+	Reach() []string
+}
+
 // Resumer is an engine whose conversations outlive it in rollouts.
 type Resumer interface {
 	// Resume continues the conversation of a rollout. Before it returns, it emits

@@ -53,11 +53,21 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),
 		Helper:    e.sandbox.Helper,
+		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
 		Protected: append([]string{e.home}, cfg.ReadOnly...),
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Folders:   e.folders,
 	})
+}
+
+// reach records the folders that commands under a policy can write, before one runs. The
+// error is that of [sandbox.Sandbox.Roots]; commands do not run then.
+func (e *Engine) reach(box *sandbox.Sandbox, policy protocol.SandboxPolicy, cwd string, env []string) error {
+	e.programs.Given(cwd)
+	roots, err := box.Roots(policy, cwd, env)
+	e.programs.Add(roots.Paths...)
+	return err
 }
 
 // offer returns the tools that the model can call.

@@ -131,6 +131,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		}
 		cfg.Cwd = cwd
 	}
+	e.programs.Given(cfg.Cwd)
 	text, err := instructions(cfg)
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -134,6 +135,7 @@ type Engine struct {
 	limits    Limits
 	sandbox   Sandbox
 	folders   *sandbox.Folders // shared by all conversations
+	programs  *trusted.Programs
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
@@ -166,6 +168,7 @@ func New(o *Options) (*Engine, error) {
 		log:       o.Logger,
 		self:      recursion.New(o.Self),
 	}
+	e.programs = &trusted.Programs{More: e.folders.Paths}
 	if sandbox.CanKeep() {
 		e.keepers = &keeper.Pool{}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -34,9 +35,14 @@ func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
 }
 
-// scratch returns the folder for temporary files that commands cannot write. It is next to
-// the configuration.
-func (e *Engine) scratch() string { return filepath.Join(e.home, "tmp") }
+// scratch says where git works: in a folder that commands cannot write, next to the
+// configuration.
+func (e *Engine) scratch() git.Scratch {
+	return git.Scratch{Dir: filepath.Join(e.home, "tmp"), Programs: e.programs}
+}
+
+// Reach implements [engine.Reacher].
+func (e *Engine) Reach() []string { return append(e.programs.Folders(), e.folders.Paths()...) }
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
@@ -102,7 +108,9 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	if policy.Mode == protocol.SandboxDangerFullAccess {
 		return spec, nil
 	}
-	confinement, err := e.newSandbox(cfg).Confine(policy, spec.Dir, spec.Env)
+	box := e.newSandbox(cfg)
+	_ = e.reach(box, policy, spec.Dir, spec.Env) // Confine returns its error
+	confinement, err := box.Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
 		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}

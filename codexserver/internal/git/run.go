@@ -1,5 +1,7 @@
 // Package git runs git without anything that a repository configures: no hook, filter,
-// monitor, alias or other program, no network, and no prompts.
+// monitor, alias or other program, no network, and no prompts. Git runs in a sandbox in
+// which it writes only where its caller says, because the user's own configuration may name
+// programs, and may include files that commands can write.
 //
 // It reads a repository's own files as data. It runs git on a git folder that the caller
 // has made, with a [Configuration] of this package and the repository's objects by
@@ -19,23 +21,45 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // maxOutput is how many bytes git may print.
 const maxOutput = 64 << 20
 
-// Program is git and its environment. See [Find].
+// Scratch says where git works for the server, and keeps it from programs that commands
+// have written.
+type Scratch struct {
+	// Dir is a folder for temporary files. It is created if it is missing. Only trusted
+	// programs may write to it.
+	Dir string
+	// Programs finds git. By default no folders count as writable by commands, except those
+	// of each call and those for temporary files.
+	Programs *trusted.Programs
+}
+
+// In returns a Scratch for programs without conversations.
+func In(dir string) Scratch { return Scratch{Dir: dir} }
+
+// Program is git and its environment. See [Scratch.Find].
 type Program struct {
 	// Path is absolute.
 	Path string
 	// Env has no variables of git except those that name the user's own configuration.
 	Env []string
+
+	programs *trusted.Programs
+	confine  func(writes ...string) (*sandbox.Confinement, error)
 }
 
 // Call is a call of git.
 type Call struct {
 	// Dir is the folder to run in.
 	Dir string
+	// Writes are the folders in which git writes. It cannot write elsewhere.
+	Writes []string
 	// GitDir and WorkTree are the repository's folders. Git does not search for others.
 	GitDir, WorkTree string
 	// Env is added to the environment.
@@ -49,8 +73,16 @@ type Call struct {
 	Cut int
 }
 
+// withoutUser is the environment that keeps git from reading the user's and the system's
+// configuration.
+var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
+
 // Run runs git and returns what it prints. Git runs no hook and no monitor, does not
-// prompt and does not use the network.
+// prompt and does not use the network. It runs in a sandbox, because the user's
+// configuration may name programs, and may include files that commands can write. Without
+// a sandbox on this system, git does not read that configuration.
+//
+// The error is a [*trusted.Error] if a command could have written git.
 func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.Options, args)
@@ -59,12 +91,24 @@ func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error
 	cmd.Env = append(slices.Clone(p.Env),
 		"GIT_DIR="+c.GitDir, "GIT_WORK_TREE="+c.WorkTree,
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
+	start := cmd.Start
+	switch confined, err := p.confine(c.Writes...); {
+	case errors.Is(err, sandbox.ErrUnavailable):
+		cmd.Env = append(cmd.Env, withoutUser...)
+	case err != nil:
+		return "", fmt.Errorf("git %s: %w", name, err)
+	default:
+		start = func() error { return confined.Start(cmd) }
+	}
 	cmd.Env = append(cmd.Env, c.Env...)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(c.Stdin)
 	out, errs := &boundedBuffer{max: cmp.Or(c.Cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := cmd.Run()
+	err := p.programs.Start(cmd, start)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -106,28 +150,18 @@ func (b *boundedBuffer) String() string { return b.kept.String() }
 // no other variables of its own.
 var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
-// Find returns git for the working trees at roots. It ignores programs in the roots and in
-// temporary folders, because a repository can contain its own git. Git reads the user's
-// configuration, for the filters of large files and for global ignore patterns, unless
-// that lies in these folders too or is not a regular file.
-func Find(environ []string, roots ...string) (Program, error) {
-	var path string
+// Find returns git for the working trees at roots. It ignores programs in the roots, in
+// folders that commands can write and in those for temporary files, because git could come
+// from the repository or from a command. Git reads the user's configuration, for the
+// filters of large files and for global ignore patterns, unless that lies in such a folder
+// too or is not a regular file.
+func (s Scratch) Find(environ []string, roots ...string) (Program, error) {
+	programs := s.Programs
+	if programs == nil {
+		programs = &trusted.Programs{}
+	}
+	programs.Given(roots...)
 	var env []string
-	var bounds []string
-	for _, dir := range append(slices.Clone(roots), os.TempDir(), "/tmp") {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != filepath.Dir(real) {
-			bounds = append(bounds, real)
-		}
-	}
-	inside := func(path string) bool {
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target
-		}
-		return slices.ContainsFunc(bounds, func(bound string) bool {
-			rel, err := filepath.Rel(bound, path)
-			return err == nil && filepath.IsLocal(rel)
-		})
-	}
 	variables := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -142,23 +176,12 @@ func Find(environ []string, roots ...string) (Program, error) {
 			env = append(env, entry)
 		}
 	}
-	var folders []string
-	for _, dir := range filepath.SplitList(variables["PATH"]) {
-		if !filepath.IsAbs(dir) || inside(dir) {
-			continue
-		}
-		folders = append(folders, dir)
-		if path != "" {
-			continue
-		}
-		if found, err := exec.LookPath(filepath.Join(dir, "git")); err == nil && !inside(found) {
-			path = found
-		}
+	search := programs.Path(variables["PATH"])
+	path, err := programs.Find("git", "", variables["PATH"])
+	if err != nil {
+		return Program{}, fmt.Errorf("git: %w", err)
 	}
-	if path == "" {
-		return Program{}, fmt.Errorf("git: %w", exec.ErrNotFound)
-	}
-	env = append(env, "PATH="+strings.Join(folders, string(filepath.ListSeparator)))
+	env = append(env, "PATH="+search)
 	home, xdg := cmp.Or(variables["HOME"], variables["USERPROFILE"]), variables["XDG_CONFIG_HOME"]
 	if xdg == "" {
 		xdg = filepath.Join(home, ".config")
@@ -167,10 +190,22 @@ func Find(environ []string, roots ...string) (Program, error) {
 	if file, ok := variables["GIT_CONFIG_GLOBAL"]; ok {
 		files = []string{file}
 	}
-	if slices.ContainsFunc(files, func(file string) bool { return !filepath.IsAbs(file) || inside(file) || special(file) }) {
+	if slices.ContainsFunc(files, func(file string) bool {
+		return !filepath.IsAbs(file) || special(file) || programs.Writable(present(file))
+	}) {
 		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
-	return Program{Path: path, Env: env}, nil
+	return Program{Path: path, Env: env, programs: programs, confine: programs.Confine}, nil
+}
+
+// present returns the file, or the nearest folder above that exists.
+func present(file string) string {
+	for {
+		if _, err := os.Lstat(file); err == nil || filepath.Dir(file) == file {
+			return file
+		}
+		file = filepath.Dir(file)
+	}
 }
 
 // special reports whether git could block on reading a file, or read it without end.

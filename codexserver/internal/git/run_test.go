@@ -11,7 +11,7 @@ import (
 // TestRunBounds checks that a long output is cut off if requested, and else an error.
 func TestRunBounds(t *testing.T) {
 	dir := t.TempDir()
-	p, err := git.Find(os.Environ(), dir)
+	p, err := git.In(dir).Find(os.Environ(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

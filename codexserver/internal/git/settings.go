@@ -38,8 +38,9 @@ func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// Git only parses the text. The settings have no effect on this call.
-	out, err := p.Run(ctx, Call{Dir: dir, Stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
+	// Git only parses the text. Neither these settings nor the user's affect this call; an
+	// includeIf of the user's would fail without a repository.
+	out, err := p.Run(ctx, Call{Dir: dir, Env: withoutUser, Stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("the repository's configuration: %w", err)
 	}

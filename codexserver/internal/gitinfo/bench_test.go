@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
 
@@ -18,7 +19,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		r.commit("first")
 		b.Run(fmt.Sprint(changed, " changed/before"), func(b *testing.B) {
 			for b.Loop() {
-				s, err := gitinfo.Take(b.Context(), r.dir, b.TempDir())
+				s, err := gitinfo.Take(b.Context(), r.dir, git.In(b.TempDir()))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -30,7 +31,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Run(fmt.Sprint(changed, " changed/after"), func(b *testing.B) {
 			for round := 0; b.Loop(); round++ {
 				b.StopTimer()
-				s, err := gitinfo.Take(b.Context(), r.dir, b.TempDir())
+				s, err := gitinfo.Take(b.Context(), r.dir, git.In(b.TempDir()))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // ChangeKind is what happened to a file.
@@ -68,7 +66,8 @@ func (s *Snapshot) Diff(ctx context.Context, max int) (string, error) {
 	}
 	m := *s.mirror
 	m.ctx = ctx
-	call := git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Cut: max}
+	call := m.call()
+	call.Cut = max
 	out, err := m.program.Run(ctx, call, "diff-tree", "-r", "-p", "--no-color", "--find-renames", "--no-ext-diff", "--no-textconv",
 		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", s.tree, s.now)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // diffTimeout is how long [DiffToRemote] may take.
@@ -19,7 +21,7 @@ const diffTimeout = 30 * time.Second
 // closest of its commits that a remote is known to have. It does not contact the remotes.
 // The diff has tracked files first, then those that are neither tracked nor ignored. It
 // has binary patches, and invalid UTF-8 is replaced. Scratch is as for [Read].
-func DiffToRemote(ctx context.Context, dir, scratch string) (sha, diff string, err error) {
+func DiffToRemote(ctx context.Context, dir string, scratch git.Scratch) (sha, diff string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
 	if _, err := os.Stat(dir); err != nil {

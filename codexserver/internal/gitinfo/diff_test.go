@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/google/go-cmp/cmp"
 )
@@ -178,7 +179,7 @@ func TestDiffToRemote(t *testing.T) {
 			r.push()
 			want, sub, diff := tt.change(r, first)
 			before := r.git("status", "--porcelain=v2")
-			sha, got, err := gitinfo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub), t.TempDir())
+			sha, got, err := gitinfo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub), git.In(t.TempDir()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +216,7 @@ func TestDiffToRemoteRunsNothing(t *testing.T) {
 	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
 		r.write(name, "two\n")
 	}
-	_, got, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
+	_, got, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestDiffToRemoteRefused(t *testing.T) {
 	r := newRepo(t)
 	check := func(name, dir, want string) {
 		t.Helper()
-		_, _, err := gitinfo.DiffToRemote(t.Context(), dir, t.TempDir())
+		_, _, err := gitinfo.DiffToRemote(t.Context(), dir, git.In(t.TempDir()))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
@@ -250,7 +251,7 @@ func TestDiffToRemoteRefused(t *testing.T) {
 	check("nothing in common", r.dir, "has a commit of this branch")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := gitinfo.DiffToRemote(ctx, r.dir, t.TempDir()); err == nil {
+	if _, _, err := gitinfo.DiffToRemote(ctx, r.dir, git.In(t.TempDir())); err == nil {
 		t.Error("no error under a context that had ended")
 	}
 }

@@ -27,9 +27,8 @@ func Root(dir string) string { return git.Root(dir) }
 // Read returns the state of the repository that contains dir, an absolute path. It returns
 // nil outside a repository. Fields that git cannot determine are empty.
 //
-// Scratch is a folder for temporary files. It is created if missing. Only trusted programs
-// may write to it.
-func Read(ctx context.Context, dir, scratch string) *protocol.GitInfo {
+// Scratch says where git works.
+func Read(ctx context.Context, dir string, scratch git.Scratch) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -159,8 +160,8 @@ func TestHostileRepository(t *testing.T) {
 				t.Errorf("changes %q, want %q among them", got, want)
 			}
 
-			info := gitinfo.Read(t.Context(), r.dir, t.TempDir())
-			sha, got, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
+			info := gitinfo.Read(t.Context(), r.dir, git.In(t.TempDir()))
+			sha, got, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,13 +200,13 @@ func TestSpecialGitFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				// For git, HEAD and commondir make a repository.
-				if info := gitinfo.Read(t.Context(), r.dir, t.TempDir()); info == nil && name != "HEAD" && name != "commondir" {
+				if info := gitinfo.Read(t.Context(), r.dir, git.In(t.TempDir())); info == nil && name != "HEAD" && name != "commondir" {
 					t.Error("there is no repository")
 				}
-				if _, _, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir()); err != nil && strings.Contains(err.Error(), "deadline") {
+				if _, _, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir())); err != nil && strings.Contains(err.Error(), "deadline") {
 					t.Error(err)
 				}
-				s, err := gitinfo.Take(t.Context(), r.dir, t.TempDir())
+				s, err := gitinfo.Take(t.Context(), r.dir, git.In(t.TempDir()))
 				if err == nil {
 					err = s.Remove()
 				}
@@ -220,7 +221,7 @@ func TestSpecialGitFiles(t *testing.T) {
 func TestRead(t *testing.T) {
 	r := newRepo(t)
 	scratch := filepath.Join(t.TempDir(), "a", "b")
-	read := func(dir string) *protocol.GitInfo { return gitinfo.Read(t.Context(), dir, scratch) }
+	read := func(dir string) *protocol.GitInfo { return gitinfo.Read(t.Context(), dir, git.In(scratch)) }
 	check := func(name, dir string, want *protocol.GitInfo) {
 		t.Helper()
 		if diff := cmp.Diff(want, read(dir)); diff != "" {
@@ -261,7 +262,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		want := r.commit("first")
 		r.push()
 		r.write("a.txt", "two\n")
-		sha, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
+		sha, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir()))
 		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
 			t.Errorf("%s, %q, %v", sha, diff, err)
 		}
@@ -277,7 +278,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 		r.dir = odd
 		r.write("a.txt", "two\n")
-		sha, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir())
+		sha, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir()))
 		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
 			t.Errorf("%s, %q, %v", sha, diff, err)
 		}
@@ -292,7 +293,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("two\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sha, diff, err := gitinfo.DiffToRemote(t.Context(), dir, t.TempDir())
+		sha, diff, err := gitinfo.DiffToRemote(t.Context(), dir, git.In(t.TempDir()))
 		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
 			t.Errorf("%s, %q, %v", sha, diff, err)
 		}
@@ -308,7 +309,7 @@ func TestSpecialUserConfig(t *testing.T) {
 	r.push()
 	r.write("a.txt", "two\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
-	if _, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, t.TempDir()); err != nil || !strings.Contains(diff, "+two") {
+	if _, diff, err := gitinfo.DiffToRemote(t.Context(), r.dir, git.In(t.TempDir())); err != nil || !strings.Contains(diff, "+two") {
 		t.Errorf("%q, %v", diff, err)
 	}
 }

@@ -44,34 +44,34 @@ type mirror struct {
 
 // newMirror makes a mirror of the repository at root, with the refs below the given
 // prefixes and without an index. The caller must call remove.
-func newMirror(ctx context.Context, root, scratch string, refs ...string) (*mirror, error) {
+func newMirror(ctx context.Context, root string, scratch git.Scratch, refs ...string) (*mirror, error) {
 	m, err := open(ctx, root, scratch)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.make(scratch, refs); err != nil {
+	if err := m.make(scratch.Dir, refs); err != nil {
 		return nil, errors.Join(err, m.remove())
 	}
 	return m, nil
 }
 
 // open finds the repository at root and reads its settings. It copies nothing.
-func open(ctx context.Context, root, scratch string) (*mirror, error) {
+func open(ctx context.Context, root string, scratch git.Scratch) (*mirror, error) {
 	m := &mirror{ctx: ctx, root: root}
-	scratch, err := filepath.Abs(scratch) // git runs in another folder
+	dir, err := filepath.Abs(scratch.Dir) // git runs in another folder
 	if err != nil {
 		return nil, err
 	}
 	if m.gitDir, m.commonDir, err = git.Folders(m.root); err != nil {
 		return nil, err
 	}
-	if m.program, err = git.Find(os.Environ(), m.root); err != nil {
+	if m.program, err = scratch.Find(os.Environ(), m.root); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	m.settings, err = m.program.ReadSettings(ctx, filepath.Join(m.commonDir, "config"), scratch)
+	m.settings, err = m.program.ReadSettings(ctx, filepath.Join(m.commonDir, "config"), dir)
 	return m, err
 }
 
@@ -112,7 +112,14 @@ func (m *mirror) make(scratch string, refs []string) (err error) {
 
 // git runs git on the mirror with stdin and returns what it prints.
 func (m *mirror) git(stdin string, args ...string) (string, error) {
-	return m.program.Run(m.ctx, git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Stdin: stdin}, args...)
+	c := m.call()
+	c.Stdin = stdin
+	return m.program.Run(m.ctx, c, args...)
+}
+
+// call returns a call of git that writes only in the mirror.
+func (m *mirror) call() git.Call {
+	return git.Call{Dir: m.root, Writes: []string{m.scratch}, GitDir: m.dir, WorkTree: m.root, Options: m.options}
 }
 
 func (m *mirror) remove() error {

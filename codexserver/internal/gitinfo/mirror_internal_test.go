@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // TestMirrorKeepsTheIndexTime checks the time of the copied index. Git compares it with
@@ -24,7 +26,7 @@ func TestMirrorKeepsTheIndexTime(t *testing.T) {
 	if err := os.Chtimes(index, want, want); err != nil {
 		t.Fatal(err)
 	}
-	m, err := newMirror(t.Context(), root, t.TempDir())
+	m, err := newMirror(t.Context(), root, git.In(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestLargeRefs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m, err := newMirror(t.Context(), root, scratch, "refs/heads")
+			m, err := newMirror(t.Context(), root, git.In(scratch), "refs/heads")
 			if err == nil {
 				err = m.remove()
 			}

@@ -41,7 +41,7 @@ func (e *RevisionError) Unwrap() error { return e.Err }
 // selects them: the uncommitted changes, including new files that are not ignored, the
 // changes since the current branch left the revision, or the changes of the commit
 // revision against its first parent. Scratch is as for [Read].
-func ChangesOf(ctx context.Context, dir, scratch string, target protocol.ReviewTarget, revision string) (*Changes, error) {
+func ChangesOf(ctx context.Context, dir string, scratch git.Scratch, target protocol.ReviewTarget, revision string) (*Changes, error) {
 	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
 	defer cancel()
 	if _, err := os.Stat(dir); err != nil {
@@ -137,7 +137,8 @@ func (m *mirror) emptyTree() (string, error) {
 func (m *mirror) compare(c *Changes, args ...string) error {
 	args = append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--unified=3", "--inter-hunk-context=0",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)
-	call := git.Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: m.options, Cut: maxReview}
+	call := m.call()
+	call.Cut = maxReview
 	out, err := m.program.Run(m.ctx, call, args...)
 	c.Diff += out
 	if len(out) == maxReview {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -26,7 +27,7 @@ func TestChangesOf(t *testing.T) {
 	r := newRepo(t)
 	check := func(what string, target protocol.ReviewTarget, revision, want string) *gitinfo.Changes {
 		t.Helper()
-		c, err := gitinfo.ChangesOf(t.Context(), filepath.Join(r.dir), t.TempDir(), target, revision)
+		c, err := gitinfo.ChangesOf(t.Context(), filepath.Join(r.dir), git.In(t.TempDir()), target, revision)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -72,15 +73,15 @@ func TestChangesOf(t *testing.T) {
 	var wrong *gitinfo.RevisionError
 	for _, revision := range []string{"", "-", "--output=x", "-Sx", "nope", "main^{tree}", "main:a", "main..work", "main\x00", "a b\n"} {
 		for _, target := range []protocol.ReviewTarget{protocol.ReviewBase, protocol.ReviewCommit} {
-			if _, err := gitinfo.ChangesOf(t.Context(), r.dir, t.TempDir(), target, revision); !errors.As(err, &wrong) {
+			if _, err := gitinfo.ChangesOf(t.Context(), r.dir, git.In(t.TempDir()), target, revision); !errors.As(err, &wrong) {
 				t.Errorf("%s %q: %v", target, revision, err)
 			}
 		}
 	}
-	if _, err := gitinfo.ChangesOf(t.Context(), r.dir, t.TempDir(), protocol.ReviewBase, "main"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "no commit in common") {
+	if _, err := gitinfo.ChangesOf(t.Context(), r.dir, git.In(t.TempDir()), protocol.ReviewBase, "main"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "no commit in common") {
 		t.Errorf("nothing in common: %v", err)
 	}
-	if _, err := gitinfo.ChangesOf(t.Context(), t.TempDir(), t.TempDir(), protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
+	if _, err := gitinfo.ChangesOf(t.Context(), t.TempDir(), git.In(t.TempDir()), protocol.ReviewUncommitted, ""); err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("no repository: %v", err)
 	}
 }
@@ -93,7 +94,7 @@ func TestChangesThatAreTooLong(t *testing.T) {
 	r.commit("first")
 	r.write("big", strings.Repeat("0123456789abcde\n", 17<<16))
 	r.write("new", "x\n")
-	c, err := gitinfo.ChangesOf(t.Context(), r.dir, t.TempDir(), protocol.ReviewUncommitted, "")
+	c, err := gitinfo.ChangesOf(t.Context(), r.dir, git.In(t.TempDir()), protocol.ReviewUncommitted, "")
 	if err != nil || !c.Cut || len(c.Diff) > 17<<20 || names(c.Diff) != "big new" {
 		t.Errorf("%v, %d bytes, %s", err, len(c.Diff), names(c.Diff))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func TestChangesOfAHostileRepository(t *testing.T) {
 		{protocol.ReviewUncommitted, "", changed + added},
 		{protocol.ReviewBase, "main", changed},
 	} {
-		c, err := gitinfo.ChangesOf(t.Context(), r.dir, t.TempDir(), tt.target, tt.revision)
+		c, err := gitinfo.ChangesOf(t.Context(), r.dir, git.In(t.TempDir()), tt.target, tt.revision)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestChangesOfAHostileRepository(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", tt.target, d)
 		}
 	}
-	if _, err := gitinfo.ChangesOf(t.Context(), r.dir, t.TempDir(), protocol.ReviewCommit, first); err != nil {
+	if _, err := gitinfo.ChangesOf(t.Context(), r.dir, git.In(t.TempDir()), protocol.ReviewCommit, first); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(trap); err == nil {

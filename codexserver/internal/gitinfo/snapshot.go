@@ -64,7 +64,7 @@ func (m mark) equal(other mark) bool {
 // Take takes a snapshot of the working tree that contains dir, an absolute path, or of dir
 // itself outside a repository. If the folder is too large, the error wraps [ErrLarge].
 // Scratch is as for [Read]. Remove deletes the snapshot's files there.
-func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
+func Take(ctx context.Context, dir string, scratch git.Scratch) (*Snapshot, error) {
 	// Other paths are compared with the root, so it must be a real path.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -75,7 +75,7 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 	}
 	var err error
 	if s.mirror, err = newSnapshotMirror(ctx, s.root, scratch, s.own); err == nil {
-		if s.scratch, err = filepath.EvalSymlinks(scratch); err == nil {
+		if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err == nil {
 			s.tree, s.rest, err = s.read(ctx)
 		}
 	}
@@ -87,7 +87,7 @@ func Take(ctx context.Context, dir, scratch string) (*Snapshot, error) {
 
 // newSnapshotMirror makes a mirror with an index. Git uses only the mirror's configuration,
 // so that the user's filters do not run. The user's global ignore patterns still count.
-func newSnapshotMirror(ctx context.Context, root, scratch string, own bool) (m *mirror, err error) {
+func newSnapshotMirror(ctx context.Context, root string, scratch git.Scratch, own bool) (m *mirror, err error) {
 	if own {
 		m, err = newEmptyMirror(ctx, root, scratch)
 	} else {
@@ -116,16 +116,16 @@ func newSnapshotMirror(ctx context.Context, root, scratch string, own bool) (m *
 }
 
 // newEmptyMirror makes an empty repository for a folder without one.
-func newEmptyMirror(ctx context.Context, root, scratch string) (*mirror, error) {
+func newEmptyMirror(ctx context.Context, root string, scratch git.Scratch) (*mirror, error) {
 	m := &mirror{ctx: ctx, root: root}
 	var err error
-	if m.program, err = git.Find(os.Environ(), m.root); err != nil {
+	if m.program, err = scratch.Find(os.Environ(), m.root); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
+	if err := os.MkdirAll(scratch.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	return m, m.make(scratch, nil)
+	return m, m.make(scratch.Dir, nil)
 }
 
 // Root returns the top of the working tree, or the folder itself outside a repository.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +17,7 @@ import (
 func take(t *testing.T, dir string) *gitinfo.Snapshot {
 	t.Helper()
 	scratch := filepath.Join(t.TempDir(), "scratch")
-	s, err := gitinfo.Take(t.Context(), dir, scratch)
+	s, err := gitinfo.Take(t.Context(), dir, git.In(scratch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestCompareWithoutRepository(t *testing.T) {
 	for i := range 5001 {
 		many.write(strconv.Itoa(i), "")
 	}
-	if _, err := gitinfo.Take(t.Context(), many.dir, t.TempDir()); !errors.Is(err, gitinfo.ErrLarge) {
+	if _, err := gitinfo.Take(t.Context(), many.dir, git.In(t.TempDir())); !errors.Is(err, gitinfo.ErrLarge) {
 		t.Errorf("of many files: %v", err)
 	}
 }
@@ -227,12 +228,12 @@ func TestCompareIgnoresSnapshots(t *testing.T) {
 	r.write("a.txt", "one\n")
 	r.commit("first")
 	scratch := filepath.Join(r.dir, "tmp")
-	first, err := gitinfo.Take(t.Context(), r.dir, scratch)
+	first, err := gitinfo.Take(t.Context(), r.dir, git.In(scratch))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Remove()
-	second, err := gitinfo.Take(t.Context(), r.dir, scratch)
+	second, err := gitinfo.Take(t.Context(), r.dir, git.In(scratch))
 	if err != nil {
 		t.Fatal(err)
 	}

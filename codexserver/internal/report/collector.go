@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,10 +23,10 @@ const maxKept = 1000
 
 // Options configure how a turn is watched. The zero value takes the changes from events.
 type Options struct {
-	// Scratch is a folder for the snapshot. It is created if it is missing. Untrusted
-	// programs, such as the turn's commands, must not be able to write there. "" means
-	// no snapshot.
-	Scratch string
+	// Scratch says where git works for the snapshot. Untrusted programs, such as the
+	// turn's commands, must not be able to write there. Without a folder there is no
+	// snapshot.
+	Scratch git.Scratch
 	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
 	// it: each [engine.Streamer].
 	Wait bool

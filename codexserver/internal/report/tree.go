@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
 
@@ -20,7 +21,7 @@ const (
 // tree is the folder of the turn, before and after it.
 type tree struct {
 	options Options
-	take    func(ctx context.Context, dir, scratch string) (*gitinfo.Snapshot, error)
+	take    func(ctx context.Context, dir string, scratch git.Scratch) (*gitinfo.Snapshot, error)
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc
@@ -36,7 +37,7 @@ var (
 
 // begin begins to take the snapshot.
 func (t *tree) begin(ctx context.Context, dir string) {
-	if t.options.Scratch == "" || !filepath.IsAbs(dir) {
+	if t.options.Scratch.Dir == "" || !filepath.IsAbs(dir) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -32,8 +33,8 @@ func TestSlowSnapshot(t *testing.T) {
 		{true, maxWait, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := New(Options{Scratch: "/scratch", Wait: tt.wait})
-			c.tree.take = func(ctx context.Context, _, _ string) (*gitinfo.Snapshot, error) {
+			c := New(Options{Scratch: git.In("/scratch"), Wait: tt.wait})
+			c.tree.take = func(ctx context.Context, _ string, _ git.Scratch) (*gitinfo.Snapshot, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -111,8 +112,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		dir := t.TempDir()
 		looking, release := make(chan struct{}, 2), make(chan struct{})
 		begin := func() *Collector {
-			c := New(Options{Scratch: dir, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
-			c.tree.take = func(ctx context.Context, _, _ string) (*gitinfo.Snapshot, error) {
+			c := New(Options{Scratch: git.In(dir), Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+			c.tree.take = func(ctx context.Context, _ string, _ git.Scratch) (*gitinfo.Snapshot, error) {
 				looking <- struct{}{}
 				select {
 				case <-release:

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
@@ -104,7 +105,7 @@ func (a *reviewArguments) revision() (revision, name string) {
 type reviewCall struct {
 	arguments reviewArguments
 	dir       string
-	scratch   string
+	scratch   git.Scratch
 	job       *Job
 
 	changes *gitinfo.Changes // set by take

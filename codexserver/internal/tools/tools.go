@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -127,7 +126,7 @@ func New(e engine.Engine, o Options) *Table {
 		{"codex-show", showTool, t.callShow},
 	}
 	if o.Home != "" {
-		t.worktrees = &worktrees{store: worktree.In(o.Home)}
+		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs)}
 		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.callWorktree}, tool{"codex-review", reviewTool, t.callReview})
 	}
 	if library, ok := e.(engine.Library); ok {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -20,6 +21,13 @@ type worktrees struct {
 
 	recovery sync.Once
 	trouble  error // of the recovery
+}
+
+// storeIn returns the store below a folder.
+func storeIn(home string, programs *trusted.Programs) worktree.Store {
+	store := worktree.In(home)
+	store.Programs = programs
+	return store
 }
 
 // open returns the store. The first call recovers from processes that were killed.

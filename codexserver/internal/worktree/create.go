@@ -60,7 +60,7 @@ func (s Store) Create(ctx context.Context, o Options) (w *Worktree, skipped []Sk
 }
 
 func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
-	r, err := openRepository(ctx, o.Cwd, w.folder())
+	r, err := w.store.openRepository(ctx, o.Cwd, w.folder())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (w *Worktree) make(ctx context.Context, o Options) ([]Skip, error) {
 	if err := w.store.save(&w.record); err != nil {
 		return nil, err
 	}
-	if w.program, err = git.Find(os.Environ(), r.root, w.record.Path); err != nil {
+	if w.program, err = w.store.git().Find(os.Environ(), r.root, w.record.Path); err != nil {
 		return nil, err
 	}
 	if err := makeGitFolder(ctx, w.gitFolder(), r); err != nil {
@@ -168,6 +168,7 @@ func (w *Worktree) checkOut(ctx context.Context) error {
 	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
 		return err
 	}
+	c.writes = []string{w.record.Path}
 	_, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
 	return err
 }

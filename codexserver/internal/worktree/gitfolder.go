@@ -102,6 +102,9 @@ type call struct {
 	stdin string
 	cut   int
 	env   []string
+	// writes are folders in which git may write, besides the worktree's folder of files of
+	// its own.
+	writes []string
 }
 
 // git runs git on our git folder. Git does not read the user's configuration, because
@@ -118,7 +121,7 @@ func (w *Worktree) git(ctx context.Context, c call, args ...string) (string, err
 		"GIT_INDEX_FILE=" + c.index, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_ATTR_NOSYSTEM=1", "GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat",
 	}, c.env...)
-	out, err := w.program.Run(ctx, git.Call{Dir: c.tree, GitDir: own, WorkTree: c.tree, Env: env, Stdin: c.stdin, Cut: c.cut}, args...)
+	out, err := w.program.Run(ctx, git.Call{Dir: c.tree, Writes: append([]string{w.folder()}, c.writes...), GitDir: own, WorkTree: c.tree, Env: env, Stdin: c.stdin, Cut: c.cut}, args...)
 	if err != nil {
 		return "", fmt.Errorf("worktree: %w", err)
 	}

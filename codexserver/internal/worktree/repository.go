@@ -35,7 +35,7 @@ type repository struct {
 
 // openRepository finds the repository that contains dir. It refuses one whose configuration
 // or folders lead elsewhere. Git runs in scratch.
-func openRepository(ctx context.Context, dir, scratch string) (*repository, error) {
+func (s Store) openRepository(ctx context.Context, dir, scratch string) (*repository, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func openRepository(ctx context.Context, dir, scratch string) (*repository, erro
 	if err := r.find(); err != nil {
 		return nil, err
 	}
-	if r.program, err = git.Find(os.Environ(), r.root, scratch); err != nil {
+	if r.program, err = s.git().Find(os.Environ(), r.root); err != nil {
 		return nil, err
 	}
 	if err := r.configure(ctx, scratch); err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // Store keeps the worktrees of one user. Only trusted programs may write to its folders,
@@ -17,6 +19,8 @@ type Store struct {
 	// Trees is the absolute path of the folder with the worktrees, each in a folder of its
 	// own. Records is the absolute path of the folder with their records.
 	Trees, Records string
+	// Programs finds git, see [git.Scratch].
+	Programs *trusted.Programs
 }
 
 // In returns the store in Codex's home. It does not use the folder worktrees there, from
@@ -30,6 +34,9 @@ const (
 	createTimeout = 10 * time.Minute
 	callTimeout   = 2 * time.Minute
 )
+
+// git finds git.
+func (s Store) git() git.Scratch { return git.Scratch{Programs: s.Programs} }
 
 // make makes the folders and returns the store by their real paths.
 func (s Store) make() (Store, error) {

@@ -87,14 +87,14 @@ func (w *Worktree) check(ctx context.Context) error {
 	if real, err := filepath.EvalSymlinks(w.record.Path); err != nil || real != w.record.Path {
 		return refuse("%s was moved or replaced", w.record.Path)
 	}
-	found, err := openRepository(ctx, w.record.Root, w.folder())
+	found, err := w.store.openRepository(ctx, w.record.Root, w.folder())
 	if err != nil {
 		return err
 	}
 	if found.root != w.record.Root || found.gitDir != w.record.GitDir || found.commonDir != w.record.CommonDir {
 		return refuse("the git folder of %s was moved or replaced", w.record.Root)
 	}
-	w.program, err = git.Find(os.Environ(), w.record.Root, w.record.Path)
+	w.program, err = w.store.git().Find(os.Environ(), w.record.Root, w.record.Path)
 	return err
 }
 
