@@ -1,13 +1,13 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,13 +65,14 @@ func (c *conversation) startServers() {
 		}
 		all.Go(func() {
 			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
-				Name:    name,
-				Server:  server,
-				Environ: c.engine.environ,
-				Dir:     folderOf(server, c.cfg.Cwd),
-				Version: c.engine.version,
-				Elicit:  c.elicit(),
-				Logger:  c.engine.log,
+				Name:     name,
+				Server:   server,
+				Environ:  c.engine.environ,
+				Dir:      c.engine.folderOf(server, c.cfg.Cwd),
+				Programs: c.engine.programs,
+				Version:  c.engine.version,
+				Elicit:   c.elicit(),
+				Logger:   c.engine.log,
 			})
 		})
 	}
@@ -96,16 +97,27 @@ func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
 	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
 	maps.Copy(env, server.Env)
 	return e.self.StartedBy(recursion.Command{
-		Argv: append([]string{server.Command}, server.Args...), Dir: folderOf(server, cwd), Env: env,
+		Argv: append([]string{server.Command}, server.Args...), Dir: e.folderOf(server, cwd), Env: env,
 	})
 }
 
-// folderOf returns the folder in which a server runs.
-func folderOf(server config.MCPServer, cwd string) string {
-	if server.Cwd == "" || filepath.IsAbs(server.Cwd) {
-		return cmp.Or(server.Cwd, cwd)
+// folderOf returns the folder in which a server runs: the configured one, relative to the
+// conversation's, or else the user's home. Many programs load code from the folder that
+// they start in, and that of the conversation has a repository's.
+func (e *Engine) folderOf(server config.MCPServer, cwd string) string {
+	switch {
+	case filepath.IsAbs(server.Cwd):
+		return server.Cwd
+	case server.Cwd != "":
+		return filepath.Join(cwd, server.Cwd)
 	}
-	return filepath.Join(cwd, server.Cwd)
+	if home := e.getenv("HOME"); filepath.IsAbs(home) {
+		return home
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return home
+	}
+	return e.home
 }
 
 // elicit returns the function with which servers ask the user, nil when the configuration

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,36 @@ func TestBrokenMCPServerIsAWarning(t *testing.T) {
 			}
 			if !strings.Contains(warning, `"bad" did not start`) || !strings.Contains(warning, tt.want) {
 				t.Errorf("warning %q, want %q", warning, tt.want)
+			}
+		})
+	}
+}
+
+// TestFolderOfMCPServers starts a server that prints its folder and its PATH.
+func TestFolderOfMCPServers(t *testing.T) {
+	for _, tt := range []struct{ name, config, want string }{
+		{"default", "", "home"},
+		{"relative", "cwd = \"sub\"\n", "cwd/sub"},
+		{"absolute", "cwd = \"/\"\n", "/"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "place")
+			b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"pwd >%s; echo $PATH >>%s; exec %s\"]\nenv = { PLAY = \"mcp server\" }\n%s\n", file, file, os.Args[0], tt.config),
+				native.Limits{}, providertest.Say("ok"))
+			write(t, filepath.Join(b.cwd, "sub", "x"), "x")
+			t.Setenv("PATH", filepath.Join(b.cwd, "sub")+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			b.reopen(t)
+			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder, path, _ := strings.Cut(string(got), "\n")
+			want := strings.NewReplacer("home", b.home, "cwd", b.cwd).Replace(tt.want)
+			if folder != want || strings.Contains(path, b.cwd) {
+				t.Errorf("it runs in %s with the PATH %s, want %s", folder, path, want)
 			}
 		})
 	}

@@ -162,7 +162,7 @@ type MCPServer struct {
 	ToolTimeoutSec    float64 `json:"tool_timeout_sec"`
 	// Enabled is true by default. Other servers are not started.
 	Enabled *bool `json:"enabled"`
-	// Cwd is the folder to run in, relative to the conversation's. Default: that folder.
+	// Cwd is the folder to run in, relative to the conversation's. Default: the user's home.
 	Cwd string `json:"cwd"`
 	// EnabledTools are the only tools to offer. Nil offers all but DisabledTools.
 	EnabledTools  []string `json:"enabled_tools"`

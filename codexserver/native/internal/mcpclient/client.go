@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -40,6 +41,9 @@ type Options struct {
 	Environ []string
 	// Dir is the folder in which the server runs.
 	Dir string
+	// Programs finds the server's program. By default no folders count as writable by
+	// commands, except those for temporary files.
+	Programs *trusted.Programs
 	// Version is the engine's version.
 	Version string
 	// Elicit asks the user a question of the server. Params and result are those
@@ -73,10 +77,23 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if o.Server.Command == "" {
 		return nil, errors.New("it has no command")
 	}
-	cmd := exec.Command(o.Server.Command, o.Server.Args...)
-	cmd.Dir = o.Dir
-	cmd.Env = command.EnvPolicy{Inherit: command.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ)
-	transport, err := jsonrpc.Command(cmd, closeGrace)
+	programs := o.Programs
+	if programs == nil {
+		programs = &trusted.Programs{}
+	}
+	env, path := programs.Environ(command.EnvPolicy{Inherit: command.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	name, err := programs.Find(o.Server.Command, o.Dir, path)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(name, o.Server.Args...)
+	cmd.Args[0] = o.Server.Command
+	cmd.Dir, cmd.Env = o.Dir, env
+	var transport jsonrpc.Transport
+	err = programs.Start(cmd, func() (err error) {
+		transport, err = jsonrpc.Command(cmd, closeGrace)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
