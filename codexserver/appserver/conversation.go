@@ -74,6 +74,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != "workspaceWrite" {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
+	e.reaches(r.Cwd, &r.Sandbox)
 	c.load(&r)
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider}
 	host.Emit(protocol.SessionConfigured{
@@ -189,6 +190,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, "thread/resume", p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
+	c.engine.reaches(r.Cwd, &r.Sandbox)
 	return ch.load(&r), nil
 }
 
@@ -204,6 +206,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in 
 		p.Effort = effort
 	}
 	t.changed(&p)
+	c.engine.reaches(t.writes())
 	r, err := t.begin(ctx, c.host, false)
 	if err != nil {
 		t.free()

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -64,6 +65,7 @@ type Engine struct {
 	args     []string // of the app-server
 	defaults defaults // of every conversation
 	self     *recursion.Program
+	programs *trusted.Programs
 	keepers  *keeper.Pool // nil if the system or the program has none
 
 	ctx  context.Context // ends with Close
@@ -87,7 +89,7 @@ type launch struct {
 // New returns an engine. It starts nothing and does not look for the codex program. The
 // error is about Overrides.
 func New(o *Options) (*Engine, error) {
-	e := &Engine{}
+	e := &Engine{programs: &trusted.Programs{}}
 	if o != nil {
 		e.options = *o
 	}
@@ -206,6 +208,7 @@ func (*Engine) StreamsEvents() {}
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	e.given(&cfg)
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,22 @@ package appserver
 import (
 	"log/slog"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // WithoutKeepers makes the engine start the app-server as in a program that does not call
 // Main.
 func (e *Engine) WithoutKeepers() { e.keepers = nil }
+
+// TrustTemporary makes the engine take programs from folders for temporary files, where
+// tests have theirs.
+func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }
+
+// FindAnywhere is Find with the folders for temporary files.
+func FindAnywhere(path string) (string, error) {
+	return findFirst(&trusted.Programs{Temporary: []string{}}, path)
+}
 
 // PID is the id of the app-server's process, 0 without one.
 func (e *Engine) PID() int {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // ownName is a part of what codex-mcp --version prints, even under another file name.
@@ -16,48 +18,45 @@ const ownName = "codex-mcp"
 var errOwn = errors.New("is codex-mcp itself, and not Codex")
 
 // Find returns the path of the codex program. It takes path, or $CODEX_BIN if that is
-// empty, else the name codex. It searches for a name without a folder in the PATH and
-// skips links to the running program. The error is a [*NotFoundError].
+// empty, else the name codex. It searches for a name without a folder in the PATH, but not
+// in folders for temporary files, and skips links to the running program. The error is a
+// [*NotFoundError].
 func Find(path string) (string, error) {
-	paths, err := find(path)
+	return findFirst(&trusted.Programs{}, path)
+}
+
+func findFirst(programs *trusted.Programs, path string) (string, error) {
+	paths, err := find(programs, path)
 	if err != nil {
 		return "", err
 	}
 	return paths[0], nil
 }
 
-// find returns all candidates of Find, in the order of the PATH.
-func find(path string) ([]string, error) {
+// find returns all candidates of Find, in the order of the PATH, that no command can write.
+func find(programs *trusted.Programs, path string) ([]string, error) {
 	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
+	dir, err := os.Getwd()
+	if err != nil && !filepath.IsAbs(path) {
+		return nil, &NotFoundError{Path: path, Err: err}
+	}
+	programs.Given(dir) // where a repository may have brought a Codex along
+	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
+	var refused *trusted.Error
+	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
+		err = &os.PathError{Op: "start", Path: refused.Path, Err: errOwn}
+	}
+	if err != nil {
+		return nil, &NotFoundError{Path: path, Err: err}
+	}
 	if filepath.Base(path) != path {
-		found, err := exec.LookPath(path)
-		if err == nil {
-			found, err = filepath.Abs(found)
-		}
-		if err != nil {
-			return nil, &NotFoundError{Path: path, Err: err}
-		}
-		return []string{found}, nil
+		return all, nil
 	}
-	var all []string
-	var own error
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if !filepath.IsAbs(dir) { // it depends on the working folder, which may be a repository
-			continue
-		}
-		found, err := exec.LookPath(filepath.Join(dir, path))
-		switch {
-		case err != nil:
-		case isOwn(found):
-			own = &os.PathError{Op: "start", Path: found, Err: errOwn}
-		default:
-			all = append(all, found)
-		}
+	others := slices.DeleteFunc(slices.Clone(all), isOwn)
+	if len(others) == 0 {
+		return nil, &NotFoundError{Path: path, Err: &os.PathError{Op: "start", Path: all[len(all)-1], Err: errOwn}}
 	}
-	if len(all) == 0 {
-		return nil, &NotFoundError{Path: path, Err: cmp.Or(own, error(&exec.Error{Name: path, Err: exec.ErrNotFound}))}
-	}
-	return all, nil
+	return others, nil
 }
 
 // isOwn reports whether path is the running program, by any link.

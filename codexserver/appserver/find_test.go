@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestFindSkipsOwnProgram puts programs called codex into the folders of a PATH: a link to
@@ -64,7 +65,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 				path = append(path, filepath.Join(dir, name))
 			}
 			t.Setenv("PATH", strings.Join(path, string(filepath.ListSeparator)))
-			found, err := appserver.Find(tt.option)
+			found, err := appserver.FindAnywhere(tt.option)
 			if want := at(tt.found); tt.found != "" && found != want || tt.found == "" && err == nil {
 				t.Errorf("found %s, %v", found, err)
 			}
@@ -73,6 +74,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
+			e.TrustTemporary()
 			report := e.Check(t.Context())
 			if tt.run != "" {
 				if !report.Usable() || report.Path != at(tt.run) {
@@ -85,5 +87,121 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 				t.Errorf("report %+v", report)
 			}
 		})
+	}
+}
+
+// TestPlantedCodex has callers name folders in which a Codex has been planted. A planted
+// Codex that starts leaves a file.
+func TestPlantedCodex(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const refused = "lies in a folder that commands can write"
+	for _, tt := range []struct {
+		name    string
+		folders string // in the PATH
+		option  string
+		cfg     protocol.Config // with names for folders
+		err     string
+	}{
+		{"the working folder", "work/bin real", "", protocol.Config{Cwd: "work"}, ""},
+		{"a writable folder", "more real", "", protocol.Config{Cwd: "other", WritableRoots: []string{"more"}}, "it needs the sandbox workspace-write"},
+		{"the server's folder", "work/bin real", "", protocol.Config{}, ""},
+		{"no other Codex", "work/bin", "", protocol.Config{Cwd: "work"}, refused},
+		{"a path", "real", "work/bin/codex", protocol.Config{Cwd: "work"}, refused},
+		{"elsewhere", "work/bin real", "", protocol.Config{Cwd: "other"}, "planted"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			at := func(name string) string { return filepath.Join(dir, name) }
+			for name, text := range map[string]string{
+				"work/bin/codex": "touch " + at("planted"), "more/codex": "touch " + at("planted"), "other/x": "",
+				"real/codex": fmt.Sprintf("%s=fine exec %q \"$@\"", asCodex, self),
+			} {
+				if err := os.MkdirAll(filepath.Dir(at(name)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at(name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var path []string
+			for name := range strings.FieldsSeq(tt.folders) {
+				path = append(path, at(name))
+			}
+			t.Setenv("PATH", strings.Join(append(path, "/usr/bin", "/bin"), string(filepath.ListSeparator)))
+			t.Setenv("CODEX_BIN", "")
+			o := &appserver.Options{CodexHome: t.TempDir()}
+			if tt.option != "" {
+				o.Path = at(tt.option)
+			}
+			e, err := appserver.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			e.TrustTemporary()
+			if tt.cfg.Cwd == "" {
+				t.Chdir(at("work"))
+			} else {
+				tt.cfg.Cwd = at(tt.cfg.Cwd)
+			}
+			for i, name := range tt.cfg.WritableRoots {
+				tt.cfg.WritableRoots[i] = at(name)
+			}
+			_, err = e.Start(t.Context(), tt.cfg, &recorder{})
+			_, planted := os.Stat(at("planted"))
+			switch {
+			case tt.err == "planted": // shows that it is a trap
+				if planted != nil {
+					t.Error("the planted Codex did not start, and nobody can write it")
+				}
+			case planted == nil:
+				t.Error("the planted Codex started")
+			case tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+				t.Errorf("%v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+// TestRefusedRestart kills a Codex in a folder that has become writable.
+func TestRefusedRestart(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "codex")
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s=fine exec %q \"$@\"\n", asCodex, self), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e, err := appserver.New(&appserver.Options{Path: program, CodexHome: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if report := e.Check(t.Context()); report.Err != nil {
+		t.Fatal(report.Err)
+	}
+	if _, err := e.Start(t.Context(), protocol.Config{Cwd: dir}, &recorder{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(e.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, err := e.Start(t.Context(), protocol.Config{}, &recorder{})
+		if err != nil && strings.Contains(err.Error(), "lies in a folder that commands can write") {
+			return
+		}
+		if err == nil && e.PID() != p.Pid || t.Context().Err() != nil {
+			t.Fatalf("it started again: %v", err)
+		}
 	}
 }

@@ -25,6 +25,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
+	e.given(&cfg)
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err

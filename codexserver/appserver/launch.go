@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -181,7 +183,7 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		}
 		return c, err
 	}
-	paths, err := find(e.options.Path)
+	paths, err := find(e.programs, e.options.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +219,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 
 func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
 	stderr := &tail{log: e.options.logger()}
-	p, err := spawn(ctx, e.keepers, path, args, e.environment(), stderr)
+	p, err := spawn(ctx, e.programs, e.keepers, path, args, e.environment(), stderr)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
@@ -237,7 +239,7 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 	if errors.As(err, &old) {
 		return err
 	}
-	v, unread := programVersion(ctx, path, e.environment())
+	v, unread := programVersion(ctx, e.programs, path, e.environment())
 	switch {
 	case errors.Is(unread, errOwn):
 		return unread
@@ -248,21 +250,26 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
-func programVersion(ctx context.Context, path string, env []string) (version, error) {
+func programVersion(ctx context.Context, programs *trusted.Programs, path string, env []string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Env = env
 	cmd.WaitDelay = leaveGrace
-	out, err := cmd.Output()
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	err := programs.Start(cmd, cmd.Start)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err != nil {
 		return version{}, fmt.Errorf("%s --version: %w", path, err)
 	}
-	words := strings.Fields(string(out))
+	words := strings.Fields(out.String())
 	if len(words) == 0 {
 		return version{}, fmt.Errorf("%s --version says nothing", path)
 	}
-	if strings.Contains(string(out), ownName) {
+	if strings.Contains(out.String(), ownName) {
 		return version{}, errOwn
 	}
 	return parseVersion(words[len(words)-1])

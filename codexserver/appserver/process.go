@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -33,16 +34,16 @@ const markName = "CODEX_MCP_CHILD="
 
 // spawn starts an app-server that ends with this process. A keeper ensures that; without
 // keepers the system does, as far as it can.
-func spawn(ctx context.Context, keepers *keeper.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+func spawn(ctx context.Context, programs *trusted.Programs, keepers *keeper.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(env, p.mark)
-	var err error
-	if keepers != nil {
-		err = p.startKept(ctx, keepers, cmd, stderr)
-	} else {
-		err = p.startOwn(cmd, stderr)
-	}
+	err := programs.Start(cmd, func() error {
+		if keepers != nil {
+			return p.startKept(ctx, keepers, cmd, stderr)
+		}
+		return p.startOwn(cmd, stderr)
+	})
 	if err != nil {
 		return nil, err
 	}

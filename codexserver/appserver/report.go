@@ -54,13 +54,13 @@ func (e *Engine) Check(ctx context.Context) *Report {
 func (e *Engine) check(ctx context.Context, r *Report) error {
 	if e.options.Dial == nil {
 		var err error
-		if r.Path, err = Find(e.options.Path); err != nil {
+		if r.Path, err = findFirst(e.programs, e.options.Path); err != nil {
 			return err
 		}
 	}
 	c, err := e.child(ctx)
 	if err != nil {
-		if v, e := programVersion(ctx, r.Path, e.environment()); r.Path != "" && e == nil {
+		if v, e := programVersion(ctx, e.programs, r.Path, e.environment()); r.Path != "" && e == nil {
 			r.Version = v.String()
 		}
 		return err

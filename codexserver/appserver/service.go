@@ -69,6 +69,12 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 			return nil, &engine.RefusedError{Err: errors.New("sandboxPolicy: its mode is not known")}
 		}
 	}
+	e.programs.Given(p.Cwd)
+	if params.SandboxPolicy != nil {
+		e.reaches(p.Cwd, params.SandboxPolicy)
+	} else {
+		e.programs.Add(value[[]string](table(file[workspaceTable])["writable_roots"])...)
+	}
 	r := &protocol.ExecOneOffCommandResult{}
 	if err := c.peer.Call(ctx, "command/exec", params, r); err != nil {
 		return nil, c.explain(err)
