@@ -149,7 +149,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"output-schema":"{}"`: "/output-schema: want an object",
 		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
 		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
-		`"output-schema":{"type":"text"}`:                        "/output-schema: it is not a JSON schema, at /type",
+		`"output-schema":{"type":"text"}`:                        "/output-schema: at /type: got",
 		`"images":"a.png"`:                                       "/images: want an array, found a string",
 		`"images":[1]`:                                           "/images/0: want a string",
 		`"images":[""]`:                                          "/images/0: it is empty",

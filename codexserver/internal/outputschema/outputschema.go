@@ -1,5 +1,8 @@
 // Package outputschema checks a model's answer against the JSON schema of a caller. It
 // trusts neither: it loads nothing for a schema, and bounds the cost of a check.
+//
+// It knows the drafts 2020-12, 2019-09, 07 and 06, but not the references that depend on
+// the caller of a schema, $dynamicRef and $recursiveRef.
 package outputschema
 
 import (
@@ -8,12 +11,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Limits of a schema and of an answer.
@@ -26,26 +27,11 @@ const (
 )
 
 // Schema is a JSON schema for answers. It is safe for concurrent use.
-type Schema struct {
-	compiled *jsonschema.Schema
-
-	mu    sync.Mutex // one check at a time
-	steps steps
-}
-
-// errForeign is the error of a reference to another schema.
-var errForeign = errors.New("other schemas are not loaded: put this one into $defs")
-
-// noLoader loads nothing.
-type noLoader struct{}
-
-func (noLoader) Load(string) (any, error) { return nil, errForeign }
-
-// address is the schema's made-up address. Relative references are resolved against it.
-const address = "schema:///output-schema"
+type Schema struct{ root *node }
 
 // Compile reads a schema, which must be an object. Its draft is 2020-12 unless it names
-// another standard one. References to other schemas fail.
+// another one. References to other schemas fail. The error is a [*FaultError] if a part
+// of the schema is wrong.
 func Compile(raw stdjson.RawMessage) (*Schema, error) {
 	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("want an object, a JSON schema")
@@ -57,38 +43,21 @@ func Compile(raw stdjson.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(s.steps.pattern)
-	c.RegisterVocabulary(s.steps.vocabulary())
-	c.AssertVocabs()
-	if err := c.AddResource(address, doc); err != nil {
-		return nil, errors.New(brief(err.Error()))
+	root, fault := compile(doc)
+	if fault != nil {
+		return nil, fault
 	}
-	s.steps.begin()
-	err = s.steps.run(func() (err error) {
-		s.compiled, err = c.Compile(address)
-		return err
-	})
-	var invalid *jsonschema.SchemaValidationError
-	var fault *jsonschema.ValidationError
-	switch {
-	case err == nil:
-		return s, nil
-	case errors.As(err, &invalid) && errors.As(invalid.Err, &fault):
-		return nil, errors.New(describe(fault))
-	}
-	return nil, errors.New(brief(strings.ReplaceAll(err.Error(), address, "")))
+	return &Schema{root}, nil
 }
 
-// FaultError is a fault of an answer.
+// FaultError is a fault of an answer or of a schema.
 type FaultError struct {
-	// Path is the JSON pointer of the part that does not fit, "" for the whole.
+	// Path is the JSON pointer of the faulty part, "" for the whole.
 	Path string
 	// Why describes the fault.
 	Why string
+
+	depth int // of the part: how many names Path has
 }
 
 // Error implements error.
@@ -99,28 +68,30 @@ func (e *FaultError) Error() string {
 	return "at " + e.Path + ": " + e.Why
 }
 
+// fault returns a fault of the value itself.
+func fault(format string, args ...any) *FaultError {
+	return &FaultError{Why: brief(fmt.Sprintf(format, args...))}
+}
+
+// below returns the fault of a member or an item as a fault of the value that has it.
+func (e *FaultError) below(token string) *FaultError {
+	return &FaultError{Path: string(jsontext.Pointer("").AppendToken(token)) + e.Path, Why: e.Why, depth: e.depth + 1}
+}
+
 // Check returns an answer as a JSON value. The error is a [*FaultError] if the answer is
 // not JSON, or does not fit the schema.
 func (s *Schema) Check(answer string) (jsontext.Value, error) {
 	if len(answer) > maxAnswer {
-		return nil, &FaultError{Why: fmt.Sprintf("the answer has %d bytes, more than the %d that are checked", len(answer), maxAnswer)}
+		return nil, fault("the answer has %d bytes, more than the %d that are checked", len(answer), maxAnswer)
 	}
 	text := strings.TrimSpace(answer)
 	value, err := parse([]byte(text))
 	if err != nil {
-		return nil, &FaultError{Why: "the answer is not JSON alone: " + err.Error()}
+		return nil, fault("the answer is not JSON alone: %v", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steps.begin()
-	err = s.steps.run(func() error { return s.compiled.Validate(value) })
-	var fault *jsonschema.ValidationError
-	switch {
-	case errors.As(err, &fault):
-		path, why := innermost(fault)
-		return nil, &FaultError{Path: path, Why: why}
-	case err != nil:
-		return nil, &FaultError{Why: brief(err.Error())}
+	if f := check(s.root, value); f != nil {
+		f.Path = brief(f.Path)
+		return nil, f
 	}
 	return jsontext.Value(text), nil
 }
@@ -144,28 +115,6 @@ func parse(text []byte) (any, error) {
 		return nil, errors.New(brief(err.Error()))
 	}
 	return v, nil
-}
-
-// innermost returns the place of the first fault, and its description.
-func innermost(e *jsonschema.ValidationError) (path, why string) {
-	for len(e.Causes) > 0 {
-		e = e.Causes[0]
-	}
-	pointer := jsontext.Pointer("")
-	for _, name := range e.InstanceLocation {
-		pointer = pointer.AppendToken(name)
-	}
-	alone := &jsonschema.ValidationError{ErrorKind: e.ErrorKind, SchemaURL: e.SchemaURL}
-	return brief(string(pointer)), brief(strings.TrimPrefix(alone.Error(), "at '': "))
-}
-
-// describe describes the fault of a schema.
-func describe(e *jsonschema.ValidationError) string {
-	path, why := innermost(e)
-	if path == "" {
-		return "it is not a JSON schema: " + why
-	}
-	return "it is not a JSON schema, at " + path + ": " + why
 }
 
 // brief returns a text shortened to maxFault bytes of valid UTF-8.

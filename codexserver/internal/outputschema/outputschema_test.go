@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 )
@@ -31,7 +32,7 @@ func TestCheck(t *testing.T) {
 		`{"name":"Ada","age":1e999999999}`: "not JSON alone",
 		`{"name":"Ada","age":1e300}`:       "",
 		`{"name":"Ada","tags":["a","c"]}`:  "at /tags/1: value must be one of",
-		`{"name":"Ada","a/b":1}`:           "additional properties 'a/b' not allowed",
+		`{"name":"Ada","a/b":1}`:           "additional property 'a/b' not allowed",
 		`{}`:                               "missing property 'name'",
 		`[]`:                               "got array, want object",
 		`{"name":"Ada","name":"Bob"}`:      "duplicate",
@@ -82,7 +83,7 @@ func TestInvalidSchema(t *testing.T) {
 		`null`:                                "want an object",
 		`[]`:                                  "want an object",
 		``:                                    "want an object",
-		`{"type":"nosuch"}`:                   "it is not a JSON schema, at /type",
+		`{"type":"nosuch"}`:                   "at /type: ",
 		`{"properties":{"a":{"minimum":""}}}`: "at /properties/a/minimum",
 		`{"type":"object","type":"array"}`:    "duplicate",
 		`{"$ref":"#/$defs/none"}`:             "none",
@@ -90,7 +91,14 @@ func TestInvalidSchema(t *testing.T) {
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
 		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "want at most 65536",
 		strings.Repeat(`{"not":`, 100) + `true` + strings.Repeat(`}`, 100): "deeper than 64",
-		`{"maxLength":1e999}`: "1e999",
+		`{"maxLength":1e999}`:                                              "1e999",
+		`{"$defs":{"a":{"$dynamicRef":"#a"}}}`:                             "at /$defs/a/$dynamicRef: $dynamicRef is not supported",
+		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:            "at /$schema: want the address of draft",
+		`{"$ref":"http://json-schema.org/draft-07/schema#"}`:               "not loaded",
+		`{"$ref":"#a","$anchor":"b"}`:                                      "no schema has the name \"a\"",
+		`{"$defs":{"a":{"$anchor":"b"},"b":{"$anchor":"b"}}}`:              "at /$defs/b/$anchor: another",
+		`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}`:                      "at /$defs/b/$id: another",
+		`{"$defs":{"a":{"$id":"x","$defs":{}},"b":{"$ref":"x#/$defs/c"}}}`: "it has no \"c\"",
 	} {
 		if _, err := outputschema.Compile(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", schema, err, want)
@@ -100,17 +108,25 @@ func TestInvalidSchema(t *testing.T) {
 
 // TestCostIsBounded checks that a comparison that would take forever is stopped.
 func TestCostIsBounded(t *testing.T) {
-	var doubling strings.Builder
-	doubling.WriteString(`{"$ref":"#/$defs/s0","$defs":{`)
-	for i := range 60 {
-		fmt.Fprintf(&doubling, `"s%d":{"allOf":[{"$ref":"#/$defs/s%[2]d"},{"$ref":"#/$defs/s%[2]d"}]},`, i, i+1)
+	double := func(schema string) string {
+		var b strings.Builder
+		b.WriteString(`{"$ref":"#/$defs/s0","$defs":{`)
+		for i := range 60 {
+			fmt.Fprintf(&b, `"s%d":{"allOf":[{"$ref":"#/$defs/s%[2]d"},{"$ref":"#/$defs/s%[2]d"}]},`, i, i+1)
+		}
+		return b.String() + `"s60":` + schema + `}}`
 	}
-	doubling.WriteString(`"s60":{"type":"object"}}}`)
+	ones, long := `[1`+strings.Repeat(",1", 100_000)+`]`, strings.Repeat("x", 30_000)
 	deep := strings.Repeat(`{"c":`, 60) + `{}` + strings.Repeat(`}`, 60)
 	for name, tt := range map[string]struct{ schema, answer string }{
-		"references": {doubling.String(), `{}`},
+		"references": {double(`{"type":"object"}`), `{}`},
 		"recursion":  {`{"allOf":[{"properties":{"c":{"$ref":"#"}}},{"properties":{"c":{"$ref":"#"}}}]}`, deep},
 		"pattern":    {`{"items":{"pattern":"(x{100}){9}y"}}`, `["` + strings.Repeat("x", 400_000) + `"]`},
+		"items":      {double(`{"items":true}`), ones},
+		"equality":   {double(`{"uniqueItems":false,"const":` + ones[:30_000] + `]}`), ones[:30_000] + `]`},
+		"collection": {double(`{"unevaluatedItems":true}`), ones},
+		"multiples":  {double(`{"multipleOf":5e-324}`), `1e308`},
+		"faults":     {strings.ReplaceAll(double(`{"properties":{"`+long+`":false}}`), "allOf", "anyOf"), `{"` + long + `":1}`},
 	} {
 		s, err := outputschema.Compile(json.RawMessage(tt.schema))
 		if err != nil {
@@ -121,11 +137,57 @@ func TestCostIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	loop, err := outputschema.Compile(json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`))
+}
+
+// TestSelfReference checks a schema that refers to itself for the same value.
+func TestSelfReference(t *testing.T) {
+	for _, schema := range []string{
+		`{"$ref":"#"}`,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		`{"not":{"$ref":"#"}}`,
+		`{"anyOf":[{"$ref":"#"},true]}`,
+	} {
+		s, err := outputschema.Compile(json.RawMessage(schema))
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		if _, err := s.Check(`1`); err == nil || !strings.Contains(err.Error(), "refers to itself") {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
+// TestFaultOfAlternatives checks which fault is reported if no alternative fits.
+func TestFaultOfAlternatives(t *testing.T) {
+	s, err := outputschema.Compile(json.RawMessage(`{"properties":{"a":{"anyOf":[{"type":"null"},
+		{"type":"object","properties":{"kind":{"const":"x"},"n":{"type":"number"}}},
+		{"type":"object","required":["m"]}]}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loop.Check(`1`); err == nil {
-		t.Error("a schema that refers only to itself accepts a value")
+	for answer, want := range map[string]string{
+		`{"a":5}`:                      "at /a: got number, want null, or got number, want object",
+		`{"a":{"kind":"x","n":"one"}}`: "at /a/n: got string, want number",
+	} {
+		if _, err := s.Check(answer); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", answer, err, want)
+		}
 	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add(person, `{"name":"Ada","tags":["a"]}`)
+	f.Add(`{"$id":"urn:x:y","$ref":"#/$defs/a~1b","$defs":{"a/b":{"$anchor":"c","items":{"$ref":"#c"}}}}`, `[[]]`)
+	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#b"}},"items":[{"$ref":"#b"}],"additionalItems":false}`, `[1,2]`)
+	f.Add(`{"if":{"const":-0},"then":{"multipleOf":0.1},"unevaluatedProperties":{"format":"date"}}`, `0`)
+	f.Fuzz(func(t *testing.T, schema, answer string) {
+		s, err := outputschema.Compile(json.RawMessage(schema))
+		if err == nil {
+			_, err = s.Check(answer)
+		}
+		if err != nil && (len(err.Error()) > 1200 || !utf8.ValidString(err.Error())) {
+			t.Errorf("%q", err)
+		}
+	})
 }

@@ -1,0 +1,117 @@
+package outputschema
+
+// logic is the keywords that combine schemas for the same value.
+func (k *keywords) logic() {
+	if all := k.schemaList("allOf"); len(all) > 0 {
+		k.rule(func(r *run, value any, done tokens) *FaultError {
+			for _, n := range all {
+				if f := r.visit(n, value, done); f != nil {
+					return f
+				}
+			}
+			return nil
+		})
+	}
+	if any := k.schemaList("anyOf"); len(any) > 0 {
+		k.rule(anyOf(any))
+	}
+	if one := k.schemaList("oneOf"); len(one) > 0 {
+		k.rule(oneOf(one))
+	}
+	if not := k.schema("not"); not != nil {
+		k.rule(func(r *run, value any, _ tokens) *FaultError {
+			if r.visit(not, value, nil) == nil {
+				return fault("the value fits the schema of not")
+			}
+			return nil
+		})
+	}
+	if k.draft >= 7 {
+		k.condition(k.schema("if"), k.schema("then"), k.schema("else"))
+	}
+}
+
+func anyOf(schemas []*node) rule {
+	return func(r *run, value any, done tokens) *FaultError {
+		var nearest *FaultError
+		fits := false
+		for _, n := range schemas {
+			f := r.try(n, value, done)
+			if f == nil {
+				if done == nil {
+					return nil
+				}
+				fits = true
+			}
+			nearest = nearer(nearest, f)
+		}
+		if fits {
+			return nil
+		}
+		return nearest
+	}
+}
+
+func oneOf(schemas []*node) rule {
+	return func(r *run, value any, done tokens) *FaultError {
+		var nearest *FaultError
+		first := -1
+		for i, n := range schemas {
+			f := r.try(n, value, done)
+			if f == nil && first >= 0 {
+				return fault("it fits the schemas %d and %d of oneOf, want only one", first, i)
+			}
+			if f == nil {
+				first = i
+			}
+			nearest = nearer(nearest, f)
+		}
+		if first >= 0 {
+			return nil
+		}
+		return nearest
+	}
+}
+
+// nearer returns the fault to report if a value fits none of several schemas: the one that
+// lies deepest, because the others are of schemas that are not meant.
+func nearer(f, other *FaultError) *FaultError {
+	switch {
+	case f == nil:
+		return other
+	case other == nil:
+		return f
+	case other.depth > f.depth:
+		return other
+	case f.depth == 0 && f.Why != other.Why:
+		return fault("%s, or %s", f.Why, other.Why)
+	}
+	return f
+}
+
+func (k *keywords) condition(condition, then, otherwise *node) {
+	if condition == nil {
+		return
+	}
+	k.rule(func(r *run, value any, done tokens) *FaultError {
+		next := then
+		if r.try(condition, value, done) != nil {
+			next = otherwise
+		}
+		if next == nil {
+			return nil
+		}
+		return r.visit(next, value, done)
+	})
+}
+
+// reference is the keyword $ref.
+func (k *keywords) reference() {
+	text, ok := k.text("$ref")
+	if !ok {
+		return
+	}
+	target := new(*node)
+	k.refs = append(k.refs, reference{k.at, text, target})
+	k.rule(func(r *run, value any, done tokens) *FaultError { return r.visit(*target, value, done) })
+}

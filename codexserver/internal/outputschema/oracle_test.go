@@ -1,0 +1,289 @@
+package outputschema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+)
+
+// FuzzOracle compares the verdicts on random schemas and answers with those of another
+// implementation.
+func FuzzOracle(f *testing.F) {
+	for seed := range uint64(500) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		g := generator{rand.New(rand.NewPCG(seed, 0)), 2020}
+		schema := g.document()
+		theirs, refused := oracle(t, schema)
+		ours, err := outputschema.Compile(schema)
+		if err != nil && refused == nil && (strings.Contains(err.Error(), "/$ref: ") || g.draft < 2019 && strings.Contains(err.Error(), "at /$defs/")) {
+			return // the other one does not read what nothing uses or the draft does not know
+		}
+		if (err == nil) != (refused == nil) {
+			t.Fatalf("%s\nours: %v\ntheirs: %v", schema, err, refused)
+		}
+		if err != nil {
+			return
+		}
+		for range 8 {
+			answer := encode(g.value(3))
+			_, got := ours.Check(string(answer))
+			if got != nil && strings.Contains(got.Error(), "too deeply") {
+				return // the other one knows at which reference
+			}
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := theirs.Validate(value)
+			if (got == nil) != (want == nil) {
+				t.Fatalf("%s\n%s\nours: %v\ntheirs: %v", schema, answer, got, want)
+			}
+			var ourFault *outputschema.FaultError
+			var theirFault *jsonschema.ValidationError
+			if strings.Contains(fmt.Sprint(got), "the property name") {
+				continue // the other one names another place
+			}
+			if errors.As(got, &ourFault) && errors.As(want, &theirFault) && !faulty(theirFault, ourFault.Path) {
+				t.Fatalf("%s\n%s\nours: %v\ntheirs: %v", schema, answer, got, want)
+			}
+		}
+	})
+}
+
+// TestFormats compares the verdicts on formats, which draft 07 asserts.
+func TestFormats(t *testing.T) {
+	for format, texts := range map[string][]string{
+		"date-time":     {"2020-01-02T03:04:05Z", "2020-01-02t03:04:05.5+01:00", "2020-01-02 03:04:05Z", "2020-13-02T03:04:05Z", "2020-01-02"},
+		"date":          {"2020-02-29", "2021-02-29", "2020-2-9", ""},
+		"time":          {"03:04:05Z", "03:04:05.25-02:00", "24:00:00Z", "03:04:05", "3:04:05Z"},
+		"duration":      {"P1D", "P1Y2M3DT4H5M6S", "PT5M", "P3W", "P", "PT", "P1", "1D", "P1DT", "P1W2D"},
+		"email":         {"a@b.c", "a.b+c@d", "a@", "a b@c", ".a@b", "a..b@c", "a@-b"},
+		"hostname":      {"a", "a-b.c", "-a", "a-", "a..b", "a_b", strings.Repeat("a", 64), ""},
+		"uuid":          {"01234567-89ab-cdef-0123-456789ABCDEF", "0123456789abcdef0123456789abcdef", "g1234567-89ab-cdef-0123-456789abcdef"},
+		"ipv4":          {"1.2.3.4", "1.2.3", "256.1.1.1", "01.2.3.4", "::1"},
+		"ipv6":          {"::1", "1::2::3", "fe80::1%lo", "1.2.3.4", "::ffff:1.2.3.4"},
+		"uri":           {"http://a/b?c#d", "mailto:a@b", "/a", "a", "http://a b/", "%"},
+		"uri-reference": {"http://a/b?c#d", "/a", "a", "", `\\a`, "%"},
+		"json-pointer":  {"", "/a~0~1", "a", "/~2", "/"},
+		"regex":         {"^a(b|c)$", "(", "[a"},
+		"nosuch":        {"", "a"},
+	} {
+		schema := encode(object{"$schema": "http://json-schema.org/draft-07/schema#", "format": format})
+		theirs, err := oracle(t, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := outputschema.Compile(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			_, got := ours.Check(string(encode(text)))
+			if want := theirs.Validate(text); (got == nil) != (want == nil) {
+				t.Errorf("%s %q: %v, the other one: %v", format, text, got, want)
+			}
+		}
+	}
+}
+
+// faulty reports whether an error is about the value at a path, or a part of it.
+func faulty(e *jsonschema.ValidationError, path string) bool {
+	at := jsontext.Pointer("")
+	for _, token := range e.InstanceLocation {
+		at = at.AppendToken(token)
+	}
+	if jsontext.Pointer(path).Contains(at) {
+		return true
+	}
+	for _, cause := range e.Causes {
+		if faulty(cause, path) {
+			return true
+		}
+	}
+	return false
+}
+
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errors.New("not loaded") }
+
+func oracle(t *testing.T, schema []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	if err := c.AddResource("schema:///oracle", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema:///oracle")
+}
+
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// generator makes random schemas and answers, of few names and values so that they meet.
+type generator struct {
+	*rand.Rand
+	draft int
+}
+
+type object = map[string]any
+
+func pick[T any](g *generator, all ...T) T { return all[g.IntN(len(all))] }
+
+func (g *generator) name() string { return pick(g, "a", "b", "c", "a/b") }
+
+func (g *generator) document() []byte {
+	g.draft = pick(g, 2020, 2020, 2019, 7, 6)
+	root, ok := g.schema(3).(object)
+	if !ok {
+		root = object{}
+	}
+	if address := map[int]string{2019: "https://json-schema.org/draft/2019-09/schema", 7: "http://json-schema.org/draft-07/schema#", 6: "http://json-schema.org/draft-06/schema"}[g.draft]; address != "" {
+		root["$schema"] = address
+	}
+	root["$defs"] = object{"x": g.schema(2), "y": object{"$id": "other", "$defs": object{"z": g.schema(1)}, "type": g.kind()}}
+	root["definitions"] = object{"x": g.schema(2)}
+	if g.draft < 2019 {
+		root["definitions"].(object)["y"] = object{"$id": "other", "type": g.kind()}
+	}
+	return encode(root)
+}
+
+func (g *generator) kind() any {
+	one := func() string {
+		return pick(g, "null", "boolean", "number", "integer", "string", "array", "object", "object", "array")
+	}
+	if g.IntN(3) == 0 {
+		return []string{one(), one()} // may be the same, which is wrong
+	}
+	return one()
+}
+
+func (g *generator) value(depth int) any {
+	switch n := g.IntN(9); {
+	case n < 3 && depth > 0:
+		o := object{}
+		for range g.IntN(4) {
+			o[g.name()] = g.value(depth - 1)
+		}
+		return o
+	case n < 6 && depth > 0:
+		all := []any{}
+		for range g.IntN(4) {
+			all = append(all, g.value(depth-1))
+		}
+		return all
+	}
+	return pick[any](g, nil, true, false, 0, 1, 2, 1.5, -1, 0.3, 1e30, "", "a", "ab", "é", "2020-01-01", "1.2.3.4", "x@y.z")
+}
+
+func (g *generator) schemas(depth int) any {
+	all := []any{}
+	for range 1 + g.IntN(3) {
+		all = append(all, g.schema(depth))
+	}
+	return all
+}
+
+func (g *generator) named(depth int, name func() string) object {
+	o := object{}
+	for range g.IntN(3) {
+		o[name()] = g.schema(depth)
+	}
+	return o
+}
+
+func (g *generator) schema(depth int) any {
+	switch g.IntN(12) {
+	case 0:
+		return true
+	case 1:
+		return g.IntN(3) > 0
+	}
+	s := object{}
+	for range 1 + g.IntN(3) {
+		g.keyword(s, depth)
+	}
+	return s
+}
+
+func (g *generator) keyword(s object, depth int) {
+	leaf := []string{"type", "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "required", "dependentRequired", "$ref", "format", "unknown"}
+	deep := []string{"properties", "properties", "patternProperties", "additionalProperties", "propertyNames", "items", "items", "prefixItems", "additionalItems", "contains", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems"}
+	names := leaf
+	if depth > 0 && g.IntN(3) > 0 {
+		names = deep
+	}
+	name := pick(g, names...)
+	depth--
+	if g.IntN(150) == 0 {
+		s[name] = g.value(1) // probably wrong
+		return
+	}
+	switch name {
+	case "type":
+		s[name] = g.kind()
+	case "enum":
+		s[name] = []any{g.value(0), []any{g.value(1)}, object{"a": g.value(1)}}
+	case "const", "unknown":
+		s[name] = g.value(1)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		s[name] = pick(g, -1, 0, 1, 1.5)
+	case "multipleOf":
+		s[name] = pick(g, 0.1, 0.5, 1, 2)
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		s[name] = pick(g, 0.0, 1, 2, 3)
+	case "pattern":
+		s[name] = pick(g, "a", "^a", "^$", ".{2}")
+	case "uniqueItems":
+		s[name] = g.IntN(4) > 0
+	case "required":
+		s[name] = pick(g, []string{"a"}, []string{"a", "b"}, []string{}, []string{"a/b"})
+	case "dependentRequired":
+		s[name] = object{g.name(): []string{g.name()}}
+	case "dependencies":
+		s[name] = object{g.name(): []string{g.name()}, g.name(): g.schema(depth)}
+	case "$ref":
+		s[name] = pick(g, "#/$defs/x", "#/definitions/x", "#", "other", "schema:/other", "#/definitions/y", fmt.Sprintf("#/$defs/%s", g.name()))
+	case "format":
+		s[name] = pick(g, "date", "ipv4", "email", "nosuch")
+	case "properties", "dependentSchemas":
+		s[name] = g.named(depth, g.name)
+	case "patternProperties":
+		s[name] = g.named(depth, func() string { return pick(g, "a", "b$", "^c", "") })
+	case "prefixItems", "allOf", "anyOf", "oneOf":
+		s[name] = g.schemas(depth)
+	case "items":
+		if s[name] = g.schema(depth); g.draft < 2020 && g.IntN(2) == 0 {
+			s[name] = g.schemas(depth)
+			s["additionalItems"] = g.schema(depth)
+		}
+	case "contains":
+		s[name] = g.schema(depth)
+		s["minContains"], s["maxContains"] = g.IntN(2), 1+g.IntN(2)
+	case "if":
+		s["if"], s["then"], s["else"] = g.schema(depth), g.schema(depth), g.schema(depth)
+	default:
+		s[name] = g.schema(depth)
+	}
+}

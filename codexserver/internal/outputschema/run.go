@@ -1,0 +1,196 @@
+package outputschema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+)
+
+// Schemas that refer to one another, and patterns, can make a check take forever. So a
+// check counts its steps. A step takes about 10 ns: a pattern needs one for each byte that it
+// reads and each of its instructions.
+const (
+	maxSteps  = 50_000_000
+	visitCost = 100   // of each part of the answer that a schema checks
+	entryCost = 30    // of each entry of an object or a set
+	maxVisits = 2_000 // nested
+)
+
+// errSteps and errDeep end a check.
+var (
+	errSteps = errors.New("the answer takes too many steps to check against the schema")
+	errDeep  = errors.New("the schema refers to itself too deeply")
+)
+
+// A node is a compiled schema.
+type node struct {
+	rules   []rule
+	never   bool // the schema false
+	collect bool // a rule needs to know what the rules before it evaluated
+}
+
+// A rule is the check of one or more keywords. It adds to done what they evaluate.
+type rule func(r *run, value any, done tokens) *FaultError
+
+// tokens are the names of the members, or the indexes of the items, that keywords evaluated.
+// They are nil where nothing needs to know them.
+type tokens map[string]bool
+
+// run is one check.
+type run struct {
+	steps  int // left
+	visits int // nested
+}
+
+// check checks a value. Its faults have a path.
+func check(root *node, value any) (f *FaultError) {
+	defer func() {
+		if e := recover(); e == errSteps || e == errDeep {
+			f = fault("%v", e)
+		} else if e != nil {
+			panic(e)
+		}
+	}()
+	r := &run{steps: maxSteps}
+	return r.visit(root, value, nil)
+}
+
+// take takes n steps. It panics with errSteps if fewer are left.
+func (r *run) take(n int) {
+	if r.steps -= n; r.steps < 0 {
+		panic(errSteps)
+	}
+}
+
+// visit checks a value against a schema.
+func (r *run) visit(n *node, value any, done tokens) *FaultError {
+	if len(n.rules) == 0 {
+		r.take(visitCost / 20)
+		return nil
+	}
+	r.take(visitCost)
+	if r.visits++; r.visits > maxVisits {
+		panic(errDeep)
+	}
+	defer func() { r.visits-- }()
+	own := done
+	if n.collect {
+		own = tokens{}
+	}
+	for _, rule := range n.rules {
+		if f := rule(r, value, own); f != nil {
+			return f
+		}
+	}
+	if n.collect {
+		r.merge(done, own)
+	}
+	return nil
+}
+
+// try is visit for a schema that the value may fail to fit: done stays as it is if it does.
+func (r *run) try(n *node, value any, done tokens) *FaultError {
+	if done == nil {
+		return r.visit(n, value, nil)
+	}
+	own := tokens{}
+	if f := r.visit(n, value, own); f != nil {
+		return f
+	}
+	r.merge(done, own)
+	return nil
+}
+
+func (r *run) merge(done, more tokens) {
+	if done != nil {
+		r.take(entryCost * len(more))
+		maps.Copy(done, more)
+	}
+}
+
+// add marks a member or an item as evaluated.
+func (r *run) add(done tokens, token string) {
+	if done != nil {
+		r.take(entryCost)
+		done[token] = true
+	}
+}
+
+// names returns the sorted names of an object's members.
+func (r *run) names(object map[string]any) []string {
+	names := slices.Sorted(maps.Keys(object))
+	for _, name := range names {
+		r.take(4*entryCost + len(name))
+	}
+	return names
+}
+
+// key returns a text that is the same for equal values only.
+func (r *run) key(value any) string {
+	key := appendKey(nil, value)
+	r.take(entryCost + len(key))
+	return string(key)
+}
+
+func appendKey(b []byte, value any) []byte {
+	switch value := value.(type) {
+	case map[string]any:
+		b = append(b, '{')
+		for i, name := range slices.Sorted(maps.Keys(value)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(strconv.AppendQuote(b, name), ':')
+			b = appendKey(b, value[name])
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, item := range value {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendKey(b, item)
+		}
+		return append(b, ']')
+	case string:
+		return strconv.AppendQuote(b, value)
+	case float64:
+		return strconv.AppendFloat(b, value+0, 'g', -1, 64) // -0 is 0
+	case nil:
+		return append(b, "null"...)
+	default:
+		return fmt.Append(b, value)
+	}
+}
+
+// pattern is a regular expression whose steps are counted.
+type pattern struct {
+	*regexp.Regexp
+	size int // instructions
+}
+
+func newPattern(text string) (*pattern, error) {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	r, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{r, len(program.Inst)}, nil
+}
+
+func (p *pattern) match(r *run, text string) bool {
+	r.take((len(text) + 1) * p.size)
+	return p.MatchString(text)
+}
