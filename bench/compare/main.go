@@ -7,11 +7,16 @@
 //	go run ./bench/compare /tmp/codex-mcp
 //	go run ./bench/compare codex mcp-server
 //
+// Of two servers it measures only the start, in turns, and prints the ratios of the medians:
+//
+//	go run ./bench/compare /tmp/codex-mcp-before -- /tmp/codex-mcp
+//
 // It reads the server's times from /proc and runs on Linux only.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -22,46 +27,87 @@ import (
 )
 
 const (
-	starts = 21
+	rounds = 9
+	settle = 300 * time.Millisecond // until a server is idle
 	pieces = 5000
 	runs   = 10
 	calls  = 500
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]...")
+	first, second := os.Args[1:], []string(nil)
+	if i := slices.Index(first, "--"); i >= 0 {
+		first, second = first[:i], first[i+1:]
+	}
+	if len(first) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	for _, measure := range []func(context.Context, []string) error{startUp, stream, crowd} {
-		if err := measure(ctx, os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "compare:", err)
-			os.Exit(1)
-		}
+	var err error
+	if second != nil {
+		err = startUp(ctx, first, second)
+	} else {
+		err = errors.Join(startUp(ctx, first), stream(ctx, first), crowd(ctx, first))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
 	}
 }
 
-// startUp measures the time from the start to the answer to initialize.
-func startUp(ctx context.Context, argv []string) error {
-	var took []time.Duration
-	var idle string
-	for range starts {
-		s, err := start(ctx, argv, providertest.Turn{})
-		if err != nil {
-			return err
-		}
-		took = append(took, s.took)
-		idle, err = s.memory("VmRSS")
-		s.close()
-		if err != nil {
-			return err
+// figures of a start, in the order of the values that measure returns.
+var figures = []string{"start to initialize, ms", "CPU until then, ms", "resident when idle, MiB", "program, MiB"}
+
+// startUp measures starts of the servers in turns, and prints the median of each figure.
+func startUp(ctx context.Context, servers ...[]string) error {
+	samples := make([][][]float64, len(servers)) // of a server, of a figure
+	for range rounds {
+		for i, argv := range servers {
+			values, err := measure(ctx, argv)
+			if err != nil {
+				return err
+			}
+			for n, value := range values {
+				if samples[i] == nil {
+					samples[i] = make([][]float64, len(values))
+				}
+				samples[i][n] = append(samples[i][n], value)
+			}
 		}
 	}
-	slices.Sort(took)
-	fmt.Printf("start to initialize: %v (median of %d), then resident: %s\n", took[len(took)/2].Round(100*time.Microsecond), starts, idle)
+	for n, figure := range figures {
+		fmt.Printf("%-25s", figure)
+		var medians []float64
+		for i := range servers {
+			slices.Sort(samples[i][n])
+			medians = append(medians, samples[i][n][rounds/2])
+			fmt.Printf(" %8.2f", medians[i])
+		}
+		if len(medians) == 2 {
+			fmt.Printf("   ratio %.2f", medians[1]/medians[0])
+		}
+		fmt.Println()
+	}
 	return nil
+}
+
+// measure starts a server once.
+func measure(ctx context.Context, argv []string) ([]float64, error) {
+	s, err := start(ctx, argv, providertest.Turn{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	cpu, err := s.cpu()
+	time.Sleep(settle)
+	resident, err2 := s.memory("VmRSS")
+	program, err3 := os.Stat(s.cmd.Path)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return nil, err
+	}
+	return []float64{s.took.Seconds() * 1e3, cpu.Seconds() * 1e3, resident, float64(program.Size()) / (1 << 20)}, nil
 }
 
 // stream measures calls one after another, each with an answer in many pieces.
@@ -109,6 +155,6 @@ func crowd(ctx context.Context, argv []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d calls at once: peak memory %s, answered in %v\n", calls, peak, time.Since(begin).Round(time.Millisecond))
+	fmt.Printf("%d calls at once: peak memory %.1f MiB, answered in %v\n", calls, peak, time.Since(begin).Round(time.Millisecond))
 	return nil
 }

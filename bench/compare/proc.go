@@ -1,40 +1,47 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// cpu returns the CPU time that the server has used, in steps of 10 ms.
+// cpu returns the CPU time that the server's threads have used.
 func (s *server) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // after the program's name
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc: %s", text)
+	var sum time.Duration
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if os.IsNotExist(err) {
+			continue // the thread has ended
+		}
+		var used time.Duration
+		if _, err := fmt.Sscan(string(text), &used); err != nil {
+			return 0, fmt.Errorf("%s: %w", thread, err)
+		}
+		sum += used
 	}
-	user, err := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err, err2)
+	return sum, nil
 }
 
-// memory returns a figure of the server's memory: VmRSS is the current size, VmHWM the peak.
-func (s *server) memory(figure string) (string, error) {
+// memory returns a figure of the server's memory in MiB: VmRSS is the current size, VmHWM the
+// peak.
+func (s *server) memory(figure string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, figure+":"); ok {
-			return strings.TrimSpace(value), nil
+			var kB float64
+			_, err := fmt.Sscan(value, &kB)
+			return kB / 1024, err
 		}
 	}
-	return "", fmt.Errorf("/proc has no %s", figure)
+	return 0, fmt.Errorf("/proc has no %s", figure)
 }

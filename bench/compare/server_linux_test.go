@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,12 +28,16 @@ func TestMeasures(t *testing.T) {
 	if events, err := s.run(2); err != nil || events < 2*words {
 		t.Errorf("%d events for two answers of %d pieces: %v", events, words, err)
 	}
-	if _, err := s.cpu(); err != nil {
-		t.Error(err)
+	if used, err := s.cpu(); err != nil || used <= 0 {
+		t.Errorf("the CPU time is %v: %v", used, err)
+	}
+	values, err := measure(t.Context(), []string{bin})
+	if err != nil || len(values) != len(figures) || slices.Min(values) <= 0 {
+		t.Errorf("a start: %v, %v", values, err)
 	}
 	for _, figure := range []string{"VmRSS", "VmHWM"} {
-		if got, err := s.memory(figure); err != nil || !strings.HasSuffix(got, " kB") {
-			t.Errorf("%s: %q, %v", figure, got, err)
+		if got, err := s.memory(figure); err != nil || got < 1 {
+			t.Errorf("%s: %v MiB, %v", figure, got, err)
 		}
 	}
 }
