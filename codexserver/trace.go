@@ -42,7 +42,9 @@ var secrets = []string{
 
 // links matches links of the approvals page, as in a desk's invitation. A person who
 // has the secret in such a link can approve.
-var links = regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
+var links = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
+})
 
 // redact replaces the values of secret members at any depth, and the secrets of links.
 // Text that is not JSON is not shown: it might hold anything.
@@ -72,7 +74,7 @@ func redact(message []byte) []byte {
 			break
 		}
 	}
-	return links.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
+	return links().ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
 }
 
 // isSecret reports whether the next value belongs to a secret member.

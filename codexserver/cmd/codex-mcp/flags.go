@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json/jsontext"
@@ -95,11 +96,11 @@ func (o *options) set(key, text string) {
 	o.overrides = append(o.overrides, key+"="+string(quoted))
 }
 
-var featureName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var featureName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 func (o *options) feature(value string) func(string) error {
 	return func(name string) error {
-		if !featureName.MatchString(name) {
+		if !featureName().MatchString(name) {
 			return errors.New("want the name of a feature: letters, digits, - and _")
 		}
 		o.overrides = append(o.overrides, "features."+name+"="+value)

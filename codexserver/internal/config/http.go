@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -244,13 +245,13 @@ func checkURL(text string) error {
 }
 
 var (
-	principalName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	tokenHash     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	principalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
+	tokenHash     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 )
 
 // CheckPrincipalName fails if the name of a principal is invalid.
 func CheckPrincipalName(name string) error {
-	if !principalName.MatchString(name) {
+	if !principalName().MatchString(name) {
 		return fmt.Errorf("%q: want a name of small letters, digits, - and _", name)
 	}
 	return nil
@@ -259,11 +260,11 @@ func CheckPrincipalName(name string) error {
 // checkPrincipal checks one principal without comparing it with others, except for its
 // approver. The caller puts the key of the principal before its errors.
 func (t *httpTable) checkPrincipal(name string, p *Principal) error {
-	if !principalName.MatchString(name) {
+	if !principalName().MatchString(name) {
 		return errors.New(": want a name of small letters, digits, - and _")
 	}
 	for _, hash := range p.Tokens {
-		if !tokenHash.MatchString(hash) {
+		if !tokenHash().MatchString(hash) {
 			return errors.New(".tokens: want sha256: and 64 hexadecimal digits, as codex-mcp http --new-token prints them")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -87,11 +88,13 @@ func shorten(s string) string {
 	return s
 }
 
-var tryAgain = regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
+var tryAgain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
+})
 
 // askedDelay returns the time in a message such as "try again in 1.3s", or 0.
 func askedDelay(message string) time.Duration {
-	m := tryAgain.FindStringSubmatch(message)
+	m := tryAgain().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}

@@ -5,8 +5,8 @@ package policy
 func ListedOptions() map[string][]string {
 	listed := map[string][]string{}
 	for command, o := range map[string]options{
-		"find": findOptions, "rg": ripgrepOptions, "git status": gitStatusOptions, "git diff": gitDiffOptions,
-		"git log": gitLogOptions, "git branch": gitBranchOptions,
+		"find": findOptions(), "rg": ripgrepOptions(), "git status": gitStatusOptions(), "git diff": gitDiffOptions(),
+		"git log": gitLogOptions(), "git branch": gitBranchOptions(),
 	} {
 		for name, f := range o.long {
 			if f&alone != 0 {

@@ -3,6 +3,7 @@ package policy
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
@@ -16,13 +17,13 @@ func safeGit(args []script.Word) bool {
 	command, args := args[0].Text, args[1:]
 	switch command {
 	case "status":
-		return gitStatusOptions.cover(args)
+		return gitStatusOptions().cover(args)
 	case "diff":
-		return gitDiffOptions.cover(args)
+		return gitDiffOptions().cover(args)
 	case "log", "show":
-		return gitLogOptions.cover(args) && knownFormats(args, "--pretty=", "--format=")
+		return gitLogOptions().cover(args) && knownFormats(args, "--pretty=", "--format=")
 	case "branch":
-		return gitBranchOptions.cover(args) && (!hasOperand(args) || lists(args)) && knownAtoms(args)
+		return gitBranchOptions().cover(args) && (!hasOperand(args) || lists(args)) && knownAtoms(args)
 	}
 	return false
 }
@@ -103,10 +104,12 @@ func lists(args []script.Word) bool {
 
 var (
 	// placeholder matches what may follow a percent sign in a format of git log.
-	placeholder = regexp.MustCompile(`^(?:%|[-+ ]?(?:[nHhTtPpdDsfbBeNSmwCx<>|]|[ac][nNeElLdDrtiIsh]|g[dDnNeEs]|\((?:trailers|decorate)[:)]))`)
+	placeholder = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:%|[-+ ]?(?:[nHhTtPpdDsfbBeNSmwCx<>|]|[ac][nNeElLdDrtiIsh]|g[dDnNeEs]|\((?:trailers|decorate)[:)]))`)
+	})
 	// signature matches a placeholder that makes git start gpg. It is searched in the whole
 	// format, because git does not read %% as one percent sign everywhere.
-	signature = regexp.MustCompile(`%[-+ ]?G`)
+	signature = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[-+ ]?G`) })
 )
 
 // knownFormats judges the format in each of the named options.
@@ -130,7 +133,7 @@ func knownFormat(format string) bool {
 	if !strings.HasPrefix(format, "format:") && !strings.HasPrefix(format, "tformat:") && !strings.Contains(format, "%") {
 		return false // a name from the configuration
 	}
-	if signature.MatchString(format) {
+	if signature().MatchString(format) {
 		return false
 	}
 	for {
@@ -138,7 +141,7 @@ func knownFormat(format string) bool {
 		if !found {
 			return true
 		}
-		loc := placeholder.FindStringIndex(after)
+		loc := placeholder().FindStringIndex(after)
 		if loc == nil {
 			return false
 		}
@@ -148,8 +151,10 @@ func knownFormat(format string) bool {
 
 // atom matches a field of a branch for which git starts no other program. The signature
 // is not one, because it starts gpg.
-var atom = regexp.MustCompile(`^\*?(?:HEAD|align|author(?:name|email|date)?|body|color|committer(?:name|email|date)?|contents|creator(?:date)?|` +
-	`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`)
+var atom = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\*?(?:HEAD|align|author(?:name|email|date)?|body|color|committer(?:name|email|date)?|contents|creator(?:date)?|` +
+		`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`)
+})
 
 // knownAtoms judges the fields in the options --sort and --format.
 func knownAtoms(args []script.Word) bool {
@@ -164,7 +169,7 @@ func knownAtoms(args []script.Word) bool {
 				break
 			}
 			name, rest, closed := strings.Cut(format, ")")
-			if !closed || !atom.MatchString(name) {
+			if !closed || !atom().MatchString(name) {
 				return false
 			}
 			format = rest
@@ -178,5 +183,5 @@ func knownSortKey(key string) bool {
 	for _, prefix := range []string{"version:", "v:"} {
 		key = strings.TrimPrefix(key, prefix)
 	}
-	return atom.MatchString(key)
+	return atom().MatchString(key)
 }

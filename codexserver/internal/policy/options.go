@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
@@ -25,20 +26,22 @@ const (
 
 // newOptions reads a pattern of short options, which must match the whole word, and a list
 // of long ones: "--name", "--name=value", "--name=" for any value, and "--name[=]" for any
-// value or none.
-func newOptions(short, long string) options {
-	o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
-	for spec := range strings.FieldsSeq(long) {
-		f := alone
-		name, optional := strings.CutSuffix(spec, "[=]")
-		if optional {
-			f = alone | valued
-		} else if n, only := strings.CutSuffix(spec, "="); only {
-			name, f = n, valued
+// value or none. It reads them when they are first needed.
+func newOptions(short, long string) func() options {
+	return sync.OnceValue(func() options {
+		o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
+		for spec := range strings.FieldsSeq(long) {
+			f := alone
+			name, optional := strings.CutSuffix(spec, "[=]")
+			if optional {
+				f = alone | valued
+			} else if n, only := strings.CutSuffix(spec, "="); only {
+				name, f = n, valued
+			}
+			o.long[name] |= f
 		}
-		o.long[name] |= f
-	}
-	return o
+		return o
+	})
 }
 
 // cover reports whether every word that begins with a dash is on the list. The program

@@ -4,15 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-var (
-	lineRange = regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) // of sed -n
-	digits    = regexp.MustCompile(`^[0-9]+$`)
-)
+// lineRange matches lines that sed -n prints.
+var lineRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) })
 
 // summarize describes one command.
 func summarize(cmd []string) protocol.ParsedCommand {
@@ -67,7 +66,7 @@ func summarize(cmd []string) protocol.ParsedCommand {
 	case "nl":
 		return read(nth(operands(skipValues(args, "-s", "-w", "-v", "-i", "-b")), 0))
 	case "sed":
-		if len(args) >= 3 && args[0] == "-n" && lineRange.MatchString(args[1]) {
+		if len(args) >= 3 && args[0] == "-n" && lineRange().MatchString(args[1]) {
 			return read(&args[2])
 		}
 	}
@@ -86,7 +85,7 @@ func onlyFormats(cmd []string) bool {
 	case "head", "tail":
 		return len(cmd) < 3
 	case "sed":
-		return len(cmd) < 4 || cmd[1] != "-n" || !lineRange.MatchString(cmd[2])
+		return len(cmd) < 4 || cmd[1] != "-n" || !lineRange().MatchString(cmd[2])
 	}
 	return false
 }
@@ -108,7 +107,7 @@ func lineCountFile(args []string, sign string) *string {
 		}
 		count, rest = rest[0], rest[1:]
 	}
-	if count = strings.TrimPrefix(count, sign); !digits.MatchString(count) {
+	if count = strings.TrimPrefix(count, sign); count == "" || strings.Trim(count, "0123456789") != "" {
 		return nil
 	}
 	return nth(operands(rest), 0)

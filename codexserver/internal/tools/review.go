@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -142,7 +143,7 @@ func (r *reviewCall) take(ctx context.Context) error {
 }
 
 // plainName matches a revision without a special meaning to a shell or a model.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`) })
 
 // begin returns the task. It reads the changes, unless that was done before the thread
 // began.
@@ -156,7 +157,7 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
-	if *r.arguments.Target == protocol.ReviewCommit || !plainName.MatchString(revision) {
+	if *r.arguments.Target == protocol.ReviewCommit || !plainName().MatchString(revision) {
 		revision = r.changes.Commit
 	}
 	return protocol.Review{

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -26,10 +27,10 @@ type turnArguments struct {
 var turnNames = []string{"budget", "effort", "images", "output-schema"}
 
 // anEffort matches any possible effort, because models have efforts that we do not know.
-var anEffort = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+var anEffort = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_-]{1,32}$`) })
 
 func (a *turnArguments) checkTurn() (err error) {
-	if a.Effort != "" && !anEffort.MatchString(string(a.Effort)) {
+	if a.Effort != "" && !anEffort().MatchString(string(a.Effort)) {
 		return errors.New("argument /effort: want a word such as low or high; codex-models lists what the model takes")
 	}
 	if len(a.Images) > maxImages {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
@@ -72,10 +73,12 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 }
 
 // branchName is stricter than git's own rules, so that a name needs no quotes anywhere.
-var branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+var branchName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+})
 
 func (w *Worktree) checkName(ctx context.Context, name string) error {
-	if len(name) > 200 || !branchName.MatchString(name) || name == "HEAD" {
+	if len(name) > 200 || !branchName().MatchString(name) || name == "HEAD" {
 		return refuse("%q is not a valid name for a branch: use at most 200 letters and digits, with . _ - / between them", name)
 	}
 	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
