@@ -451,7 +451,7 @@ func (e *emitter) marshalers(s *source) error {
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
 		s.line("func (v %s) MarshalJSON() ([]byte, error) { return codec.Encode(%s, %s) }\n", t.name, receiver, encode)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
-		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return decode(b, v, false) }\n", t.name)
+		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
 		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return codec.EncodeTo(enc, %s, %s) }\n", t.name, receiver, encode)
 		s.line("// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.")

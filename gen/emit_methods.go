@@ -29,7 +29,8 @@ func (e *emitter) methodValues(s *source) error {
 			case m.result == "":
 				s.line("%s = %sNewNotification[%s](%q, %v)", m.goName, base, m.params, m.name, m.required)
 			case m.union:
-				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, Decode)", m.goName, base, m.params, m.result, m.name, m.required)
+				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, func(b []byte, v any) error {", m.goName, base, m.params, m.result, m.name, m.required)
+				s.line("return read(b, false, codec.Into(v.(*%s), read%s))\n})", m.result, m.result)
 			default:
 				s.line("%s = %sNewMethod[%s, %s](%q, %v)", m.goName, base, m.params, m.result, m.name, m.required)
 			}

@@ -52,7 +52,7 @@ func (id RequestId) AppendJSON(b []byte) []byte { return id.v.AppendJSON(b) }
 func (id RequestId) MarshalJSON() ([]byte, error) { return id.v.MarshalJSON() }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (id *RequestId) UnmarshalJSON(b []byte) error { return decode(b, id, false) }
+func (id *RequestId) UnmarshalJSON(b []byte) error { return unmarshal(b, id) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (id RequestId) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.MarshalJSONTo(enc) }
@@ -103,7 +103,7 @@ func (t ProgressToken) AppendJSON(b []byte) []byte { return t.v.AppendJSON(b) }
 func (t ProgressToken) MarshalJSON() ([]byte, error) { return t.v.MarshalJSON() }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (t *ProgressToken) UnmarshalJSON(b []byte) error { return decode(b, t, false) }
+func (t *ProgressToken) UnmarshalJSON(b []byte) error { return unmarshal(b, t) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (t ProgressToken) MarshalJSONTo(enc *jsontext.Encoder) error { return t.v.MarshalJSONTo(enc) }

@@ -25,7 +25,7 @@ func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString
 func (v Base64) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Base64).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Base64) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Base64) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -147,7 +147,7 @@ func (v ElicitValue) String() string {
 func (v ElicitValue) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitValue).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (v *ElicitValue) UnmarshalJSON(b []byte) error { return Decode(b, v) }
+func (v *ElicitValue) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error {

@@ -11,7 +11,7 @@ import (
 func (v Annotations) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Annotations).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Annotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Annotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -25,7 +25,7 @@ func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 func (v AudioContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*AudioContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *AudioContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -39,7 +39,7 @@ func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 func (v BaseMetadata) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*BaseMetadata).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -55,7 +55,7 @@ func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -73,7 +73,7 @@ func (v BooleanSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -89,7 +89,7 @@ func (v CallToolRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -107,7 +107,7 @@ func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -125,7 +125,7 @@ func (v CallToolResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -141,7 +141,7 @@ func (v CancelledNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -159,7 +159,7 @@ func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -177,7 +177,7 @@ func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -195,7 +195,7 @@ func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesRoots) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -213,7 +213,7 @@ func (v CompleteArgument) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -231,7 +231,7 @@ func (v CompleteContext) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -249,7 +249,7 @@ func (v CompleteRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -267,7 +267,7 @@ func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -285,7 +285,7 @@ func (v CompleteResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -301,7 +301,7 @@ func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -319,7 +319,7 @@ func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -337,7 +337,7 @@ func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -355,7 +355,7 @@ func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -371,7 +371,7 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v Cursor) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Cursor).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Cursor) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Cursor) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -387,7 +387,7 @@ func (v ElicitRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -403,7 +403,7 @@ func (v ElicitRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -419,7 +419,7 @@ func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ElicitResult) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitResult).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -435,7 +435,7 @@ func (v ElicitResultAction) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -451,7 +451,7 @@ func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ElicitSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -467,7 +467,7 @@ func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -483,7 +483,7 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v EnumSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*EnumSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *EnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *EnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -497,7 +497,7 @@ func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 func (v ErrorObject) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ErrorObject).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ErrorObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ErrorObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -513,7 +513,7 @@ func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -531,7 +531,7 @@ func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -549,7 +549,7 @@ func (v GetPromptResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -565,7 +565,7 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ImageContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ImageContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ImageContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -581,7 +581,7 @@ func (v Implementation) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Implementation) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -597,7 +597,7 @@ func (v IncludeContext) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *IncludeContext) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *IncludeContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -613,7 +613,7 @@ func (v InitializeRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -631,7 +631,7 @@ func (v InitializeRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -649,7 +649,7 @@ func (v InitializeResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializeResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InitializeResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -667,7 +667,7 @@ func (v InitializedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -685,7 +685,7 @@ func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -701,7 +701,7 @@ func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder)
 func (v JSONRPCError) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*JSONRPCError).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -717,7 +717,7 @@ func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -735,7 +735,7 @@ func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -753,7 +753,7 @@ func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -769,7 +769,7 @@ func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -787,7 +787,7 @@ func (v JSONRPCResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -805,7 +805,7 @@ func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -823,7 +823,7 @@ func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -841,7 +841,7 @@ func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -859,7 +859,7 @@ func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -877,9 +877,7 @@ func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -897,7 +895,7 @@ func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -915,7 +913,7 @@ func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -933,7 +931,7 @@ func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -951,7 +949,7 @@ func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -969,7 +967,7 @@ func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -987,7 +985,7 @@ func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1005,7 +1003,7 @@ func (v ListRootsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1023,7 +1021,7 @@ func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1041,7 +1039,7 @@ func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1059,7 +1057,7 @@ func (v ListToolsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1075,7 +1073,7 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v LoggingLevel) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*LoggingLevel).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1091,7 +1089,7 @@ func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1109,7 +1107,7 @@ func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1125,7 +1123,7 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 func (v ModelHint) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ModelHint).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ModelHint) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ModelHint) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1141,7 +1139,7 @@ func (v ModelPreferences) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1157,7 +1155,7 @@ func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v Notification) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Notification).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Notification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1173,7 +1171,7 @@ func (v NotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1189,7 +1187,7 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v NumberSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*NumberSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NumberSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1205,7 +1203,7 @@ func (v NumberSchemaType) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1223,7 +1221,7 @@ func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1241,7 +1239,7 @@ func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1259,7 +1257,7 @@ func (v PaginatedResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1275,7 +1273,7 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v PingRequest) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*PingRequest).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PingRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PingRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1291,7 +1289,7 @@ func (v PingRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1309,7 +1307,7 @@ func (v ProgressNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1327,7 +1325,7 @@ func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1343,7 +1341,7 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 func (v Prompt) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Prompt).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Prompt) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1359,7 +1357,7 @@ func (v PromptArgument) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptArgument) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1375,7 +1373,7 @@ func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1393,9 +1391,7 @@ func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1413,7 +1409,7 @@ func (v PromptMessage) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1429,7 +1425,7 @@ func (v PromptReference) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1447,7 +1443,7 @@ func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1465,7 +1461,7 @@ func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1483,7 +1479,7 @@ func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1499,7 +1495,7 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v Request) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Request).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Request) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1513,7 +1509,7 @@ func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmars
 func (v RequestMeta) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*RequestMeta).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RequestMeta) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *RequestMeta) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1529,7 +1525,7 @@ func (v RequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1543,7 +1539,7 @@ func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 func (v Resource) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Resource).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Resource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1559,7 +1555,7 @@ func (v ResourceContents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1575,7 +1571,7 @@ func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ResourceLink) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResourceLink).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceLink) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1591,7 +1587,7 @@ func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1609,9 +1605,7 @@ func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1629,7 +1623,7 @@ func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1647,7 +1641,7 @@ func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1665,7 +1659,7 @@ func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1683,7 +1677,7 @@ func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1699,7 +1693,7 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 func (v Result) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Result).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Result) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1713,7 +1707,7 @@ func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsh
 func (v Role) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Role).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Role) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Role) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1727,7 +1721,7 @@ func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 func (v Root) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Root).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Root) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Root) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1743,7 +1737,7 @@ func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1761,9 +1755,7 @@ func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1781,7 +1773,7 @@ func (v SamplingMessage) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1799,7 +1791,7 @@ func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1817,7 +1809,7 @@ func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesPrompts) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1835,7 +1827,7 @@ func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesResources) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1853,7 +1845,7 @@ func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesTools) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1871,7 +1863,7 @@ func (v SetLevelRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1889,7 +1881,7 @@ func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1905,7 +1897,7 @@ func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v StringSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*StringSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *StringSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1921,7 +1913,7 @@ func (v StringSchemaFormat) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1939,7 +1931,7 @@ func (v SubscribeRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1957,7 +1949,7 @@ func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1973,7 +1965,7 @@ func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 func (v TextContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TextContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TextContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1989,7 +1981,7 @@ func (v TextResourceContents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2005,7 +1997,7 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v Tool) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Tool).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Tool) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2021,7 +2013,7 @@ func (v ToolAnnotations) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2039,7 +2031,7 @@ func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2057,7 +2049,7 @@ func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2075,7 +2067,7 @@ func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2093,7 +2085,7 @@ func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {

@@ -15,6 +15,9 @@ import (
 // missing members, wrong constants and wrong types are errors of type [*DecodeError]. null
 // in an optional member means absent, and a union value with an unknown tag becomes
 // [*Unknown]; [DecodeStrict] refuses both.
+//
+// The UnmarshalJSON of a type does the same. With it, but not with Decode, the linker leaves
+// out the types that a program does not use.
 func Decode(b []byte, v any) error { return decode(b, v, false) }
 
 // DecodeStrict is [Decode] without the two exceptions: null in an optional member and
@@ -30,16 +33,28 @@ func decode(b []byte, v any, strict bool) error {
 	if err := codec.CheckTarget(v); err != nil {
 		return err
 	}
-	d := codec.NewDecoder(b, strict)
-	defer d.Release()
 	if v, ok := v.(decodable); ok {
-		return asDecodeError(d.Finish(v.decode(d)))
+		return read(b, strict, v.decode)
 	}
-	read := target(v)
-	if read == nil {
+	into := target(v)
+	if into == nil {
 		return fmt.Errorf("mcptypes: cannot decode into %T", v)
 	}
-	return asDecodeError(d.Finish(read(d)))
+	return read(b, strict, into)
+}
+
+// unmarshal is [Decode] for a type with a decode method.
+func unmarshal(b []byte, v decodable) error {
+	if err := codec.CheckTarget(v); err != nil {
+		return err
+	}
+	return read(b, false, v.decode)
+}
+
+func read(b []byte, strict bool, into func(*codec.Decoder) error) error {
+	d := codec.NewDecoder(b, strict)
+	defer d.Release()
+	return asDecodeError(d.Finish(into(d)))
 }
 
 func unmarshalFrom(dec *jsontext.Decoder, v decodable) error {

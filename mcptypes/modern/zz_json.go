@@ -11,7 +11,7 @@ import (
 func (v AudioContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*AudioContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *AudioContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -27,7 +27,7 @@ func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -45,7 +45,7 @@ func (v BooleanSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -59,7 +59,7 @@ func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 func (v CacheScope) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*CacheScope).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CacheScope) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CacheScope) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CacheScope) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -75,7 +75,7 @@ func (v CacheableResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CacheableResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CacheableResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CacheableResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -93,7 +93,7 @@ func (v CallToolRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -111,7 +111,7 @@ func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -129,7 +129,7 @@ func (v CallToolResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -145,7 +145,7 @@ func (v CallToolResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CallToolResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -163,7 +163,7 @@ func (v CancelTaskRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelTaskRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -181,7 +181,7 @@ func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelTaskRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -199,7 +199,7 @@ func (v CancelTaskResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelTaskResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -217,7 +217,7 @@ func (v CancelledNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -235,7 +235,7 @@ func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -253,7 +253,7 @@ func (v CancelledTask) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledTask) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CancelledTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledTask) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -269,7 +269,7 @@ func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -287,7 +287,7 @@ func (v ClientCapabilitiesElicitation) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ClientCapabilitiesElicitation) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ClientCapabilitiesElicitation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesElicitation) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -305,7 +305,7 @@ func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ClientCapabilitiesSampling) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ClientCapabilitiesSampling) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesSampling) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -323,7 +323,7 @@ func (v CompleteRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -341,7 +341,7 @@ func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -359,7 +359,7 @@ func (v CompleteResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -375,7 +375,7 @@ func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -393,7 +393,7 @@ func (v CompleteResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompleteResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -411,7 +411,7 @@ func (v CompletedTask) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompletedTask) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CompletedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompletedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -427,7 +427,7 @@ func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -445,7 +445,7 @@ func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -463,7 +463,7 @@ func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -481,7 +481,7 @@ func (v CreateTaskResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateTaskResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *CreateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -499,7 +499,7 @@ func (v DiscoverRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *DiscoverRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *DiscoverRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -517,7 +517,7 @@ func (v DiscoverResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *DiscoverResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *DiscoverResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -533,7 +533,7 @@ func (v DiscoverResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *DiscoverResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *DiscoverResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -551,7 +551,7 @@ func (v ElicitRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -567,7 +567,7 @@ func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequestFormParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitRequestFormParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestFormParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -585,7 +585,7 @@ func (v ElicitRequestURLParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequestURLParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitRequestURLParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestURLParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -601,7 +601,7 @@ func (v *ElicitRequestURLParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 func (v ElicitResult) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitResult).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -615,7 +615,7 @@ func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 func (v ElicitSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -631,7 +631,7 @@ func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -647,7 +647,7 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v EnumOption) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*EnumOption).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *EnumOption) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *EnumOption) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EnumOption) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -661,7 +661,7 @@ func (v *EnumOption) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 func (v Error) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Error).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Error) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Error) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Error) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -675,7 +675,7 @@ func (v *Error) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsha
 func (v FailedTask) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*FailedTask).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *FailedTask) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *FailedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v FailedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -689,7 +689,7 @@ func (v *FailedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 func (v FormMode) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*FormMode).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *FormMode) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *FormMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v FormMode) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -705,7 +705,7 @@ func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -723,7 +723,7 @@ func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -741,7 +741,7 @@ func (v GetPromptResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -759,7 +759,7 @@ func (v GetPromptResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetPromptResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -777,7 +777,7 @@ func (v GetTaskRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetTaskRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -793,7 +793,7 @@ func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetTaskRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -811,7 +811,7 @@ func (v GetTaskResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetTaskResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *GetTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -827,7 +827,7 @@ func (v HeaderMismatch) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *HeaderMismatch) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *HeaderMismatch) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v HeaderMismatch) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -843,7 +843,7 @@ func (v HeaderMismatchError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *HeaderMismatchError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *HeaderMismatchError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v HeaderMismatchError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -859,7 +859,7 @@ func (v *HeaderMismatchError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v Icon) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Icon).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Icon) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Icon) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Icon) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -873,7 +873,7 @@ func (v *Icon) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 func (v IconTheme) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*IconTheme).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *IconTheme) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *IconTheme) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v IconTheme) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -887,7 +887,7 @@ func (v *IconTheme) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unma
 func (v Icons) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Icons).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Icons) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Icons) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Icons) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -901,7 +901,7 @@ func (v *Icons) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsha
 func (v ImageContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ImageContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ImageContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -917,7 +917,7 @@ func (v Implementation) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Implementation) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -931,7 +931,7 @@ func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 func (v InputRequests) MarshalJSON() ([]byte, error) { return codec.Encode(v, InputRequests.encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InputRequests) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InputRequests) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequests) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -947,7 +947,7 @@ func (v InputRequiredResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InputRequiredResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InputRequiredResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequiredResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -965,7 +965,7 @@ func (v InputRequiredTask) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InputRequiredTask) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InputRequiredTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequiredTask) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -983,7 +983,7 @@ func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InputResponseRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InputResponseRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputResponseRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -999,7 +999,7 @@ func (v *InputResponseRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 func (v InputResponses) MarshalJSON() ([]byte, error) { return codec.Encode(v, InputResponses.encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InputResponses) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InputResponses) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputResponses) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1015,7 +1015,7 @@ func (v InternalError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InternalError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InternalError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InternalError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1031,7 +1031,7 @@ func (v InvalidParamsError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InvalidParamsError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InvalidParamsError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InvalidParamsError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1049,7 +1049,7 @@ func (v InvalidRequestError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InvalidRequestError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *InvalidRequestError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InvalidRequestError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1065,7 +1065,7 @@ func (v *InvalidRequestError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v JSONArray) MarshalJSON() ([]byte, error) { return codec.Encode(v, JSONArray.encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONArray) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONArray) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONArray) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1079,7 +1079,7 @@ func (v *JSONArray) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unma
 func (v JSONObject) MarshalJSON() ([]byte, error) { return codec.Encode(v, JSONObject.encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1095,7 +1095,7 @@ func (v JSONRPCErrorResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCErrorResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCErrorResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCErrorResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1113,7 +1113,7 @@ func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1131,7 +1131,7 @@ func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1147,7 +1147,7 @@ func (v JSONRPCResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *JSONRPCResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1165,7 +1165,7 @@ func (v LegacyTitledEnumSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LegacyTitledEnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LegacyTitledEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LegacyTitledEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1183,7 +1183,7 @@ func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1201,7 +1201,7 @@ func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1219,7 +1219,7 @@ func (v ListPromptsResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListPromptsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1237,7 +1237,7 @@ func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1255,7 +1255,7 @@ func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1273,9 +1273,7 @@ func (v ListResourceTemplatesResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesResultResponse) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *ListResourceTemplatesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1293,7 +1291,7 @@ func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1311,7 +1309,7 @@ func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1329,7 +1327,7 @@ func (v ListResourcesResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListResourcesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1347,7 +1345,7 @@ func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1365,7 +1363,7 @@ func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1383,7 +1381,7 @@ func (v ListRootsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1401,7 +1399,7 @@ func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1419,7 +1417,7 @@ func (v ListToolsResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1437,7 +1435,7 @@ func (v ListToolsResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ListToolsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1455,7 +1453,7 @@ func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1473,7 +1471,7 @@ func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1491,7 +1489,7 @@ func (v MethodNotFoundError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *MethodNotFoundError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *MethodNotFoundError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MethodNotFoundError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1509,7 +1507,7 @@ func (v MissingRequiredClientCapability) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *MissingRequiredClientCapability) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *MissingRequiredClientCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1527,9 +1525,7 @@ func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *MissingRequiredClientCapabilityData) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *MissingRequiredClientCapabilityData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityData) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1547,9 +1543,7 @@ func (v MissingRequiredClientCapabilityError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *MissingRequiredClientCapabilityError) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *MissingRequiredClientCapabilityError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1565,7 +1559,7 @@ func (v *MissingRequiredClientCapabilityError) UnmarshalJSONFrom(dec *jsontext.D
 func (v Notification) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Notification).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Notification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1581,7 +1575,7 @@ func (v NotificationMetaObject) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NotificationMetaObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NotificationMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1599,7 +1593,7 @@ func (v NotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1615,7 +1609,7 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v NumberSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*NumberSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NumberSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1631,7 +1625,7 @@ func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1649,7 +1643,7 @@ func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1667,7 +1661,7 @@ func (v PaginatedResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1683,7 +1677,7 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ParseError) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ParseError).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ParseError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ParseError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ParseError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1699,7 +1693,7 @@ func (v ProgressNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1717,7 +1711,7 @@ func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1733,7 +1727,7 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 func (v Prompt) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Prompt).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Prompt) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1749,7 +1743,7 @@ func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1767,7 +1761,7 @@ func (v PromptMessage) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1783,7 +1777,7 @@ func (v PromptReference) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1801,7 +1795,7 @@ func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1819,7 +1813,7 @@ func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1837,7 +1831,7 @@ func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1855,7 +1849,7 @@ func (v ReadResourceResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ReadResourceResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1871,7 +1865,7 @@ func (v *ReadResourceResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 func (v Request) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Request).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Request) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1887,7 +1881,7 @@ func (v RequestMetaObject) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RequestMetaObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *RequestMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1905,7 +1899,7 @@ func (v RequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1919,7 +1913,7 @@ func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 func (v Resource) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Resource).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Resource) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1933,7 +1927,7 @@ func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmar
 func (v ResourceLink) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResourceLink).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceLink) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1949,7 +1943,7 @@ func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1967,7 +1961,7 @@ func (v ResourceRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -1985,7 +1979,7 @@ func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2003,7 +1997,7 @@ func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2021,7 +2015,7 @@ func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2039,7 +2033,7 @@ func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2055,7 +2049,7 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 func (v Result) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Result).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Result) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2071,7 +2065,7 @@ func (v ResultMetaObject) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResultMetaObject) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2087,7 +2081,7 @@ func (v *ResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v ResultType) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResultType).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResultType) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ResultType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResultType) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2103,7 +2097,7 @@ func (v SamplingContentList) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SamplingContentList) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SamplingContentList) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingContentList) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2121,7 +2115,7 @@ func (v SamplingMessage) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2139,7 +2133,7 @@ func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2155,7 +2149,7 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v StringSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*StringSchema).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *StringSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2171,7 +2165,7 @@ func (v SubscriptionFilter) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionFilter) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscriptionFilter) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2189,9 +2183,7 @@ func (v SubscriptionsAcknowledgedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsAcknowledgedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2210,7 +2202,7 @@ func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSON() ([]byte, erro
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
+	return unmarshal(b, v)
 }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
@@ -2229,7 +2221,7 @@ func (v SubscriptionsListenRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscriptionsListenRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2247,7 +2239,7 @@ func (v SubscriptionsListenRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscriptionsListenRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2265,7 +2257,7 @@ func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscriptionsListenResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2283,9 +2275,7 @@ func (v SubscriptionsListenResultMetaObject) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenResultMetaObject) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
-}
+func (v *SubscriptionsListenResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2303,7 +2293,7 @@ func (v SubscriptionsListenResultResponse) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenResultResponse) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *SubscriptionsListenResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2319,7 +2309,7 @@ func (v *SubscriptionsListenResultResponse) UnmarshalJSONFrom(dec *jsontext.Deco
 func (v Task) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Task).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Task) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Task) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Task) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2333,7 +2323,7 @@ func (v *Task) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 func (v TaskStatus) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TaskStatus).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TaskStatus) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TaskStatus) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatus) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2349,7 +2339,7 @@ func (v TaskStatusNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TaskStatusNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TaskStatusNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatusNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2367,7 +2357,7 @@ func (v TaskStatusNotificationParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TaskStatusNotificationParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TaskStatusNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatusNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2386,7 +2376,7 @@ func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSON() ([]byte, error)
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSON(b []byte) error {
-	return decode(b, v, false)
+	return unmarshal(b, v)
 }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
@@ -2405,7 +2395,7 @@ func (v TaskSubscriptionNotifications) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TaskSubscriptionNotifications) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TaskSubscriptionNotifications) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskSubscriptionNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2423,7 +2413,7 @@ func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TasksExtensionCapability) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TasksExtensionCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TasksExtensionCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2439,7 +2429,7 @@ func (v *TasksExtensionCapability) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 func (v TextContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TextContent).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TextContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2455,7 +2445,7 @@ func (v TextResourceContents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2473,7 +2463,7 @@ func (v TitledEnumItems) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TitledEnumItems) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2491,7 +2481,7 @@ func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2509,7 +2499,7 @@ func (v TitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *TitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2525,7 +2515,7 @@ func (v *TitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 func (v Tool) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Tool).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Tool) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2539,7 +2529,7 @@ func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 func (v ToolChoice) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ToolChoice).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolChoice) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolChoice) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolChoice) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2555,7 +2545,7 @@ func (v ToolChoiceMode) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolChoiceMode) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolChoiceMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolChoiceMode) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2571,7 +2561,7 @@ func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2589,7 +2579,7 @@ func (v ToolResultContent) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolResultContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolResultContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolResultContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2607,7 +2597,7 @@ func (v ToolUseContent) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolUseContent) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *ToolUseContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolUseContent) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2623,7 +2613,7 @@ func (v UnsupportedProtocolVersion) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsupportedProtocolVersion) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UnsupportedProtocolVersion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersion) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2641,7 +2631,7 @@ func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsupportedProtocolVersionData) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UnsupportedProtocolVersionData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionData) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2659,7 +2649,7 @@ func (v UnsupportedProtocolVersionError) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsupportedProtocolVersionError) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UnsupportedProtocolVersionError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionError) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2677,7 +2667,7 @@ func (v UntitledEnumItems) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UntitledEnumItems) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UntitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2695,7 +2685,7 @@ func (v UntitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UntitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UntitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2713,7 +2703,7 @@ func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UntitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UntitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2731,7 +2721,7 @@ func (v UpdateTaskRequest) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UpdateTaskRequest) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UpdateTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2749,7 +2739,7 @@ func (v UpdateTaskRequestParams) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UpdateTaskRequestParams) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UpdateTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2767,7 +2757,7 @@ func (v UpdateTaskResult) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UpdateTaskResult) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *UpdateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
@@ -2783,7 +2773,7 @@ func (v *UpdateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (v WorkingTask) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*WorkingTask).encode) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *WorkingTask) UnmarshalJSON(b []byte) error { return decode(b, v, false) }
+func (v *WorkingTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v WorkingTask) MarshalJSONTo(enc *jsontext.Encoder) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // ProtocolVersion is the version of the protocol that this package's types follow.
@@ -53,7 +54,9 @@ var (
 	// [CompleteRequest].
 	CompletionComplete = mcptypes.NewMethod[CompleteRequestParams, CompleteResult]("completion/complete", true)
 	// PromptsGet is prompts/get, sent by the client: see [GetPromptRequest].
-	PromptsGet = mcptypes.NewUnionMethod[GetPromptRequestParams, AnyGetPromptResult]("prompts/get", true, Decode)
+	PromptsGet = mcptypes.NewUnionMethod[GetPromptRequestParams, AnyGetPromptResult]("prompts/get", true, func(b []byte, v any) error {
+		return read(b, false, codec.Into(v.(*AnyGetPromptResult), readAnyGetPromptResult))
+	})
 	// PromptsList is prompts/list, sent by the client: see [ListPromptsRequest].
 	PromptsList = mcptypes.NewMethod[PaginatedRequestParams, ListPromptsResult]("prompts/list", true)
 	// ResourcesList is resources/list, sent by the client: see
@@ -61,7 +64,9 @@ var (
 	ResourcesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourcesResult]("resources/list", true)
 	// ResourcesRead is resources/read, sent by the client: see
 	// [ReadResourceRequest].
-	ResourcesRead = mcptypes.NewUnionMethod[ReadResourceRequestParams, AnyReadResourceResult]("resources/read", true, Decode)
+	ResourcesRead = mcptypes.NewUnionMethod[ReadResourceRequestParams, AnyReadResourceResult]("resources/read", true, func(b []byte, v any) error {
+		return read(b, false, codec.Into(v.(*AnyReadResourceResult), readAnyReadResourceResult))
+	})
 	// ResourcesTemplatesList is resources/templates/list, sent by the client:
 	// see [ListResourceTemplatesRequest].
 	ResourcesTemplatesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourceTemplatesResult]("resources/templates/list", true)
@@ -78,7 +83,9 @@ var (
 	// TasksUpdate is tasks/update, sent by the client: see [UpdateTaskRequest].
 	TasksUpdate = mcptypes.NewMethod[UpdateTaskRequestParams, UpdateTaskResult]("tasks/update", true)
 	// ToolsCall is tools/call, sent by the client: see [CallToolRequest].
-	ToolsCall = mcptypes.NewUnionMethod[CallToolRequestParams, AnyCallToolResult]("tools/call", true, Decode)
+	ToolsCall = mcptypes.NewUnionMethod[CallToolRequestParams, AnyCallToolResult]("tools/call", true, func(b []byte, v any) error {
+		return read(b, false, codec.Into(v.(*AnyCallToolResult), readAnyCallToolResult))
+	})
 	// ToolsList is tools/list, sent by the client: see [ListToolsRequest].
 	ToolsList = mcptypes.NewMethod[PaginatedRequestParams, ListToolsResult]("tools/list", true)
 )

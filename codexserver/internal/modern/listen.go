@@ -19,7 +19,7 @@ const tick = time.Second
 // request. Only tasks change on this server, lists do not.
 func (s *Session) listen(q *request) (any, error) {
 	var p modern.SubscriptionsListenRequestParams
-	if err := modern.Decode(q.rpc.Params, &p); err != nil {
+	if err := p.UnmarshalJSON(q.rpc.Params); err != nil {
 		return nil, invalid("", "%v", err)
 	}
 	var granted modern.SubscriptionFilter

@@ -155,7 +155,7 @@ func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
 		return nil, err
 	}
 	var requests modern.InputRequests
-	if err := modern.Decode(raw, &requests); err != nil {
+	if err := requests.UnmarshalJSON(raw); err != nil {
 		return nil, err
 	}
 	return requests["q"], nil

@@ -91,7 +91,7 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 		return nil, invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
 	}
 	q := &metadata{raw: string(meta), client: elicit.RequestClient(stdjson.RawMessage(meta))}
-	if err := modern.Decode([]byte(meta), &q.meta); err != nil {
+	if err := q.meta.UnmarshalJSON([]byte(meta)); err != nil {
 		return nil, invalid("/_meta", "%v", err)
 	}
 	q.form = q.client.CanAsk()

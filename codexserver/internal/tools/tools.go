@@ -165,7 +165,7 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 		definitions[i] = t.tools[i].definition
 	}
 	var r mcptypes.ListToolsResult
-	if err := mcptypes.Decode([]byte(`{"tools": [`+strings.Join(definitions, ",")+`]}`), &r); err != nil {
+	if err := r.UnmarshalJSON([]byte(`{"tools": [` + strings.Join(definitions, ",") + `]}`)); err != nil {
 		return nil, err
 	}
 	for i := range r.Tools {
