@@ -33,7 +33,7 @@ func showProse(text string) string {
 func Prose(text string) string { return showProse(sequences().ReplaceAllString(text, "")) }
 
 // Row is like Prose, but returns one line.
-func Row(text string) string { return elicit.OneLine(sequences.ReplaceAllString(text, ""), 0) }
+func Row(text string) string { return elicit.OneLine(sequences().ReplaceAllString(text, ""), 0) }
 
 // showWord returns a path or a name as one word on one line.
 func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
