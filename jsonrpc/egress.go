@@ -21,11 +21,10 @@ import (
 //
 // Nothing here waits for a handler or for the reader, so no cycle of waiting can form.
 type egress struct {
-	t    Transport
-	p    prompter        // t, if it can
-	ctx  context.Context // ends when the connection does; for Write
-	o    EgressOptions
-	high func() // reports pressure
+	t   Transport
+	p   prompter        // t, if it can
+	ctx context.Context // ends when the connection does; for Write
+	o   EgressOptions
 
 	// broken ends the connection. It takes other locks and calls hooks, so mu must not be
 	// held.
@@ -42,9 +41,7 @@ type egress struct {
 	mu    sync.Mutex
 	queue []*chunk // oldest first, from head on
 	head  int
-	// What is being written counts too: a pipe that is full is pressure.
-	bytes int
-	peak  int
+	bytes int // with what is being written
 	count int // messages
 	// flush compares sent with what it was, so it only ever grows.
 	sent uint64 // messages the transport has taken
@@ -53,7 +50,6 @@ type egress struct {
 	writing bool
 	open    bool          // start was called; until then everything queues
 	drains  bool          // the writer exists; the writer itself clears it, together with its last look at the queue
-	pressed bool          // over high water since the last report
 	one     [1][]byte     // the message of writeNow; belongs to the goroutine that set writing
 	err     error         // why nothing can be sent any more
 	moved   chan struct{} // closed at the next progress; nil if no goroutine waits for it
@@ -148,12 +144,6 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	e.bytes += n
 	e.count++
-	e.peak = max(e.peak, e.bytes)
-	// Decided here and called at the end, without the lock: the hook reads Stats.
-	report := !e.pressed && e.bytes > e.o.HighWater
-	if report {
-		e.pressed = true
-	}
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
@@ -166,9 +156,6 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		e.writeNow(b)
 	}
 	e.mu.Unlock()
-	if report {
-		e.high()
-	}
 	return nil
 }
 
@@ -328,10 +315,6 @@ func (e *egress) wrote(n, msgs int, err error) {
 		return
 	}
 	e.sent += uint64(msgs)
-	// Only at half, or a queue that hovers at the mark would report with each message.
-	if e.pressed && e.bytes <= e.o.HighWater/2 {
-		e.pressed = false
-	}
 	e.progress()
 }
 

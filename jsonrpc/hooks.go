@@ -10,7 +10,7 @@ import (
 // called from the goroutine the event happens on, often the read loop, so they
 // must be quick and must not call back into the peer.
 //
-// Inbound requests are traced with [Middleware]; outgoing calls with Call.
+// Inbound requests are traced by a [Handler] around another, outgoing calls with Call.
 type Hooks struct {
 	// Received is called with each message read, before it is looked at, and
 	// Sent with each message queued for writing. The slice is only lent.
@@ -33,23 +33,17 @@ type Hooks struct {
 	// Panic is called when a handler has panicked, or a method of the result or
 	// error it returned, with what it panicked with.
 	Panic func(r *Request, v any, stack []byte)
-
-	// Pressure is called when the egress queue crosses its high water mark.
-	Pressure func(Stats)
 }
 
 // Stats is a snapshot of a peer.
 type Stats struct {
-	Pending       int    // outgoing calls without an answer yet
-	Running       int    // inbound requests being handled, and detached ones not answered yet
-	Waiting       int    // inbound requests and notifications waiting to be handled
-	WaitingBytes  int    // size of those
-	Received      uint64 // messages read from it
-	Sent          uint64 // messages handed to the transport
-	Dropped       uint64 // inbound notifications dropped at MaxQueued
-	EgressBytes   int    // queued or being written
-	EgressPeak    int    // the most EgressBytes has been
-	EgressPending int    // messages queued or being written
+	Pending     int    // outgoing calls without an answer yet
+	Running     int    // inbound requests being handled, and detached ones not answered yet
+	Waiting     int    // inbound requests and notifications waiting to be handled
+	Received    uint64 // messages read from it
+	Sent        uint64 // messages handed to the transport
+	Dropped     uint64 // inbound notifications dropped at MaxQueued
+	EgressBytes int    // queued or being written
 }
 
 // problem reports what is wrong with the traffic. No lock is held, and the message is only lent to
@@ -64,20 +58,18 @@ func (p *Peer) problem(err error, line []byte) {
 	}
 }
 
-// logged is the middleware behind Options.Logger. Whether the level is enabled is asked for each
+// logged is a handler that logs what next handles. Whether the level is enabled is asked for each
 // request, because it may be changed while the program runs.
-func logged(l *slog.Logger) Middleware {
-	return func(next Handler) Handler {
-		return HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
-			if !l.Enabled(ctx, slog.LevelDebug) {
-				return next.ServeRPC(ctx, r)
-			}
-			start := time.Now()
-			v, err := next.ServeRPC(ctx, r)
-			logOne(ctx, l, "jsonrpc: handled", r.ID, r.Method, len(r.Params), start, err)
-			return v, err
-		})
-	}
+func logged(l *slog.Logger, next Handler) Handler {
+	return HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
+		if !l.Enabled(ctx, slog.LevelDebug) {
+			return next.ServeRPC(ctx, r)
+		}
+		start := time.Now()
+		v, err := next.ServeRPC(ctx, r)
+		logOne(ctx, l, "jsonrpc: handled", r.ID, r.Method, len(r.Params), start, err)
+		return v, err
+	})
 }
 
 // logOne writes the record of one request or call: its method, size and result code, and nothing of

@@ -12,9 +12,6 @@ type Options struct {
 	// LSPCancel or a profile of one's own. Default: not at all.
 	Cancellation *CancelProfile
 
-	// Middleware wraps the handler; the first is the outermost.
-	Middleware []Middleware
-
 	// Inline lists methods that are handled on the read loop, at once and
 	// ahead of notifications still waiting. Their handlers must not block,
 	// and must not call the other side.
@@ -98,10 +95,6 @@ type Options struct {
 // the other side sends requests without end and reads nothing; the connection
 // is closed with ErrFull.
 type EgressOptions struct {
-	// HighWater is where [Hooks].Pressure is called, once until the queue has
-	// fallen to half of it. Default: 8 MiB.
-	HighWater int
-
 	// HardLimit is where notifications and calls are held back. Default: 256 MiB.
 	HardLimit int
 
@@ -110,9 +103,6 @@ type EgressOptions struct {
 	Block bool
 }
 
-// Middleware wraps a handler in another.
-type Middleware func(Handler) Handler
-
 const (
 	defaultMaxMessage    = 64 << 20
 	defaultMaxDepth      = 512
@@ -120,7 +110,6 @@ const (
 	defaultMaxConcurrent = 1024
 	defaultMaxQueued     = 256 << 20
 	defaultMaxPending    = 1 << 16
-	defaultHighWater     = 8 << 20
 	defaultHardLimit     = 256 << 20
 	defaultDrain         = 5 * time.Second
 	leaveBehind          = time.Second // grace for handlers whose context has ended
@@ -138,7 +127,6 @@ func (o *Options) withDefaults() Options {
 	def(&c.MaxConcurrent, defaultMaxConcurrent)
 	def(&c.MaxQueued, defaultMaxQueued)
 	def(&c.MaxPending, defaultMaxPending)
-	def(&c.Egress.HighWater, defaultHighWater)
 	def(&c.Egress.HardLimit, defaultHardLimit)
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = defaultDrain

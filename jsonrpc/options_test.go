@@ -197,7 +197,7 @@ func TestLimits(t *testing.T) {
 		r.want(`[{"jsonrpc":"2.0","id":4,` + overloaded + `]`)
 		r.send(`{"jsonrpc":"2.0","method":"n1"}`, `{"jsonrpc":"2.0","id":5,"method":"`+strings.Repeat("e", 200)+`"}`)
 		r.want(`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"message is longer than 200 bytes"}}`)
-		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.WaitingBytes == 0 || s.Dropped != 1 || s.Received != 5 {
+		if s := r.p.Stats(); s.Running != 1 || s.Waiting != 2 || s.Dropped != 1 || s.Received != 5 {
 			t.Errorf("stats %+v", s)
 		}
 		r.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":2}}`) // before it began
@@ -238,11 +238,9 @@ func TestUnreadAnswers(t *testing.T) {
 
 func TestEgressPolicy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var pressure []int
 		o := &jsonrpc.Options{
 			Cancellation: jsonrpc.MCPCancel,
-			Egress:       jsonrpc.EgressOptions{HighWater: 100, HardLimit: 200, Block: true},
-			Hooks:        &jsonrpc.Hooks{Pressure: func(s jsonrpc.Stats) { pressure = append(pressure, s.EgressPending) }},
+			Egress:       jsonrpc.EgressOptions{HardLimit: 200, Block: true},
 			Logger:       slog.New(slog.DiscardHandler),
 		}
 		r := newRaw(t, nil, o)
@@ -267,9 +265,6 @@ func TestEgressPolicy(t *testing.T) {
 		defer cancel()
 		if err := r.p.Call(short, "c", text{strings.Repeat("x", 100)}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("call without room: %v", err)
-		}
-		if diff := cmp.Diff([]int{2}, pressure); diff != "" {
-			t.Errorf("pressure (-want +got):\n%s", diff)
 		}
 		for range sent - 1 {
 			r.want(`{"jsonrpc":"2.0","method":"n","params":{"text":"0123456789"}}`)
@@ -296,12 +291,6 @@ func TestHooksAndLogger(t *testing.T) {
 					return a
 				},
 			})),
-			Middleware: []jsonrpc.Middleware{func(next jsonrpc.Handler) jsonrpc.Handler {
-				return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-					note("before %s", r.Method)
-					return next.ServeRPC(ctx, r)
-				})
-			}},
 			Hooks: &jsonrpc.Hooks{
 				Received: func(line []byte) { note("received %d", len(line)) },
 				Sent:     func(line []byte) { note("sent %d", len(line)) },
@@ -334,10 +323,10 @@ func TestHooksAndLogger(t *testing.T) {
 		_ = r.in.Close()
 		synctest.Wait()
 		want := []string{
-			"received 67", "before echo", "sent 51",
-			"received 41", "before panic", "panic panicked: boom", "sent 97",
+			"received 67", "sent 51",
+			"received 41", "panic panicked: boom", "sent 97",
 			"received 38", "problem answer with id \"3\", which no call waits for",
-			"received 45", "before echo", "problem notification echo: invalid params at the top: found an array, want an object (-32602)",
+			"received 45", "problem notification echo: invalid params at the top: found an array, want an object (-32602)",
 			"received 52", "problem cancel notification without a valid id",
 			"call ask 0", "sent 39", "received 58", "called ask: no (5)", "ended: <nil>",
 		}

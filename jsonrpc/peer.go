@@ -88,7 +88,13 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 		p.methods = make(map[string]*method)
 		p.reading.over = make(chan struct{})
 	}
-	p.h = p.wrap(h)
+	if h == nil {
+		h = HandlerFunc(notFound)
+	}
+	if p.o.Logger != nil {
+		h = logged(p.o.Logger, h)
+	}
+	p.h = h
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.live.base, p.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
@@ -96,29 +102,13 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
 	p.out.ctx = &p.conn
-	p.out.high, p.out.broken = p.pressure, p.broke
+	p.out.broken = p.broke
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.
 	if l, ok := t.(limiter); ok {
 		l.SetReadLimit(p.o.MaxMessage)
 	}
 	return p
-}
-
-// wrap adds the middleware to the handler. The logger is the outermost of all: it sees what
-// middleware makes of a request.
-func (p *Peer) wrap(h Handler) Handler {
-	if h == nil {
-		h = HandlerFunc(notFound)
-	}
-	// From the last to the first, so that the first becomes the outermost.
-	for i := len(p.o.Middleware) - 1; i >= 0; i-- {
-		h = p.o.Middleware[i](h)
-	}
-	if p.o.Logger != nil {
-		h = logged(p.o.Logger)(h)
-	}
-	return h
 }
 
 func notFound(_ context.Context, r *Request) (any, error) {
@@ -172,27 +162,14 @@ func (p *Peer) Stats() Stats {
 	p.in.mu.Lock()
 	s.Running = p.in.running
 	s.Waiting = p.in.queue.len() + p.in.waiting.len()
-	s.WaitingBytes = p.in.bytes
 	s.Dropped = p.in.dropped
 	p.in.mu.Unlock()
 	p.out.mu.Lock()
 	s.Sent = p.out.sent
-	s.EgressBytes, s.EgressPeak, s.EgressPending = p.out.bytes, p.out.peak, p.out.count
+	s.EgressBytes = p.out.bytes
 	p.out.mu.Unlock()
 	s.Received = p.received.Load()
 	return s
-}
-
-// pressure reports that the egress queue is over its high water mark. The goroutine of a
-// sender calls it, without a lock.
-func (p *Peer) pressure() {
-	s := p.Stats()
-	if h := p.o.Hooks; h != nil && h.Pressure != nil {
-		h.Pressure(s)
-	}
-	if p.o.Logger != nil {
-		p.o.Logger.Warn("jsonrpc: the other side reads slower than this one sends", "egress_bytes", s.EgressBytes)
-	}
 }
 
 // put sets a member of a map. It makes the map if there is none.
