@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -44,8 +46,13 @@ func dialAll(link, only string) []*conn {
 }
 
 func dial(link string, p *peer) *conn {
-	if link == "child" {
-		return dialChild(p)
+	switch link {
+	case "child":
+		return dialChild(p, anyCore, anyCore)
+	case "near":
+		return dialChild(p, 0, 0)
+	case "far":
+		return dialChild(p, 0, 1)
 	}
 	a, b := mem()
 	if link == "pipe" {
@@ -66,12 +73,20 @@ func pipes() (a, b *stream) {
 	return &stream{ar, aw, []io.Closer{aw, ar}}, &stream{br, bw, []io.Closer{bw, br}}
 }
 
-func dialChild(p *peer) *conn {
+// anyCore is no core in particular.
+const anyCore = -1
+
+// dialChild starts the server in a child process. Each of the two is pinned to a core.
+func dialChild(p *peer, core, childCore int) *conn {
 	cmd := exec.Command(must(os.Executable()), "-serve", p.name)
 	cr, w := must2(os.Pipe())
 	r, cw := must2(os.Pipe())
+	// Set, because the runtime otherwise follows the number of cores that pin leaves.
+	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = cr, cw, os.Stderr
 	check(cmd.Start())
+	pin(os.Getpid(), core)
+	pin(cmd.Process.Pid, childCore)
 	_, _ = cr.Close(), cw.Close()
 	s := &stream{r, w, []io.Closer{w, r}}
 	return &conn{p, p.dial(s), func() {

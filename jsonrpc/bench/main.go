@@ -6,10 +6,13 @@
 //	go run . -work seq -link pipe    # one cell
 //
 // Links: mem is net.Pipe in one process, pipe is two kernel pipes in one process, child
-// is the standard input and output of a child process. Work: seq is one call after
-// another with about 265 bytes of request, par is 64 callers at once, flood is
-// notifications until the server has handled all in order, big is a string of 1 MiB there
-// and back, twoway is a call whose handler calls back.
+// is the standard input and output of a child process. On Linux near is child with both
+// processes on one core, and far with a core for each; without that, chance decides. Work:
+// seq is one call after another with about 265 bytes of request, par is 64 callers at once,
+// flood is notifications until the server has handled all in order, big is a string of
+// 1 MiB there and back, twoway is a call whose handler calls back.
+//
+// The peer lines is jsonrpc with Lines over the standard streams of a child, instead of Stdio.
 //
 // The two MCP SDKs do more than the general packages: their JSON-RPC layer cannot be used
 // without the MCP layer.
@@ -19,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -37,6 +41,7 @@ func main() {
 		return
 	}
 	defer profile(*cpu)()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // see dialChild
 	report := &table{}
 	for link := range strings.SplitSeq(*links, ",") {
 		conns := dialAll(link, *only)

@@ -121,7 +121,7 @@ func ns(s sample) float64 { return s.ns }
 func (r *row) best() (name string, t float64) {
 	for _, p := range peers {
 		s := r.samples[p.name]
-		if p.name == "raw" || p.name == "naive" || p.name == "jsonrpc" || s == nil {
+		if p.name == "raw" || p.name == "naive" || p.name == "jsonrpc" || p.name == "lines" || s == nil {
 			continue
 		}
 		if m := median(s, ns); name == "" || m < t {
@@ -170,7 +170,7 @@ func (r *row) print(w io.Writer) {
 
 func (r *row) others(of func(sample) float64) (out []float64) {
 	for name, s := range r.samples {
-		if name != "raw" && name != "naive" && name != "jsonrpc" {
+		if name != "raw" && name != "naive" && name != "jsonrpc" && name != "lines" {
 			out = append(out, median(s, of))
 		}
 	}

@@ -9,7 +9,7 @@ type peer struct {
 	dial  func(*stream) caller
 }
 
-var peers = []*peer{rawPeer, naivePeer, oursPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
+var peers = []*peer{rawPeer, naivePeer, oursPeer, linesPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
 
 // caller is the calling end of a connection.
 type caller interface {

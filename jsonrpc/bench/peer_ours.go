@@ -8,9 +8,22 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var oursPeer = &peer{name: "jsonrpc", serve: serveOurs, dial: dialOurs}
+var oursPeer = &peer{name: "jsonrpc", serve: serveStdio, dial: dialOurs}
 
-func serveOurs(s *stream) {
+// linesPeer is oursPeer with Lines over the standard streams of the child instead of Stdio.
+var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialOurs}
+
+func serveStdio(s *stream) {
+	if s.Reader == io.Reader(os.Stdin) {
+		serveOurs(jsonrpc.Stdio())
+	} else {
+		serveLines(s)
+	}
+}
+
+func serveLines(s *stream) { serveOurs(jsonrpc.Lines(s.Reader, s.Writer, s)) }
+
+func serveOurs(t jsonrpc.Transport) {
 	n := newCounter()
 	m := new(jsonrpc.Mux)
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
@@ -32,10 +45,6 @@ func serveOurs(s *stream) {
 	}))
 	jsonrpc.HandleNotify(m, "notifications/progress", func(context.Context, progress) { n.add() })
 	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
-	t := jsonrpc.Lines(s.Reader, s.Writer, s)
-	if s.Reader == io.Reader(os.Stdin) {
-		t = jsonrpc.Stdio()
-	}
 	_ = jsonrpc.NewPeer(t, m, o).Run(context.Background())
 }
 
