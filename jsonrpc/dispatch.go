@@ -115,7 +115,7 @@ func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
-	r.ctx.base = &p.base
+	r.ctx.base, r.ctx.request = &p.base, r
 	if b != nil {
 		b.expect()
 		r.batch = b
@@ -473,12 +473,10 @@ func (p *Peer) handle(r *Request) {
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
-	// Only a reader that can lend the reading wants to know which methods are quick.
-	if p.reading.drained != nil {
-		start := time.Now()
-		defer func() { r.method.took(time.Since(start)) }()
-	}
+	start := time.Now()
 	v, err := p.call(r)
+	// Without the answer: its write wakes the other side, which may take this core at once.
+	r.method.took(time.Since(start) - time.Duration(r.waited.Load()))
 	if !p.state(r).detached {
 		p.answer(r, v, err, onHandler)
 	}

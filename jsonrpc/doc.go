@@ -37,10 +37,11 @@
 // server can have many thousand sessions.
 //
 // On file descriptors of the operating system, waking a goroutine wakes a thread. There
-// the reader itself runs the handler of a request that arrives alone, if the last sixteen
-// requests of its method took less than 100 µs each. Another goroutine then continues to
-// read: at once if the handler calls the other side, and after 10 to 20 ms if it blocks
-// otherwise.
+// the reader itself runs the handler of a request that arrives alone, if requests of its
+// method mostly take less than 100 µs each. If the handler calls the other side with its
+// context, it reads while it waits (with [Lines], if the input can have a deadline).
+// Otherwise another goroutine continues to read: at once if the handler calls, and after
+// 10 to 20 ms if it blocks.
 //
 // # Order
 //
@@ -97,10 +98,10 @@
 // # Pressure
 //
 // Messages that the other side does not read fast enough are queued and counted in bytes,
-// see [EgressOptions]. The peer reports a high-water mark. At the hard limit notifications
-// and calls fail with [ErrFull], or wait; answers are never refused. For input, [Options]
-// limits the length, nesting, number and waiting bytes of messages. Beyond a limit the peer
-// refuses one message, not the connection. [Peer.Stats] returns the current figures.
+// see [EgressOptions]. At the hard limit notifications and calls fail with [ErrFull], or
+// wait; answers are never refused. For input, [Options] limits the length, nesting, number
+// and waiting bytes of messages. Beyond a limit the peer refuses one message, not the
+// connection. [Peer.Stats] returns the current figures.
 //
 // # The end
 //

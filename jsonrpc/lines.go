@@ -3,8 +3,12 @@ package jsonrpc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Lines returns a transport of newline-delimited JSON: one message a line, the
@@ -12,8 +16,20 @@ import (
 // last line without a line feed is a message too. c is closed when the
 // transport is; nil closes nothing, and then something else must unblock a
 // Read at the end.
+//
+// An *os.File must not have a read deadline of its own. On Linux a pipe in
+// blocking mode, which os.Stdin may be, is opened again and read through the
+// runtime's poller, so that Close always unblocks Read.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
+	t := &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
+	if f, ok := r.(*os.File); ok {
+		if nonBlocking(f) {
+			t.file = f
+		} else if again, ok := reopen(f, os.O_RDONLY); ok {
+			t.r, t.file, t.own = again, again, again
+		}
+	}
+	return t
 }
 
 // lines is both directions. They share nothing, so that reading and
@@ -21,14 +37,19 @@ func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
 type lines struct {
 	lineReader
 	lineWriter
-	c io.Closer
+	c   io.Closer
+	own *os.File // the input, if it was opened again
 }
 
 func (t *lines) Close() error {
-	if t.c == nil {
-		return nil
+	var err error
+	if t.c != nil {
+		err = t.c.Close()
 	}
-	return t.c.Close()
+	if t.own != nil {
+		err = errors.Join(err, t.own.Close())
+	}
+	return err
 }
 
 const (
@@ -45,8 +66,11 @@ const (
 // the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
 	r     io.Reader
-	os    bool // r is a descriptor
+	os    bool     // r is a descriptor
+	file  *os.File // r, if it is a file whose Read a deadline can interrupt
 	limit int
+	// interrupt was called, and resume not yet
+	interrupted atomic.Bool
 	// What is before start belongs to the peer. It is never written again: fill appends behind
 	// len(buf), or takes a new buffer.
 	buf     []byte // buf[start:] is read and not handed over
@@ -99,7 +123,24 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 			return nil, t.err
 		}
 		t.fill()
+		// Nothing is lost: the next Read continues where this one has stopped.
+		if t.err != nil && t.interrupted.Load() && errors.Is(t.err, os.ErrDeadlineExceeded) {
+			t.err = nil
+			return nil, errInterrupted
+		}
 	}
+}
+
+// interrupt implements interrupter, by a deadline that has passed. A nil file refuses it.
+func (t *lineReader) interrupt() bool {
+	t.interrupted.Store(true)
+	return t.file.SetReadDeadline(time.Unix(1, 0)) == nil
+}
+
+// resume implements interrupter.
+func (t *lineReader) resume() {
+	_ = t.file.SetReadDeadline(time.Time{})
+	t.interrupted.Store(false)
 }
 
 // checkLimit stops holding a line that is beyond the limit. From then on its bytes go to the

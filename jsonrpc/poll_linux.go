@@ -13,8 +13,7 @@ import (
 // polled returns f for use through the runtime's poller, so that Close unblocks it and no
 // thread waits in the kernel for it.
 //
-// A pipe is opened again: setting it to non-blocking mode would do so for every process
-// that shares it. A socket cannot be opened again; but the end of a socket pair that a
+// A socket cannot be opened again; but the end of a socket pair that a
 // child inherits is the child's alone.
 func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 	fi, err := f.Stat()
@@ -23,14 +22,35 @@ func polled(f *os.File, flag int) (io.ReadWriteCloser, bool) {
 	}
 	switch fi.Mode() & os.ModeType {
 	case os.ModeNamedPipe:
-		path := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
-		p, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
-		return p, err == nil
+		return reopen(f, flag)
 	case os.ModeSocket:
 		c, err := net.FileConn(f)
 		return c, err == nil
 	}
 	return nil, false
+}
+
+// reopen opens a pipe in blocking mode again, in non-blocking mode. Setting the mode of f itself
+// would do so for every process that shares it.
+func reopen(f *os.File, flag int) (*os.File, bool) {
+	fi, err := f.Stat()
+	if err != nil || fi.Mode()&os.ModeType != os.ModeNamedPipe {
+		return nil, false
+	}
+	p, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), flag|syscall.O_NONBLOCK, 0)
+	return p, err == nil
+}
+
+// nonBlocking reports whether f is in non-blocking mode. In blocking mode no deadline interrupts
+// a Read.
+func nonBlocking(f *os.File) (yes bool) {
+	c, err := f.SyscallConn()
+	return err == nil && c.Control(func(fd uintptr) { yes = isNonBlocking(fd) }) == nil && yes
+}
+
+func isNonBlocking(fd uintptr) bool {
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_GETFL, 0)
+	return errno == 0 && flags&syscall.O_NONBLOCK != 0
 }
 
 // readiness writes to a descriptor if that does not block. Only one goroutine
@@ -79,8 +99,7 @@ func atomicPipe(fd uintptr) bool {
 	if syscall.Fstat(int(fd), &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
 		return false
 	}
-	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_GETFL, 0)
-	return errno == 0 && flags&syscall.O_NONBLOCK != 0
+	return isNonBlocking(fd)
 }
 
 // write writes b, at most promptBytes, if there is room for it in an atomic

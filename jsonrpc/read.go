@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,9 @@ import (
 // In the latter two cases nothing was saved, and the method has to prove itself for
 // longer.
 //
+// A handler that calls the other side back need not hand the reading over either: its call
+// borrows it, and reads until its own answer is there, see borrow.
+//
 // Only transports over descriptors lend: in memory there is no thread to wake, and under
 // testing/synctest messages are to be read without time passing.
 type reading struct {
@@ -40,9 +44,10 @@ type reading struct {
 		ended bool // nothing is accepted any more
 	}
 
-	// The reading has one owner at any time. While lent is set it belongs to the goroutine
-	// that clears it, by an atomic swap, so that of several only one becomes the reader.
-	lent     atomic.Bool
+	// The reading has one owner at any time. It changes only by a compare and swap of this, so
+	// that of several goroutines only one becomes the reader.
+	owner    atomic.Int32
+	stop     interrupter   // the transport; nil if its Read cannot be interrupted
 	lendings atomic.Uint64 // how often it was lent; shows the watch whether anything has moved
 	method   *method       // of the lent reading; belongs to the goroutine that takes it back
 
@@ -54,27 +59,37 @@ type reading struct {
 	seen     uint64 // lendings at the last look
 }
 
+// The values of reading.owner.
+const (
+	held     = iota // by the reader
+	lent            // the reader is in a handler, and nothing reads
+	borrowed        // the reader is in a handler, and a call of that handler reads
+)
+
 const (
 	quick    = 100 * time.Microsecond // what a handler may take on the reader's goroutine
-	proof    = 16                     // quick requests in a row after which the reader handles a method
+	proof    = 16                     // quick requests after which the reader handles a method; a slow one takes away as many
 	longer   = 1024                   // more of them after a handler from which the reading was taken
 	patience = 10 * time.Millisecond
 )
 
 // method is what a peer remembers of a method.
 type method struct {
-	name   string
-	streak atomic.Int32 // quick requests in a row, or less than 0 after the reading was taken from one
+	name string
+	// Quick requests, less proof for each slow one; less than 0 after the reading was taken from
+	// one.
+	streak atomic.Int32
 }
 
-// took notes how long a request took. Requests of the same method may do so at the same
+// took notes how long a handler computed. On a busy machine a quick one may take long now and
+// then, because something else has its core; it is still better handled by the reader. Requests of the same method may do so at the same
 // time; an update that is lost only delays or hastens the proof by one.
 func (m *method) took(d time.Duration) {
 	switch n := m.streak.Load(); {
-	case d <= quick && n < proof:
+	case d <= quick && n < 4*proof:
 		m.streak.Add(1)
 	case d > quick && n > 0:
-		m.streak.Store(0)
+		m.streak.Add(-min(n, proof))
 	}
 }
 
@@ -86,18 +101,35 @@ type drainer interface {
 	drained() bool
 }
 
+// interrupter is a drainer whose Read can be interrupted. Otherwise no call could borrow the
+// reading: it could not return when its context ends.
+type interrupter interface {
+	// interrupt makes Read return errInterrupted until resume is called. It reports whether
+	// it can, which does not change.
+	interrupt() bool
+	resume()
+}
+
+var errInterrupted = errors.New("read interrupted")
+
 // start prepares lending, if the transport is over a descriptor. It is called before the first
 // reader starts.
 func (g *reading) start(t Transport, takeOver func()) {
 	if d, ok := t.(drainer); ok {
 		g.drained = d.drained
+		if i, ok := t.(interrupter); ok {
+			if i.interrupt() {
+				g.stop = i
+			}
+			i.resume()
+		}
 		g.watch = time.AfterFunc(time.Hour, func() { g.look(takeOver) })
 		g.watch.Stop()
 	}
 }
 
-// stop ends the watch. A look that is running finds nothing lent.
-func (g *reading) stop() {
+// end ends the watch. A look that is running finds nothing lent.
+func (g *reading) end() {
 	if g.watch != nil {
 		g.watch.Stop()
 	}
@@ -105,11 +137,16 @@ func (g *reading) stop() {
 
 // lend lets others read while the reader handles a request of m.
 func (g *reading) lend(m *method) {
-	// Before lent is set: the goroutine that takes the reading back reads method.
+	// Before owner is set: the goroutine that takes the reading back reads method.
 	g.method = m
 	g.lendings.Add(1)
-	g.lent.Store(true)
-	// After lent, because look reads the two in the opposite order: at least one side
+	g.owner.Store(lent)
+	g.watched()
+}
+
+// watched lets the watch run.
+func (g *reading) watched() {
+	// After owner is set, because look reads the two in the opposite order: at least one side
 	// sees what the other has done.
 	if !g.watching.Load() {
 		g.watching.Store(true)
@@ -120,7 +157,19 @@ func (g *reading) lend(m *method) {
 // takeBack makes the caller the reader if it reports true.
 // The load first, because it is cheaper than a swap that fails, and mostly nothing is
 // lent.
-func (g *reading) takeBack() bool { return g.lent.Load() && g.lent.CompareAndSwap(true, false) }
+func (g *reading) takeBack() bool {
+	return g.owner.Load() == lent && g.owner.CompareAndSwap(lent, held)
+}
+
+// regain is takeBack for the goroutine that has lent the reading. A borrower keeps it.
+func (g *reading) regain() bool {
+	for o := g.owner.Load(); o != held; o = g.owner.Load() {
+		if g.owner.CompareAndSwap(o, held) {
+			return o == lent
+		}
+	}
+	return false
+}
 
 // look is the watch. While a handler keeps the reading nothing is lent again, so lendings
 // that does not change shows it.
@@ -151,17 +200,17 @@ func (p *Peer) takeOver() {
 // read is the goroutine that reads, until the input ends or another has taken
 // over.
 func (p *Peer) read() {
-	lent, returned := false, false
+	away, returned := false, false
 	defer func() {
 		// A handler has ended this goroutine, as testing.T.FailNow does. If this
 		// goroutine still was the reader, another continues.
-		if !returned && (!lent || p.reading.takeBack()) {
+		if !returned && (!away || p.reading.regain()) {
 			go p.read()
 		}
 	}()
 	for {
 		// This goroutine is the reader here, and reading is not lent.
-		r, goOn, err := p.readMessage()
+		r, goOn, err := p.took(p.t.Read(&p.conn))
 		switch {
 		case !goOn:
 			returned = true
@@ -173,22 +222,78 @@ func (p *Peer) read() {
 			continue
 		}
 		p.reading.lend(r.method)
-		lent = true
+		away = true
 		// While this runs, takeOver may start another reader. takeBack decides which of
 		// the two continues.
 		p.serve(r)
-		if !p.reading.takeBack() {
+		if !p.reading.regain() {
 			returned = true
 			return
 		}
-		lent = false
+		away = false
 	}
 }
 
-// readMessage reads one message and acts on it, see took.
-func (p *Peer) readMessage() (r *Request, goOn bool, _ error) {
-	line, err := p.t.Read(&p.conn)
-	return p.took(line, err)
+// borrow reads until c has ended, if the reading is lent. ctx is that of a handler. When it
+// returns, c has ended, or ctx has, or another goroutine reads.
+//
+// So a handler that calls back costs no more hand-overs than one that does not. Otherwise the
+// answer would be read by another goroutine, and each switch between the two wakes a thread.
+func (p *Peer) borrow(ctx context.Context, c *Call) {
+	g := &p.reading
+	if !g.owner.CompareAndSwap(lent, borrowed) {
+		return // another goroutine reads
+	}
+	interrupted := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		g.stop.interrupt()
+		close(interrupted)
+	})
+	over := false
+	defer func() {
+		// Waited for, so that an interrupt that comes late cannot hit the next reader.
+		if !unwatch() {
+			<-interrupted
+			g.stop.resume()
+		}
+		p.giveBack(over)
+	}()
+	for len(c.ready) == 0 && ctx.Err() == nil {
+		line, err := p.t.Read(&p.conn)
+		if errors.Is(err, errInterrupted) {
+			continue
+		}
+		r, goOn, err := p.took(line, err)
+		if !goOn {
+			over = true
+			p.inputEnded(err)
+			close(g.over)
+			return
+		}
+		// The handler that has lent the reading has returned, and another goroutine that it
+		// has started is in this call.
+		if r != nil {
+			go p.serve(r)
+		}
+	}
+}
+
+// giveBack ends a borrowing.
+func (p *Peer) giveBack(over bool) {
+	g := &p.reading
+	switch {
+	case over:
+		g.owner.Store(held) // by no goroutine: nothing is left to read
+	case g.owner.CompareAndSwap(borrowed, lent):
+		g.watched()
+		// Calls that have begun meanwhile count on a reader, and so does the end. Those that
+		// begin from now on find the reading lent.
+		if p.awaits() || p.live.ended() {
+			p.takeOver()
+		}
+	default: // the handler has returned, and left the reading to this goroutine
+		go p.read()
+	}
 }
 
 // pushed acts on what a transport pushes. Any goroutine may call it, at any time: before the

@@ -29,7 +29,9 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 		}
 		return h(ctx, r)
 	})
-	client = NewPeer(framing(ar, aw, closers{ar, aw}), HandlerFunc(func(context.Context, *Request) (any, error) { return nil, nil }), o)
+	answers := new(Mux)
+	answers.Default(HandlerFunc(func(context.Context, *Request) (any, error) { return nil, nil }))
+	client = NewPeer(framing(ar, aw, closers{ar, aw}), answers, o)
 	server = NewPeer(framing(br, bw, closers{br, bw}), handler, o)
 	for _, p := range []*Peer{client, server} {
 		go func() { _ = p.Run(context.Background()) }()

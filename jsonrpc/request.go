@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -44,6 +45,8 @@ type Request struct {
 	size   int    // what it counts for while it waits
 	// Part of the request, which saves an allocation. It ends after the answer was queued.
 	ctx lazyContext
+
+	waited atomic.Int64 // nanoseconds in calls that the handler has made
 
 	// Guarded by peer.in.mu. Each is set once and stays, except that a panic takes back
 	// detached.
@@ -221,7 +224,8 @@ func (w *Responder) Reply(result any, err error) error {
 // handlers and transports never look at theirs, so the real one is made when it is first
 // used.
 type lazyContext struct {
-	base context.Context
+	base    context.Context
+	request *Request // whose context this is; nil for the connection's
 
 	mu sync.Mutex
 	// Made on demand: it costs a few allocations.
@@ -275,8 +279,23 @@ func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
 func (c *lazyContext) Err() error                  { return c.real().Err() }
 
 func (c *lazyContext) Value(key any) any {
-	if _, ok := key.(noteKey); ok {
+	switch key.(type) {
+	case requestKey:
+		if c.request != nil {
+			return c.request
+		}
 		return c.base.Value(key) // no need for the real one
+	case noteKey:
+		return c.base.Value(key)
 	}
 	return c.real().Value(key)
+}
+
+// requestKey is the key under which the context of a request holds it.
+type requestKey struct{}
+
+// requestOf returns the request that is handled with ctx, nil if none.
+func requestOf(ctx context.Context) *Request {
+	r, _ := ctx.Value(requestKey{}).(*Request)
+	return r
 }

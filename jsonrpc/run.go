@@ -102,7 +102,7 @@ func (p *Peer) finish() {
 		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
-	p.reading.stop()
+	p.reading.end()
 	p.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)

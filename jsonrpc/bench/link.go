@@ -73,7 +73,7 @@ func pipes() (a, b *stream) {
 	return &stream{ar, aw, []io.Closer{aw, ar}}, &stream{br, bw, []io.Closer{bw, br}}
 }
 
-// anyCore is no core in particular.
+// anyCore lets the kernel choose a core.
 const anyCore = -1
 
 // dialChild starts the server in a child process. Each of the two is pinned to a core.
