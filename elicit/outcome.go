@@ -13,6 +13,9 @@ type Outcome struct {
 	// Feedback is what the human wrote for the model when refusing. At most 2,000
 	// characters are kept.
 	Feedback string
+	// Confined limits an approval of a command to a run in the sandbox. No answer of a
+	// client sets it.
+	Confined bool
 	// Detail is a line for the log. It has the names of an answer's members, never their
 	// values.
 	Detail string

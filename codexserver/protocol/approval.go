@@ -25,11 +25,18 @@ type ExecApprovalRequest struct {
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
-	// Once is true when the same command may run another program the next time, because
-	// a program that it names lies where commands may write, or is not found. Then no rule
-	// allows the command, and no approval of it lasts for the session. It is not part of
-	// the event.
+	// Confinable is true when the engine runs the command in the sandbox if the approval
+	// demands it with [elicit.Outcome].Confined. Otherwise a rule allows the command only
+	// if it also allows it outside. It is not part of the event.
+	Confinable bool `json:"-"`
+	// Once is true when no approval of the command lasts for the session, because its
+	// words have another meaning than themselves, or because the engine cannot remember
+	// what they name. It is not part of the event.
 	Once bool `json:"-"`
+	// Replaceable is true when the same words may start another program the next time,
+	// because a program that they name lies where commands may write, or is not found.
+	// Then no rule allows the command. It is not part of the event.
+	Replaceable bool `json:"-"`
 	// Program is the path of that program, "" if it was not found. It is not part of the
 	// event.
 	Program string `json:"-"`

@@ -33,6 +33,11 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if !ok || !slices.Contains(shells, argv[0]) {
 		return nil, false
 	}
+	return plainCommands(text)
+}
+
+// plainCommands returns the argv of each command in a script of plain words.
+func plainCommands(text string) (commands [][]string, plain bool) {
 	parsed, ok := script.Parse(text)
 	if !ok {
 		return nil, false

@@ -13,7 +13,8 @@ const (
 	// Refuse does not run it and does not ask. It is the zero value, so that nothing runs
 	// without a decision.
 	Refuse Action = iota
-	// Ask asks the user. If the user approves, it runs without a sandbox.
+	// Ask asks the user. If the user approves, it runs without a sandbox. If a rule
+	// approves it only for the sandbox, it runs there.
 	Ask
 	// RunReadOnly runs it in the read-only sandbox without network, even if the
 	// conversation has another sandbox.
@@ -44,6 +45,9 @@ type Verdict struct {
 	Action Action
 	// Reason is for the model and the user. It is set in every refusal.
 	Reason string
+	// Confinable is true when the command may run in the conversation's sandbox if the
+	// approval is only for that.
+	Confinable bool
 }
 
 // Input is the basis of a decision about a command.
@@ -60,8 +64,8 @@ type Input struct {
 	Command []string
 	// Escalated is true when the model asks to run it without the sandbox.
 	Escalated bool
-	// SessionApproved is true when the user has approved exactly this argv for the whole
-	// conversation.
+	// SessionApproved is true when the user has approved exactly this argv in this sandbox
+	// mode for the whole conversation, and what it names is unchanged.
 	SessionApproved bool
 }
 
@@ -80,24 +84,23 @@ type Input struct {
 // never.
 func Decide(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
-		return Verdict{Refuse, fmt.Sprintf(
-			"not run: escalated permissions are not available under the approval policy %q", in.Policy)}
+		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
 	}
 	const obstacle = "there is no sandbox on this system"
 	confined := in.Sandbox == protocol.SandboxReadOnly || in.Sandbox == protocol.SandboxWorkspaceWrite
 	switch {
 	case !confined && in.Sandbox != protocol.SandboxDangerFullAccess:
-		return Verdict{Refuse, fmt.Sprintf("not run: unknown sandbox mode %q", in.Sandbox)}
+		return refusal("not run: unknown sandbox mode %q", in.Sandbox)
 	case !known(in.Policy):
-		return Verdict{Refuse, fmt.Sprintf("not run: unknown approval policy %q", in.Policy)}
+		return refusal("not run: unknown approval policy %q", in.Policy)
 	case in.SessionApproved:
 		return Verdict{Action: Run}
 	case in.Policy == protocol.ApprovalUntrusted && !in.knownSafe():
-		return Verdict{Action: Ask}
+		return Verdict{Action: Ask, Confinable: confined && in.SandboxAvailable}
 	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:
 		return Verdict{Action: RunReadOnly}
 	case in.Policy == protocol.ApprovalUntrusted:
-		return Verdict{Ask, obstacle}
+		return Verdict{Action: Ask, Reason: obstacle}
 	case !confined:
 		return Verdict{Action: Run}
 	case in.Escalated:
@@ -106,9 +109,13 @@ func Decide(in Input) Verdict {
 		return Verdict{Action: RunSandboxed}
 	}
 	if in.Policy == protocol.ApprovalNever {
-		return Verdict{Refuse, "not run: " + obstacle + ", and the approval policy is never to ask"}
+		return refusal("not run: %s, and the approval policy is never to ask", obstacle)
 	}
-	return Verdict{Ask, obstacle}
+	return Verdict{Action: Ask, Reason: obstacle}
+}
+
+func refusal(format string, args ...any) Verdict {
+	return Verdict{Action: Refuse, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (in *Input) knownSafe() bool {
@@ -122,9 +129,9 @@ func (in *Input) knownSafe() bool {
 // to run it again without the sandbox, or [Refuse].
 func AfterDenial(policy protocol.ApprovalPolicy) Verdict {
 	if policy == protocol.ApprovalOnFailure {
-		return Verdict{Ask, "command failed; retry without sandbox?"}
+		return Verdict{Action: Ask, Reason: "command failed; retry without sandbox?"}
 	}
-	return Verdict{Refuse, "the sandbox stopped it"}
+	return refusal("the sandbox stopped it")
 }
 
 // PatchInput is the basis of a decision about a patch.
@@ -144,7 +151,7 @@ func DecidePatch(in PatchInput) Verdict {
 	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
 	switch {
 	case !known(in.Policy):
-		return Verdict{Refuse, fmt.Sprintf("patch rejected: unknown approval policy %q", in.Policy)}
+		return refusal("patch rejected: unknown approval policy %q", in.Policy)
 	case in.Policy == protocol.ApprovalUntrusted:
 		return Verdict{Action: Ask}
 	case allowed:
@@ -154,7 +161,7 @@ func DecidePatch(in PatchInput) Verdict {
 	case in.Policy == protocol.ApprovalOnRequest:
 		return Verdict{Action: Ask}
 	}
-	return Verdict{Refuse, "patch rejected: it writes where the sandbox does not allow it, and the approval policy is never to ask"}
+	return refusal("patch rejected: it writes where the sandbox does not allow it, and the approval policy is never to ask")
 }
 
 func known(policy protocol.ApprovalPolicy) bool {

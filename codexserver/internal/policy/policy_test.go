@@ -137,8 +137,8 @@ func TestDeepScripts(t *testing.T) {
 			if _, plain := policy.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)
 			}
-			if _, ok := policy.Programs(argv); ok {
-				t.Errorf("%s: its programs are known", opening)
+			if _, _, ok := policy.Literal(argv); ok {
+				t.Errorf("%s: its words are literal", opening)
 			}
 			if got, all := policy.Mentioned(argv); all {
 				t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
@@ -150,43 +150,72 @@ func TestDeepScripts(t *testing.T) {
 	}
 }
 
-func TestPrograms(t *testing.T) {
+func TestLiteral(t *testing.T) {
 	for _, tt := range []struct {
 		argv []string
-		want []string // nil when it cannot be determined
+		want []string // nil when a word has another meaning
 	}{
-		{[]string{"go", "test"}, []string{"go"}},
-		{[]string{"./x"}, []string{"./x"}},
-		{bash("go test 2>&1 | tail -5"), []string{"bash", "go", "tail"}},
-		{bash("cd sub && [ -f a ] && make"), []string{"bash", "make"}},
-		{bash("for f in *; do gofmt $f; done"), []string{"bash", "gofmt"}},
-		{bash("echo $(./x) <(./y)"), []string{"bash", "./x", "./y"}},
-		{bash("'./my tool' x"), []string{"bash", "./my tool"}},
-		{bash("sh -c ./x"), []string{"bash", "sh", "./x"}},
-		{[]string{"/bin/bash", "-c", "make"}, []string{"/bin/bash", "make"}},
-		{[]string{"bash", "script"}, nil},
-		{[]string{"bash", "-xc", "make"}, nil},
-		{bash("$X"), nil},
-		{bash("g? test"), nil},
-		{bash("X=1 make"), nil},
-		{bash("PATH=. ; make"), nil},
-		{bash("read P'A'TH; make"), nil},
-		{bash("for PATH in .; do make; done"), nil},
-		{bash("for path in .; do make; done"), nil},
-		{bash("export X=1; make"), nil},
-		{bash("make() { x; }; make"), nil},
-		{bash("cd sub && ./x"), nil},
-		{bash("eval make"), nil},
-		{bash(". ./x"), nil},
-		{bash("hash -p ./x make; make"), nil},
-		{bash("sh -c $X"), nil},
-		{bash("make &&"), nil},
+		{[]string{"go", "test", "./..."}, []string{"go", "test", "./..."}},
+		{[]string{"git", "commit", "-m", "a: b, c"}, []string{"git", "commit", "-m", "a: b, c"}},
+		{[]string{"sh", "x"}, []string{"sh", "x"}},
+		{[]string{"bash", "-xc", "make all"}, []string{"bash", "-xc", "make all"}},
+		{bash("go test ./..."), []string{"bash", "go", "test", "./..."}},
+		{bash(`git commit -m 'a b' "c d" e\ f`), []string{"bash", "git", "commit", "-m", "a b", "c d", "e f"}},
+		{[]string{"/bin/zsh", "-c", "make 'a'"}, []string{"/bin/zsh", "make", "a"}},
+
+		{[]string{"./zsh", "-c", "make 'a'"}, nil},
+		{[]string{"fish", "-c", "make 'a'"}, nil},
+		{bash("a && b"), nil},
+		{bash("a; b"), nil},
+		{bash("a\nb"), nil},
+		{bash("a | b"), nil},
+		{bash("a &"), nil},
+		{bash("! a"), nil},
+		{bash("(a)"), nil},
+		{bash("{ a; }"), nil},
+		{bash("a > b"), nil},
+		{bash("a <<<b"), nil},
+		{bash("A=1 b"), nil},
+		{bash("A=1"), nil},
+		{bash("f() { a; }"), nil},
+		{bash("coproc a"), nil},
+		{bash("time a"), nil},
+		{bash("let a"), nil},
+		{bash("((a))"), nil},
+		{bash("[[ a ]]"), nil},
+		{bash("a $b"), nil},
+		{bash("a ${b}"), nil},
+		{bash(`a "$b"`), nil},
+		{bash("a $(b)"), nil},
+		{bash("a `b`"), nil},
+		{bash("a <(b)"), nil},
+		{bash("a $((1))"), nil},
+		{bash("a $'b'"), nil},
+		{bash(`a $"b"`), nil},
+		{bash("a '$b'"), nil}, // a program may pass it to a shell
+		{bash("a *"), nil},
+		{bash("a '*'"), nil},
+		{bash("a [b]"), nil},
+		{bash("a +(b)"), nil},
+		{bash("a {b,c}"), nil},
+		{bash("a ~/b"), nil},
+		{bash("a b\u00a0c"), nil},
+		{bash("a 'b\tc'"), nil},
+		{bash("a # b"), nil},
+		{bash("a ||"), nil},
+		{[]string{"a", "b|c"}, nil},
+		{[]string{"a", "b\nc"}, nil},
+		{[]string{"a", "!b"}, nil},
+		{[]string{"a", "b;"}, nil},
+		{[]string{"a", "`b`"}, nil},
+		{[]string{"a", "\\b"}, nil},
+		{[]string{"a", "'b'"}, nil},
 		{nil, nil},
 		{[]string{""}, nil},
 	} {
-		got, ok := policy.Programs(tt.argv)
-		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
-			t.Errorf("%q: %t (-want +got):\n%s", tt.argv, ok, diff)
+		got, programs, ok := policy.Literal(tt.argv)
+		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) || programs > len(got) {
+			t.Errorf("%q: %t, %d programs (-want +got):\n%s", tt.argv, ok, programs, diff)
 		}
 	}
 }
@@ -200,7 +229,9 @@ func FuzzScripts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, flag, text string) {
 		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
 			policy.Mentioned(argv)
-			policy.Programs(argv)
+			if words, _, ok := policy.Literal(argv); ok && strings.ContainsAny(strings.Join(words, ""), "$`*?[]{}()~!&|;<>'\"\\#^\n") {
+				t.Errorf("%q has the literal words %q", argv, words)
+			}
 			if policy.KnownSafeStrict(argv) && !policy.KnownSafe(argv) {
 				t.Errorf("%q is safe by the strict rules alone", argv)
 			}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -21,68 +22,129 @@ type Place struct {
 	Roots []string
 }
 
-// Replaceable reports whether commands can write a program that argv names: the program,
-// or a link to it, lies below one of the roots, or it is not found. [policy.Programs]
-// names the programs. Replaceable returns true if they cannot be determined, and for a
-// shell that reads a profile from a root.
+// Replaceable reports whether a rule must not allow a command, because commands may write
+// a program that it names, a link to it, or a profile of its shell, or because a program is
+// not found. It also returns true for a script of more than plain commands.
 //
-// The path is that of the first such program, or "" if it was not found.
+// The path is that of such a program if it is certain that it would run, otherwise "".
 func (p Place) Replaceable(argv []string) (path string, yes bool) {
-	words, ok := policy.Programs(argv)
-	if !ok || len(words) > 1 && p.searchesCurrent() {
+	commands, plain := policy.Commands(argv)
+	if !plain || p.searchesCurrent() {
 		return "", true
 	}
 	roots := Folders(p.Roots)
-	if policy.LooksLikeShell(argv[0]) && p.readsProfile(roots) {
-		return "", true
+	programs := commands
+	if policy.LooksLikeShell(argv[0]) {
+		yes = slices.ContainsFunc(p.profiles(), func(file string) bool { return exists(file) && LeadsThrough(file, roots) })
+		programs = append([][]string{argv[:1]}, commands...)
 	}
-	if path, yes := p.startsReplaceable(argv, roots); yes {
-		return path, true
-	}
-	for _, word := range words {
-		// The engine and a shell may resolve ".." after a symbolic link differently.
-		if slices.Contains(strings.Split(word, "/"), "..") {
-			return "", true
-		}
-		path, err := command.LookPath(word, p.Dir, p.Env)
-		if err != nil {
-			return "", true
-		}
-		if LeadsThrough(path, roots) {
+	for _, words := range programs {
+		path, err := command.LookPath(words[0], p.Dir, p.Env)
+		if err == nil && LeadsThrough(path, roots) {
 			return path, true
 		}
+		yes = yes || err != nil || len(commands) > 1 && isMeaning(words[0]) ||
+			slices.Contains(strings.Split(words[0], "/"), "..") || // a shell may resolve it differently after a symbolic link
+			slices.ContainsFunc(words[1:], func(word string) bool { return p.startsReplaceable(word, roots) })
 	}
-	return "", false
+	return "", yes
 }
 
-// searchesCurrent reports whether PATH has a relative folder, so that a shell also
-// searches the current one.
+// isMeaning reports whether a command of a shell that is also a program of some systems
+// may change what the script's later words name.
+func isMeaning(name string) bool {
+	return slices.Contains([]string{"alias", "cd", "command", "getopts", "hash", "read", "type", "unalias"}, name)
+}
+
+// startsReplaceable reports whether a program that gets a word could start a program that
+// commands may write, or a shell with any script.
+func (p Place) startsReplaceable(word string, roots []os.FileInfo) bool {
+	names, ok := parts(word)
+	return !ok || slices.ContainsFunc(names, func(name string) bool {
+		path, err := command.LookPath(name, p.Dir, p.Env)
+		return policy.LooksLikeShell(name) || err == nil && LeadsThrough(path, roots)
+	})
+}
+
+// maxParts limits the parts of a word.
+const maxParts = 10_000
+
+// parts returns the parts of a word that could be the name of a file: the word, what
+// follows or precedes a separator, as in --file=NAME, NAME:5 and KEY=NAME,NAME, and the
+// values of short options, as in -fNAME. It returns false if there are too many.
+func parts(word string) (names []string, ok bool) {
+	var starts, ends []int
+	short := false // within a short option
+	before := ' '
+	for i, r := range word + " " {
+		if short || isSeparator(before) {
+			starts = append(starts, i)
+		}
+		if isSeparator(r) {
+			ends = append(ends, i)
+			short = r == '-' && before != '-' && isSeparator(before)
+		}
+		before = r
+	}
+	if len(starts)*len(ends) > maxParts {
+		return nil, false
+	}
+	for _, i := range starts {
+		for _, j := range ends {
+			if i < j {
+				names = append(names, word[i:j])
+			}
+		}
+	}
+	return names, true
+}
+
+// isSeparator reports whether a program may take what follows or precedes a character for
+// the name of a file.
+func isSeparator(r rune) bool {
+	return r < utf8.RuneSelf && !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '/')
+}
+
+// searchesCurrent reports whether PATH has a relative folder, so that programs also search
+// the current one.
 func (p Place) searchesCurrent() bool {
 	return runtime.GOOS != "windows" &&
 		slices.ContainsFunc(strings.Split(p.value("PATH"), ":"), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// profiles are the files that shells read at their start. No shell reads all of them.
-var profiles = []string{".bash_profile", ".bash_login", ".bashrc", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc"}
-
-// readsProfile reports whether there is a profile below one of the roots.
-func (p Place) readsProfile(roots []os.FileInfo) bool {
-	files := []string{p.value("BASH_ENV"), p.value("ENV")}
-	for _, dir := range []string{p.value("HOME"), p.value("ZDOTDIR")} {
-		for _, name := range profiles {
-			files = append(files, filepath.Join(dir, name))
+// profiles returns the paths of the files that shells read at their start. No shell reads
+// all of them.
+func (p Place) profiles() []string {
+	var files []string
+	for _, name := range []string{"BASH_ENV", "ENV"} {
+		if file := p.value(name); file != "" {
+			files = append(files, p.absolute(file))
 		}
 	}
-	return slices.ContainsFunc(files, func(file string) bool {
-		if file == "" {
-			return false
+	for _, dir := range []string{p.value("HOME"), p.value("ZDOTDIR")} {
+		for _, name := range []string{
+			".bash_profile", ".bash_login", ".bashrc", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc",
+		} {
+			if dir != "" {
+				files = append(files, filepath.Join(p.absolute(dir), name))
+			}
 		}
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(p.Dir, file)
-		}
-		_, err := os.Lstat(file)
-		return err == nil && LeadsThrough(file, roots)
-	})
+	}
+	return files
+}
+
+// absolute returns the path of a file. It is not cleaned, because ".." leads up from the
+// target of a link before it.
+func (p Place) absolute(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return p.Dir + string(filepath.Separator) + name
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // value returns the value of a variable. The last entry counts.

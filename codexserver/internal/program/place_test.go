@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
@@ -107,17 +108,19 @@ func TestReplaceable(t *testing.T) {
 		{"a file for a shell", system, work, []string{work}, []string{"sh", "own"}, "not found"},
 
 		{"a starter of a program of the system", system, work, []string{work}, []string{"env", "A=1", "tool", "./data", "-x"}, "no"},
-		{"a starter", system, work, []string{work}, []string{"env", "A=1", "./own"}, "work/own"},
-		{"a starter by its path", system, work, []string{work}, []string{filepath.Join(system, "env"), "./own"}, "work/own"},
-		{"starters", system, work, []string{work}, []string{"timeout", "5", "nice", "-n", "3", "./own"}, "work/own"},
-		{"a starter in PATH", venv + ":" + system, work, []string{work}, []string{"nohup", "tool"}, "work/venv/bin/tool"},
-		{"a starter in a script", system, work, []string{work}, []string{"sh", "-c", "tool; env ./own"}, "work/own"},
-		{"a starter with PATH", system, work, []string{work}, []string{"env", "PATH=.", "tool"}, "not found"},
-		{"a starter elsewhere", system, base, []string{work}, []string{"env", "-C", "work", "./own"}, "not found"},
+		{"a starter", system, work, []string{work}, []string{"env", "A=1", "./own"}, "not found"},
+		{"a starter by its path", system, work, []string{work}, []string{filepath.Join(system, "env"), "./own"}, "not found"},
+		{"starters", system, work, []string{work}, []string{"timeout", "5", "nice", "-n", "3", "./own"}, "not found"},
+		{"a starter in PATH", venv + ":" + system, work, []string{work}, []string{"nohup", "tool"}, "not found"},
+		{"a starter in a script", system, work, []string{work}, []string{"sh", "-c", "tool; env ./own"}, "not found"},
 		{"a starter of words in a word", system, work, []string{work}, []string{"env", "-S./own x"}, "not found"},
 		{"a starter of a shell", system, work, []string{work}, []string{"nice", "sh", "own"}, "not found"},
-		{"a starter that reads what it starts", system, work, []string{work}, []string{"xargs", "-a", "data", "env"}, "not found"},
-		{"a starter of what it finds", system, work, []string{work}, []string{"find", ".", "-exec", "{}", ";"}, "not found"},
+		{"any program", system, work, []string{work}, []string{"other", "--start='./own x'"}, "not found"},
+		{"a file that is no program", system, work, []string{work}, []string{"other", "./data"}, "no"},
+		{"a script with a function", system, work, []string{work}, []string{"sh", "-c", "f() { tool; }; f"}, "not found"},
+		{"a script that loads another", system, work, []string{work}, []string{"sh", "-c", ". ./data; tool"}, "not found"},
+		{"a script that changes the folder", system, work, []string{work}, []string{"sh", "-c", "cd /; tool"}, "not found"},
+		{"more words than are checked", system, work, []string{work}, []string{"tool", strings.Repeat("-", 1000)}, "not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := program.Place{Dir: tt.dir, Env: []string{"PATH=/none", "PATH=" + tt.path}, Roots: tt.roots}

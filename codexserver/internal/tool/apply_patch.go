@@ -242,7 +242,7 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})
 	request := protocol.ExecApprovalRequest{
-		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true,
+		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
 	}
 	remarks := a.notes()
 	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
@@ -251,7 +251,7 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 	if len(remarks) > 0 {
 		request.Reason, request.FromEngine = request.Reason+" "+strings.Join(remarks, " "), true
 	}
-	refusal, err := t.askExec(ctx, request)
+	refusal, err := readOutcome("the command was not run", t.Host.ApproveExec(ctx, request))
 	if err != nil || refusal != "" {
 		return refusal, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 var shellDefinition = model.Tool{
@@ -132,7 +133,7 @@ func (r run) input() policy.Input {
 		Strict:           t.box.options.Strict,
 		Command:          r.Command,
 		Escalated:        r.escalated(),
-		SessionApproved:  t.box.isApproved(r.Command, r.dir) && !r.replaceable(),
+		SessionApproved:  r.approved(),
 	}
 }
 
@@ -151,6 +152,16 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	case policy.RunReadOnly:
 		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 	case policy.RunSandboxed:
+	case policy.Ask:
+		if !verdict.Confinable || t.box.options.Sandbox == nil {
+			return verdict, nil
+		}
+		// No answer may need the sandbox, so the user is not informed if there is none.
+		confinement, err := t.box.options.Sandbox.Confine(sandboxPolicy, t.Cwd, t.box.options.Environ)
+		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
+			return notRun(err), nil
+		}
+		return verdict, confinement
 	default:
 		return verdict, nil
 	}
@@ -169,9 +180,21 @@ func notRun(err error) policy.Verdict {
 	return policy.Verdict{Action: policy.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
 }
 
-func (r run) replaceable() bool {
-	_, yes := r.turn.place(r.dir).Replaceable(r.Command)
-	return yes
+// key identifies an approval for the session. It is equal only for equal words in the same
+// folder and the same sandbox, whatever characters they have.
+func (r run) key() string {
+	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
+}
+
+// approved reports whether the user approved the command for the session, and what it
+// names is unchanged.
+func (r run) approved() bool {
+	then, ok := r.turn.box.approval(r.key())
+	if !ok {
+		return false
+	}
+	now, ok := r.turn.place(r.dir).Content(r.Command)
+	return ok && now == then
 }
 
 // decide has the policy decide about the command, and then runs it, asks or refuses.
@@ -183,36 +206,57 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 	case policy.RunReadOnly:
 		return r.readOnly(ctx, confinement)
 	case policy.RunSandboxed:
-		return r.confined(ctx, confinement)
+		return r.confined(ctx, confinement, policy.AfterDenial(r.turn.ApprovalPolicy))
 	case policy.Ask:
 		reason := r.Justification
 		if reason == "" {
 			reason = verdict.Reason
 		}
-		if refusal, err := r.ask(ctx, reason); err != nil || refusal != "" {
+		confined, refusal, err := r.ask(ctx, reason, confinement != nil)
+		switch {
+		case err != nil || refusal != "":
 			return refusal, err
+		case confined:
+			return r.confined(ctx, confinement, policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule})
 		}
 		return r.free(ctx)
 	}
 	return verdict.Reason, nil
 }
 
-func (r run) ask(ctx context.Context, reason string) (refusal string, err error) {
+// stoppedUnderRule is the reason of a question about a command that a rule allowed.
+const stoppedUnderRule = "the sandbox stopped the command, which a rule allows only inside; retry without sandbox?"
+
+// ask asks whether the command may run. If not, it returns a refusal for the model.
+// Confined is true if it may run only in the sandbox.
+func (r run) ask(ctx context.Context, reason string, confinable bool) (confined bool, refusal string, err error) {
 	req := protocol.ExecApprovalRequest{
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
+		Confinable:    confinable,
 	}
-	req.Program, req.Once = r.turn.place(r.dir).Replaceable(r.Command)
+	place := r.turn.place(r.dir)
+	req.Program, req.Replaceable = place.Replaceable(r.Command)
+	sum, lasts := place.Content(r.Command)
+	req.Once = !lasts
 	shown, missing := command.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity
 	}
-	refusal, err = r.turn.askExec(ctx, req)
-	if err == nil && refusal == "" && missing == nil && !isAt(shown, r.dir) {
-		refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
+	out := r.turn.Host.ApproveExec(ctx, req)
+	refusal, err = readOutcome("the command was not run", out)
+	switch {
+	case err != nil || refusal != "":
+		return false, refusal, err
+	case missing == nil && !isAt(shown, r.dir):
+		return false, fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir), nil
+	case out.Confined && !confinable:
+		return false, "not run: it may run only in the sandbox, which is not possible", nil
+	case out.Decision == elicit.ApprovedForSession && lasts && !out.Confined:
+		r.turn.box.approve(r.key(), sum)
 	}
-	return refusal, err
+	return out.Confined, "", nil
 }
 
 // isAt reports whether an open folder is at a path without links.
@@ -243,14 +287,13 @@ func (r run) readOnly(ctx context.Context, c Confinement) (output string, err er
 	return stopped(res, "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"), nil
 }
 
-// confined runs the command in the sandbox. If the sandbox stops it and the policy allows
-// it, confined asks the user to run the command again without the sandbox.
-func (r run) confined(ctx context.Context, c Confinement) (output string, err error) {
+// confined runs the command in the sandbox. If the sandbox stops it and after is
+// [policy.Ask], confined asks the user to run the command again without the sandbox.
+func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
 	}
-	after := policy.AfterDenial(r.turn.ApprovalPolicy)
 	if after.Action != policy.Ask {
 		note := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
@@ -260,7 +303,7 @@ func (r run) confined(ctx context.Context, c Confinement) (output string, err er
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, command.FormatOutput(res.Stderr))})
-	if refusal, err := r.ask(ctx, after.Reason); err != nil || refusal != "" {
+	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
 		return refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})

@@ -99,8 +99,8 @@ func TestShellWithProfile(t *testing.T) {
 	}
 }
 
-// TestReplaceableProgram approves programs for the session that the model can replace.
-// They need a new approval each time, and the question names their path.
+// TestReplaceableProgram approves commands for the session. No rule may allow those with
+// programs that the model can replace, and the question names the program.
 func TestReplaceableProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()
@@ -119,18 +119,22 @@ func TestReplaceableProgram(t *testing.T) {
 	const once, session = "ask, begin, end 0, ask, begin, end 0", "ask, begin, end 0, begin, end 0"
 	for _, mode := range protocol.SandboxModes() {
 		for _, tt := range []struct {
-			argv          []string
-			program, want string
+			argv        []string
+			program     string
+			replaceable bool
+			want        string
 		}{
-			{[]string{"sh", "-c", "exit 0"}, "", session},
-			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", session},
-			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh"), once},
-			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool"), once},
-			{[]string{"sh", "-c", "exit 0; ./run.sh"}, filepath.Join(dir, "run.sh"), once},
-			{[]string{"sh", "-c", "exit 0; tool"}, filepath.Join(dir, "venv/bin/tool"), once},
-			{[]string{"sh", "./run.sh"}, "", once},
-			{[]string{"sh", "-c", "$NONE exit 0"}, "", once},
-			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), once},
+			{[]string{"sh", "-c", "exit 0"}, "", true, session}, // there is no program exit
+			{[]string{"sh", "-c", "true"}, "", false, session},
+			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", true, once},
+			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh"), true, session},
+			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool"), true, session},
+			{[]string{"sh", "-c", "true; ./run.sh"}, filepath.Join(dir, "run.sh"), true, once},
+			{[]string{"sh", "-c", "true && uname"}, "", false, once},
+			{[]string{"sh", "-c", "true; tool"}, filepath.Join(dir, "venv/bin/tool"), true, once},
+			{[]string{"sh", "./run.sh"}, "", true, session},
+			{[]string{"sh", "-c", "$NONE exit 0"}, "", true, once},
+			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), true, session},
 		} {
 			h := &host{answer: elicit.ApprovedForSession}
 			box := tool.New(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
@@ -144,8 +148,8 @@ func TestReplaceableProgram(t *testing.T) {
 				t.Errorf("%s %q: %s, want %s", mode, tt.argv, h.steps(), tt.want)
 			}
 			for _, m := range h.all {
-				if req, ok := m.(protocol.ExecApprovalRequest); ok && (req.Once != (tt.want == once) || req.Program != tt.program) {
-					t.Errorf("%s %q: asked about %q, once %t", mode, tt.argv, req.Program, req.Once)
+				if req, ok := m.(protocol.ExecApprovalRequest); ok && (req.Once != (tt.want == once) || req.Replaceable != tt.replaceable || req.Program != tt.program) {
+					t.Errorf("%s %q: asked about %q, replaceable %t, once %t", mode, tt.argv, req.Program, req.Replaceable, req.Once)
 				}
 			}
 		}

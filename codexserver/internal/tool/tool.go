@@ -59,6 +59,9 @@ type Options struct {
 	LocalShell, PatchTool, PlanTool, ImageTool bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
+	// Writable returns absolute folders that commands of other conversations may write, in
+	// addition to those of this one. Default: none.
+	Writable func() []string
 }
 
 // Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
@@ -110,14 +113,14 @@ type Toolbox struct {
 	confines atomic.Bool // the last attempt to confine a command succeeded
 
 	mu       sync.Mutex
-	approved map[string]bool   // commands, with their folder, approved for the session
+	approved map[string]string // commands approved for the session, and the sum of what they name
 	folders  map[string]string // where each working folder led when it was first used
 	informed map[string]bool   // messages about the sandbox that were sent to the user
 }
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	return &Toolbox{options: o, approved: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}}
+	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}}
 }
 
 // Offer returns the definitions of the tools for the model.
@@ -271,20 +274,26 @@ func (t *Turn) roots() (sandbox.Roots, error) {
 func (t *Turn) place(dir string) program.Place {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
-	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.Cwd, env)}
+	roots := sandbox.AskedRoots(p, t.Cwd, env)
+	if others := t.box.options.Writable; others != nil {
+		roots = append(roots, others()...)
+	}
+	return program.Place{Dir: dir, Env: env, Roots: roots}
 }
 
-// isApproved reports whether the user approved a command for the session.
-func (b *Toolbox) isApproved(argv []string, dir string) bool {
+// approval returns the sum of what a command named when the user approved it for the
+// session.
+func (b *Toolbox) approval(key string) (sum string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.approved[approvalKey(argv, dir)]
+	sum, ok = b.approved[key]
+	return sum, ok
 }
 
-func (b *Toolbox) approve(argv []string, dir string) {
+func (b *Toolbox) approve(key, sum string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.approved[approvalKey(argv, dir)] = true
+	b.approved[key] = sum
 }
 
 // Forget removes all approvals for the session.
@@ -292,21 +301,6 @@ func (b *Toolbox) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.approved)
-}
-
-// approvalKey returns a key that is equal only for equal words, whatever characters they
-// have.
-func approvalKey(argv []string, dir string) string {
-	return fmt.Sprintf("%q %q", dir, argv)
-}
-
-// askExec asks whether a command may run. If not, it returns a refusal for the model.
-func (t *Turn) askExec(ctx context.Context, req protocol.ExecApprovalRequest) (refusal string, err error) {
-	out := t.Host.ApproveExec(ctx, req)
-	if out.Decision == elicit.ApprovedForSession && !req.Once {
-		t.box.approve(req.Command, req.Cwd)
-	}
-	return readOutcome("the command was not run", out)
 }
 
 func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Literal returns the words of a command that has no other meaning than its words, now and
+// later. They are argv or, if argv is a shell with -c or -lc and one script, the shell and
+// the words of the script's only command. The first programs of them are names of programs
+// that are started; any other word may be anything.
+//
+// It returns false if a word has a character that a shell could expand or compute with,
+// because any program may pass its words to a shell, and for a script of several commands,
+// because one of them can change what the next one names.
+func Literal(argv []string) (words []string, programs int, ok bool) {
+	words, programs = argv, 1
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, 0, false
+	}
+	if script, is := scriptOf(argv); is && isSystemShell(argv[0]) {
+		commands, plain := plainCommands(script)
+		if !plain || len(commands) != 1 {
+			return nil, 0, false
+		}
+		words, programs = append([]string{argv[0]}, commands[0]...), 2
+	}
+	if slices.ContainsFunc(words, func(word string) bool { return strings.ContainsFunc(word, isActive) }) {
+		return nil, 0, false
+	}
+	return words, programs, true
+}
+
+// isSystemShell reports whether a program is one of the shells, named without a folder or
+// in a folder of the system.
+func isSystemShell(program string) bool {
+	dir, name := path.Split(program)
+	return slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
+}
+
+// isActive reports whether a character in a word may mean more than itself to a shell.
+func isActive(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./-:,=@%+ ", r))
+}

@@ -1,0 +1,129 @@
+package program
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+)
+
+// MaxContent is how many bytes of files an approval can remember.
+const MaxContent = 64 << 20
+
+// maxNames is how many names of files, and maxWords how many words, an approval can
+// remember.
+const (
+	maxNames = 20_000
+	maxWords = 200
+)
+
+// Content returns a sum of what a command would use: its words, and the content or absence
+// of every file that commands may write and that a word, or a part of one, names. That
+// includes programs that PATH may find and the profiles of shells. The sum is equal only if
+// all of this is unchanged.
+//
+// It returns false if no approval may last: the words have another meaning than themselves
+// (see [policy.Literal]), name a folder, or name a file that cannot be read whole.
+func (p Place) Content(argv []string) (sum string, ok bool) {
+	words, programs, ok := policy.Literal(argv)
+	if !ok || len(words) > maxWords || p.searchesCurrent() || runtime.GOOS == "windows" { // there PATH alone does not find programs
+		return "", false
+	}
+	r := &reading{roots: Folders(p.Roots), sum: sha256.New(), seen: map[string]bool{}, left: MaxContent}
+	fmt.Fprintf(r.sum, "%q\n", words)
+	for _, file := range p.profiles() {
+		r.add(file, false)
+	}
+	var folders []string
+	for _, dir := range filepath.SplitList(p.value("PATH")) {
+		if LeadsThrough(dir, r.roots) {
+			folders = append(folders, dir)
+		}
+	}
+	for i, word := range words {
+		names := []string{word}
+		if i >= programs {
+			if names, ok = parts(word); !ok {
+				return "", false
+			}
+		}
+		for _, name := range names {
+			if i >= programs || strings.Contains(name, "/") {
+				r.add(p.absolute(name), true)
+			}
+		}
+		for _, before := range words[:i] { // git x starts git-x
+			names = append(names, filepath.Base(before)+"-"+word)
+		}
+		for _, dir := range folders {
+			for _, name := range names {
+				r.add(filepath.Join(dir, name), false)
+			}
+		}
+	}
+	return fmt.Sprintf("%x", r.sum.Sum(nil)), !r.failed
+}
+
+// reading adds files to a sum.
+type reading struct {
+	roots  []os.FileInfo
+	sum    hash.Hash
+	seen   map[string]bool
+	left   int64
+	failed bool
+}
+
+// add adds a file that a command may use. If it may use a folder in the same way, that
+// fails.
+func (r *reading) add(path string, orFolder bool) {
+	if r.failed || r.seen[path] {
+		return
+	}
+	r.seen[path] = true
+	if r.failed = len(r.seen) > maxNames; r.failed {
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		fmt.Fprintf(r.sum, "%q absent\n", path)
+	case err != nil, info.IsDir() && orFolder:
+		r.failed = true
+	case info.IsDir():
+		fmt.Fprintf(r.sum, "%q folder\n", path)
+	case !LeadsThrough(path, r.roots):
+		fmt.Fprintf(r.sum, "%q fixed\n", path)
+	default:
+		r.read(path)
+	}
+}
+
+// read adds the content of a file, and where links lead to it.
+func (r *reading) read(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		r.failed = true
+		return
+	}
+	f, err := regularfile.Open(path)
+	if err != nil {
+		r.failed = true
+		return
+	}
+	defer f.Close()
+	fmt.Fprintf(r.sum, "%q %q %s ", path, real, f.Info().Mode())
+	n, err := io.Copy(r.sum, io.LimitReader(f, r.left+1))
+	fmt.Fprintf(r.sum, " %d\n", n)
+	r.left -= n
+	r.failed = err != nil || r.left < 0
+}
