@@ -474,13 +474,13 @@ func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Program: "/work/node_modules/.bin/tsc",
+				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Replaceable: true, Program: "/work/node_modules/.bin/tsc",
 			})
 			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 			return nil
 		})
 		var message string
-		options := &codexserver.Options{Rules: approval.Rules{Allow: [][]string{{"tsc"}}}}
+		options := &codexserver.Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"tsc"}, Outside: true}}}}
 		c := connect(t, e, options, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
 			message = p.Message
 			return &mcptypes.ElicitResult{Action: "accept", Content: map[string]mcptypes.ElicitValue{"decision": mcptypes.ElicitString("approved_for_session")}}, nil

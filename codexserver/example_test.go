@@ -48,7 +48,7 @@ func Example() {
 // which is not possible here.
 func ExampleRules() {
 	rules := approval.Rules{
-		Allow: [][]string{{"go", "test"}},
+		Allow: []approval.Rule{{Command: []string{"go", "test"}}}, // in the sandbox
 		Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
 			exec, ok := r.Event.(protocol.ExecApprovalRequest)
 			if ok && slices.Contains(exec.Command, "sudo") {
@@ -59,7 +59,7 @@ func ExampleRules() {
 	}
 	asks := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		for _, argv := range [][]string{{"go", "test", "./..."}, {"sudo", "make"}, {"make"}} {
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/work"})
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/work", Confinable: true})
 			fmt.Printf("%s: %s %q\n", argv, out.Decision, out.ForModel())
 		}
 		return nil

@@ -93,7 +93,7 @@ func TestObserver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &notes{}
-				tt.run(t, &codexserver.Options{Observer: w, Rules: approval.Rules{Allow: [][]string{{"git", "push"}}}})
+				tt.run(t, &codexserver.Options{Observer: w, Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"git", "push"}, Outside: true}}}})
 				synctest.Wait()
 				if diff := cmp.Diff(tt.want, w.of()); diff != "" {
 					t.Errorf("seen (-want +got):\n%s", diff)

@@ -140,8 +140,8 @@ func TestRulesAndRecord(t *testing.T) {
 			rules approval.Rules
 			want  string
 		}{
-			{approval.Rules{Allow: [][]string{{"git"}}}, "approved"},
-			{approval.Rules{Allow: [][]string{{"git"}}, Deny: [][]string{{"git", "init"}}}, "denied"},
+			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}}, "approved"},
+			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}, Deny: [][]string{{"git", "init"}}}, "denied"},
 		} {
 			var record strings.Builder
 			c := connectWith(t, asking, &codexserver.Options{Rules: tt.rules, Record: &record})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -122,7 +123,7 @@ func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 	if !ruled {
 		d = b.ask(ctx, r)
 	}
-	d.Outcome = limited(r.Question, d.Outcome)
+	d.Outcome = limited(r, d.Outcome)
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
@@ -316,13 +317,17 @@ func isAnswer(out elicit.Outcome) bool {
 	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted
 }
 
-// limited returns the outcome with a decision that the question offers. The outcome of a
-// rule or a desk may have any word, or an approval that the question does not offer.
-func limited(q *elicit.Question, out elicit.Outcome) elicit.Outcome {
+// limited returns the outcome with a decision that the request offers. The outcome of a
+// rule or a desk may have any word, or an approval that the request does not offer.
+func limited(r *Request, out elicit.Outcome) elicit.Outcome {
+	exec, _ := r.Event.(protocol.ExecApprovalRequest)
 	switch {
 	case !out.Decision.Valid():
 		out.Decision = elicit.Denied
-	case q.Once && out.Decision == elicit.ApprovedForSession:
+	case out.Confined && !exec.Confinable && out.Decision != elicit.Abort:
+		out.Decision = elicit.Denied
+		out.Feedback = cmp.Or(out.Feedback, "it may run only in the sandbox, which is not possible")
+	case (r.Question.Once || out.Confined) && out.Decision == elicit.ApprovedForSession:
 		out.Decision = elicit.Approved
 	}
 	return out

@@ -11,19 +11,19 @@ import (
 )
 
 // Rules answer questions before a person is asked. They see only what an engine asks about,
-// and not what its approval policy runs without a question. An entry of Allow or Deny is
-// the beginning of an argv: ["git", "push"] covers every git push.
+// and not what its approval policy runs without a question. The words of a rule are the
+// beginning of an argv: ["git", "push"] covers every git push.
 //
 // In a shell script of plain commands, the rules judge each command. One denied command
 // denies the script; it is allowed if all its commands are. Allow covers only a script of
 // plain commands that is run by a shell without a path, with -c or -lc and no other
 // argument. Deny looks into everything that looks like a shell.
 //
-// Allow does not cover a command whose program lies where commands may write: see Once in
-// [protocol.ExecApprovalRequest].
+// Allow does not cover a command whose program lies where commands may write: see
+// Replaceable in [protocol.ExecApprovalRequest].
 type Rules struct {
 	// Allow lists commands that run without a question.
-	Allow [][]string
+	Allow []Rule
 	// Deny lists commands that do not run; it wins over Allow.
 	Deny [][]string
 	// Decide answers questions that the lists do not decide, about patches too. If it
@@ -31,6 +31,16 @@ type Rules struct {
 	// Feedback for the model. Decide is called from several goroutines at a time and must
 	// return when ctx ends. A panic in it denies. Default: none.
 	Decide func(ctx context.Context, r *Request) (out elicit.Outcome, ok bool)
+}
+
+// Rule allows commands.
+type Rule struct {
+	// Command is the beginning of an argv. An empty rule covers nothing.
+	Command []string
+	// Outside also allows the commands outside the sandbox. Without it the rule answers only
+	// questions after which the command runs in the sandbox: see Confinable in
+	// [protocol.ExecApprovalRequest].
+	Outside bool
 }
 
 // decide answers the request if a rule covers it.
@@ -71,16 +81,31 @@ func (r *Rules) decideExec(q *protocol.ExecApprovalRequest) (out elicit.Outcome,
 		}
 	}
 	commands, plain := policy.Commands(argv)
-	if q.Once || !plain || len(commands) == 0 {
+	if q.Replaceable || !plain || len(commands) == 0 {
 		return elicit.Outcome{}, false
 	}
+	out = elicit.Outcome{Decision: elicit.Approved, Detail: "allowed by a rule", Level: slog.LevelInfo}
 	for _, c := range commands {
-		if !covered(r.Allow, c) {
+		inside, outside := r.allowed(c)
+		if !outside {
+			out.Confined, out.Detail = true, "allowed by a rule, in the sandbox"
+		}
+		if !inside || out.Confined && !q.Confinable {
 			return elicit.Outcome{}, false
 		}
 	}
-	out = elicit.Outcome{Decision: elicit.Approved, Detail: "allowed by a rule", Level: slog.LevelInfo}
 	return out, true
+}
+
+// allowed reports whether a rule allows a command in the sandbox, and whether one allows it
+// outside.
+func (r *Rules) allowed(argv []string) (inside, outside bool) {
+	for _, rule := range r.Allow {
+		if covered([][]string{rule.Command}, argv) {
+			inside, outside = true, outside || rule.Outside
+		}
+	}
+	return inside, outside
 }
 
 func covered(rules [][]string, argv []string) bool {

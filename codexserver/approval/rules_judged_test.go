@@ -18,9 +18,10 @@ import (
 // where programs lie.
 func TestRulesAsJudged(t *testing.T) {
 	rules := Rules{
-		Allow: [][]string{
-			{"go", "test"}, {"git", "log"}, {"make"}, {"run.sh"}, {"./run.sh"}, {"node_modules/.bin/tsc"}, {"tsc"},
-			{"pytest"}, {"linked"}, {"missing"},
+		Allow: []Rule{
+			{Command: []string{"go", "test"}}, {Command: []string{"git", "log"}}, {Command: []string{"make"}, Outside: true},
+			{Command: []string{"run.sh"}}, {Command: []string{"./run.sh"}}, {Command: []string{"node_modules/.bin/tsc"}},
+			{Command: []string{"tsc"}}, {Command: []string{"pytest"}}, {Command: []string{"linked"}}, {Command: []string{"missing"}},
 		},
 		Deny: [][]string{{"git", "push"}, {"rm"}},
 	}
@@ -39,11 +40,11 @@ func TestRulesAsJudged(t *testing.T) {
 		if err := json.Unmarshal(line, &row, json.MatchCaseInsensitiveNames(true)); err != nil {
 			t.Fatal(err)
 		}
-		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: p.Dir}
-		q.Program, q.Once = p.Replaceable(row.Command)
+		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: p.Dir, Confinable: true}
+		q.Program, q.Replaceable = p.Replaceable(row.Command)
 		out, _ := rules.decideExec(&q)
 		if got := words[out.Decision]; got != row.Rules {
-			t.Errorf("%q: %s, want %s: %s (program %q, once %t)", row.Command, got, row.Rules, row.Why, q.Program, q.Once)
+			t.Errorf("%q: %s, want %s: %s (program %q, replaceable %t)", row.Command, got, row.Rules, row.Why, q.Program, q.Replaceable)
 		}
 	}
 }

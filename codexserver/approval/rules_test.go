@@ -12,7 +12,7 @@ import (
 
 func TestRulesInOrder(t *testing.T) {
 	rules := Rules{
-		Allow: [][]string{{"go", "test"}, {"git", "status"}, nil},
+		Allow: []Rule{{Command: []string{"go", "test"}}, {Command: []string{"git", "status"}, Outside: true}, {}},
 		Deny:  [][]string{{"git", "push"}, {"rm"}},
 		Decide: func(_ context.Context, r *Request) (elicit.Outcome, bool) {
 			if _, patch := r.Event.(protocol.PatchApprovalRequest); !patch {
@@ -21,7 +21,9 @@ func TestRulesInOrder(t *testing.T) {
 			return elicit.Outcome{Decision: elicit.Approved}, true
 		},
 	}
-	exec := func(argv ...string) protocol.EventMsg { return protocol.ExecApprovalRequest{Command: argv} }
+	exec := func(argv ...string) protocol.EventMsg {
+		return protocol.ExecApprovalRequest{Command: argv, Confinable: true}
+	}
 	for _, tt := range []struct {
 		name  string
 		event protocol.EventMsg
@@ -57,7 +59,7 @@ func TestRulesInOrder(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	rules := Rules{
-		Allow: [][]string{{"go", "test"}, {"git"}},
+		Allow: []Rule{{Command: []string{"go", "test"}}, {Command: []string{"git"}, Outside: true}},
 		Deny:  [][]string{{"git", "push"}, {}},
 	}
 	for _, tt := range []struct {
@@ -84,7 +86,7 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: argv})
+		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: argv, Confinable: true})
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}
@@ -96,7 +98,7 @@ func TestRules(t *testing.T) {
 
 // TestRulesSeeWhatIsJudged asks about a command that the engine wrapped in a shell.
 func TestRulesSeeWhatIsJudged(t *testing.T) {
-	rules := Rules{Allow: [][]string{{"go", "test"}}, Deny: [][]string{{"git", "push"}}}
+	rules := Rules{Allow: []Rule{{Command: []string{"go", "test"}, Outside: true}}, Deny: [][]string{{"git", "push"}}}
 	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {
 		q := protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", script}}
 		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
@@ -106,9 +108,62 @@ func TestRulesSeeWhatIsJudged(t *testing.T) {
 		if out, _ := rules.decideExec(&q); out.Decision != want {
 			t.Errorf("%s: %q, want %q", script, out.Decision, want)
 		}
-		q.Once = true
+		q.Replaceable = true
 		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
 			t.Errorf("%s: allowed, although it may be something else the next time", script)
+		}
+	}
+}
+
+// TestRulesInTheSandbox checks that a rule without Outside approves only runs in the sandbox.
+func TestRulesInTheSandbox(t *testing.T) {
+	rules := Rules{Allow: []Rule{
+		{Command: []string{"go"}}, {Command: []string{"go", "vet"}, Outside: true}, {Command: []string{"make"}, Outside: true},
+	}}
+	for _, tt := range []struct {
+		argv       []string
+		confinable bool
+		want       string
+	}{
+		{[]string{"go", "test"}, true, "inside"},
+		{[]string{"go", "test"}, false, "asked"},
+		{[]string{"go", "vet"}, true, "outside"},
+		{[]string{"go", "vet"}, false, "outside"},
+		{[]string{"bash", "-lc", "make && go vet"}, false, "outside"},
+		{[]string{"bash", "-lc", "make && go test"}, true, "inside"},
+		{[]string{"bash", "-lc", "make && go test"}, false, "asked"},
+		{[]string{"bash", "-lc", "go test && make"}, false, "asked"},
+		{[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
+	} {
+		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
+		got := "asked"
+		if ruled && out.Decision == elicit.Approved {
+			got = map[bool]string{true: "inside", false: "outside"}[out.Confined]
+		}
+		if got != tt.want {
+			t.Errorf("%q, confinable %t: %s, want %s", tt.argv, tt.confinable, got, tt.want)
+		}
+	}
+}
+
+// TestConfinedApprovalsAreLimited checks the outcomes of a rule in Go.
+func TestConfinedApprovalsAreLimited(t *testing.T) {
+	for _, tt := range []struct {
+		event protocol.EventMsg
+		given elicit.Decision
+		want  elicit.Decision
+	}{
+		{protocol.ExecApprovalRequest{Confinable: true}, elicit.Approved, elicit.Approved},
+		{protocol.ExecApprovalRequest{Confinable: true}, elicit.ApprovedForSession, elicit.Approved},
+		{protocol.ExecApprovalRequest{}, elicit.Approved, elicit.Denied},
+		{protocol.ExecApprovalRequest{}, elicit.Abort, elicit.Abort},
+		{protocol.PatchApprovalRequest{}, elicit.Approved, elicit.Denied},
+	} {
+		o := &Options{Rules: Rules{Decide: func(context.Context, *Request) (elicit.Outcome, bool) {
+			return elicit.Outcome{Decision: tt.given, Confined: true}, true
+		}}}
+		if got := NewBoard(o, nil).Decide(t.Context(), &Request{Event: tt.event, Question: &elicit.Question{}}); got.Decision != tt.want {
+			t.Errorf("%+v: %s became %s, want %s", tt.event, tt.given, got.Decision, tt.want)
 		}
 	}
 }

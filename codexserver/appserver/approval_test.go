@@ -93,8 +93,11 @@ func questions() []question {
 	} {
 		answer := fmt.Sprintf(`{"decision":%q}`, want)
 		list = append(list,
-			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
 			question{"patch " + string(word), decide(word), withItems, askPatch, patchParams, answer},
+		)
+		answer = strings.Replace(answer, "ForSession", "", 1) // the bridge remembers commands itself
+		list = append(list,
+			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
 			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
 		)
 	}
@@ -250,50 +253,86 @@ func TestQuestionShown(t *testing.T) {
 	})
 }
 
-// TestProgramOfTheWorkspace approves for the session a program that the model could
-// replace. The approval holds once.
-func TestProgramOfTheWorkspace(t *testing.T) {
+// TestApprovedForSession approves commands for the session. Codex asks three times, the third
+// time after a program of the workspace was replaced.
+func TestApprovedForSession(t *testing.T) {
+	const once, session, changed = 3, 1, 2 // how often a person is asked
 	dir := t.TempDir()
 	script := filepath.Join(dir, "run.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for command, want := range map[string]protocol.ExecApprovalRequest{
-		"/bin/bash -lc ./run.sh":   {Command: []string{"/bin/bash", "-lc", "./run.sh"}, Judged: []string{"bash", "-lc", "./run.sh"}, Once: true, Program: script},
-		"/bin/bash -lc 'rm x'":     {Command: []string{"/bin/bash", "-lc", "rm x"}, Judged: []string{"bash", "-lc", "rm x"}},
-		"/tmp/bash -lc 'rm x'":     {Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Once: true},
-		"/bin/bash --norc run.sh":  {Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Once: true},
-		"/usr/bin/env ./run.sh -x": {Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Once: true, Program: script},
-		"/usr/bin/env ls":          {Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}},
+	for _, tt := range []struct {
+		command, further string
+		want             protocol.ExecApprovalRequest
+		asked            int
+	}{
+		{"/bin/bash -lc ./run.sh", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "./run.sh"}, Judged: []string{"bash", "-lc", "./run.sh"}, Replaceable: true, Program: script}, changed},
+		{"/bin/bash -lc 'env ls'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "env ls"}, Judged: []string{"bash", "-lc", "env ls"}}, session},
+		{"/bin/bash -lc 'ls && env ls'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "ls && env ls"}, Judged: []string{"bash", "-lc", "ls && env ls"}, Once: true}, once},
+		{"/bin/bash -lc 'env ./r*'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "env ./r*"}, Judged: []string{"bash", "-lc", "env ./r*"}, Once: true, Replaceable: true}, once},
+		{"/tmp/bash -lc 'rm x'", "", protocol.ExecApprovalRequest{Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Replaceable: true}, session},
+		{"/bin/bash --norc run.sh", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Replaceable: true}, changed},
+		{"/usr/bin/env ./run.sh -x", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Replaceable: true}, changed},
+		{"/usr/bin/env ls", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}}, session},
+		{"/usr/bin/env ls", `,"kind":"writeStdin"`, protocol.ExecApprovalRequest{
+			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Reason: "input for a command that is running", FromEngine: true,
+		}, once},
 	} {
+		if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
-			answer := ""
 			f.turn = func(r *run) {
-				answer = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q}`, command, dir)
+				for range 2 {
+					r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
+				}
+				if err := os.WriteFile(script, []byte("#!/bin/sh\n./other\n"), 0o700); err != nil {
+					t.Error(err)
+				}
+				if answer := r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir); answer != `{"decision":"accept"}` {
+					t.Errorf("%s: answered %s", tt.command, answer)
+				}
 				answered(r)
 			}
 			h := decide(elicit.ApprovedForSession)
 			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
 				t.Fatal(err)
 			}
-			want.CallID, want.Cwd, want.LeavesSandbox = "c9", dir, true
+			tt.want.CallID, tt.want.Cwd, tt.want.LeavesSandbox = "c9", dir, true
+			asked := 0
 			for _, e := range h.all() {
 				if got, ok := e.(protocol.ExecApprovalRequest); ok {
-					if diff := cmp.Diff(want, got); diff != "" {
+					asked++
+					if diff := cmp.Diff(tt.want, got); diff != "" {
 						t.Errorf("request (-want +got):\n%s", diff)
 					}
 				}
 			}
-			accepted := `{"decision":"acceptForSession"}`
-			if want.Once {
-				accepted = `{"decision":"accept"}`
-			}
-			if answer != accepted {
-				t.Errorf("%s: answered %s, want %s", command, answer, accepted)
+			if asked != tt.asked {
+				t.Errorf("%s: asked %d times, want %d", tt.command, asked, tt.asked)
 			}
 		})
 	}
+}
+
+// TestConfinedByRule checks that an approval only for the sandbox denies, because Codex may
+// run what is approved outside.
+func TestConfinedByRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.turn = func(r *run) {
+			withItems(r)
+			if answer := r.ask(askCommand, "%s", execParams); answer != `{"decision":"decline"}` {
+				t.Errorf("answered %s", answer)
+			}
+			answered(r)
+		}
+		h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+			return elicit.Outcome{Decision: elicit.Approved, Confined: true}
+		}}
+		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.

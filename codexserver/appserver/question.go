@@ -183,15 +183,32 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
 		return c.refuse(askCommand, errors.New("its command or folder has a NUL byte")), nil
 	}
-	q.LeavesSandbox = a.turn.thread.leavesSandbox(&p)
+	t := a.turn.thread
+	q.LeavesSandbox = t.leavesSandbox()
 	q.Judged = bareShell(q.Command)
-	if p.Network == nil || q.Command[0] != networkAccess {
-		q.Program, q.Once = a.turn.thread.place(q.Cwd).Replaceable(q.Command)
+	hosts := p.Network != nil && q.Command[0] == networkAccess // names no program
+	var then string
+	if !hosts {
+		place := t.place(q.Cwd)
+		q.Program, q.Replaceable = place.Replaceable(q.Judged)
+		sum, lasts := place.Content(q.Command)
+		if q.Once = !lasts || p.Network != nil || p.Kind == "writeStdin"; !q.Once {
+			if then = t.approvalOf(a.agent, &q, sum); t.isApproved(then) {
+				return a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved}), nil
+			}
+		}
 	}
-	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Once && policy.KnownSafeStrict(q.Judged)
+	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
 	out := a.turn.host.ApproveExec(a.ctx, q)
-	if q.Once && out.Decision == elicit.ApprovedForSession {
+	if out.Decision == elicit.ApprovedForSession && !hosts {
+		// Codex would not ask again even if a file has changed.
 		out.Decision = elicit.Approved
+		if !q.Once && a.ctx.Err() == nil {
+			t.approve(then)
+		}
+	}
+	if out.Confined { // Codex decides where it runs, and does not say
+		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	a.decided(out)
 	a.explain(p.ThreadID, p.TurnID, out)

@@ -3,6 +3,7 @@ package appserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -20,29 +21,27 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	policy  string   // the approval policy if it is a word
 	sandbox string   // the type of the sandbox policy
 	roots   []string // the sandbox policy's writable folders besides the working folder
 	cwd     string   // the working folder
 	running *turn
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
+
+	approved map[string]bool // commands approved for the session: see approvalOf
 }
 
-// setRules records the policies and the folder that Codex reports for the thread.
+// setRules records the sandbox policy and the folder that Codex reports for the thread.
 func (t *thread) setRules(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policy, t.sandbox, t.roots, t.cwd = r.policy(), r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
+	t.sandbox, t.roots, t.cwd = r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
 }
 
-// changed records the policies and the folder that a turn changes.
+// changed records the sandbox policy and the folder that a turn changes.
 func (t *thread) changed(p *turnParams) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.ApprovalPolicy != "" {
-		t.policy = p.ApprovalPolicy
-	}
 	if p.SandboxPolicy != nil {
 		t.sandbox, t.roots = p.SandboxPolicy.Type, p.SandboxPolicy.WritableRoots
 	}
@@ -69,13 +68,37 @@ func (t *thread) place(dir string) program.Place {
 	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
 }
 
-// leavesSandbox reports whether a command would run outside the sandbox if approved. Under
-// the policy untrusted, Codex also asks about commands that stay inside; those that leave
-// have a reason.
-func (t *thread) leavesSandbox(p *commandApproval) bool {
+// leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
+// does not say which of its questions are about that. Under the policy untrusted, it first
+// tries in the sandbox, and if the command fails, runs it again outside without a further
+// question.
+func (t *thread) leavesSandbox() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sandbox != "dangerFullAccess" && (t.policy != string(protocol.ApprovalUntrusted) || p.Reason != "")
+	return t.sandbox != "dangerFullAccess"
+}
+
+// approvalOf returns the key of an approval for the session: who asks, the command, its
+// folder, the sandbox, and the sum of what its words name.
+func (t *thread) approvalOf(agent string, q *protocol.ExecApprovalRequest, sum string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("%q %q %q %q %q %s", agent, q.Command, q.Cwd, t.sandbox, t.roots, sum)
+}
+
+func (t *thread) isApproved(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.approved[key]
+}
+
+func (t *thread) approve(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.approved == nil {
+		t.approved = map[string]bool{}
+	}
+	t.approved[key] = true
 }
 
 // claim waits until no turn of the thread runs, no matter who began it.

@@ -169,7 +169,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 	defer traced.Close()
 	so := &codexserver.Options{
 		Approvals:    c.settings.Approvals,
-		Rules:        approval.Rules{Allow: c.settings.Allow, Deny: c.settings.Deny},
+		Rules:        c.rules(),
 		Record:       record.writer(),
 		Trace:        traced.writer(),
 		Home:         c.home,
@@ -199,6 +199,15 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		return err
 	}
 	return errors.Join(f(codexserver.New(e.Engine, so)), page.Close())
+}
+
+// rules returns the user's rules.
+func (c *configuration) rules() approval.Rules {
+	rules := approval.Rules{Deny: c.settings.Deny}
+	for _, r := range c.settings.Allow {
+		rules.Allow = append(rules.Allow, approval.Rule{Command: r.Command, Outside: r.Outside})
+	}
+	return rules
 }
 
 // sink is a file to append to; without a file it is nothing.

@@ -245,6 +245,51 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
+func TestAllow(t *testing.T) {
+	for _, tt := range []struct {
+		file, flag string
+		want       []config.Rule
+		problem    string
+	}{
+		{file: `allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, want: []config.Rule{
+			{Command: []string{"go", "test"}, List: true}, {Command: []string{"git", "push"}, Outside: true}, {Command: []string{"make"}},
+		}},
+		{file: "[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", want: []config.Rule{{Command: []string{"go"}, Outside: true}}},
+		{flag: `approvals.allow=[["go"], {command=["make"], outside=true}]`, want: []config.Rule{
+			{Command: []string{"go"}, List: true}, {Command: []string{"make"}, Outside: true},
+		}},
+		{file: `allow = ["go test"]`, problem: "approvals.allow.0: want a list"},
+		{file: `allow = [["go", 1]]`, problem: "approvals.allow.0: want a list"},
+		{file: `allow = [{command = []}]`, problem: "approvals.allow.0: want a list"},
+		{file: `allow = [{outside = true}]`, problem: "approvals.allow.0: want a list"},
+		{file: `allow = [{command = ["go"], outsid = true}]`, problem: "approvals.allow.0: want a list"},
+		{file: `allow = [{command = ["go"], outside = "yes"}]`, problem: "approvals.allow.0: want a list"},
+	} {
+		text := tt.file
+		if text != "" {
+			text = "[approvals]\n" + text
+		}
+		var flags []string
+		if tt.flag != "" {
+			flags = []string{tt.flag}
+		}
+		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: text}), flags)
+		if tt.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.problem) {
+				t.Errorf("%s: error %v, want %q", tt.file, err, tt.problem)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.file, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, s.Allow); diff != "" {
+			t.Errorf("%s%s (-want +got):\n%s", tt.file, tt.flag, diff)
+		}
+	}
+}
+
 func TestTrustedCalls(t *testing.T) {
 	for file, want := range map[string]bool{"": false, "trusted_calls = true": true, "trusted_calls = false": false} {
 		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)

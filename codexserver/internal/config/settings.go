@@ -21,8 +21,9 @@ const SettingsFile = "codex-mcp.toml"
 type Settings struct {
 	// Approvals say how the client is asked, and what happens if it does not answer.
 	Approvals elicit.Options
-	// Allow and Deny are the user's rules: beginnings of argv.
-	Allow, Deny [][]string
+	// Allow and Deny are the user's rules. Those of Deny are beginnings of argv.
+	Allow []Rule
+	Deny  [][]string
 	// ApprovalLog is a file to which every question and decision is appended. Default:
 	// none.
 	ApprovalLog string
@@ -64,7 +65,7 @@ type settingsFile struct {
 		LegacyFlat    bool     `json:"legacy_flat"`
 		MaxPending    int      `json:"max_pending"`
 
-		Allow [][]string `json:"allow"`
+		Allow []Rule     `json:"allow"`
 		Deny  [][]string `json:"deny"`
 		Log   string     `json:"log"`
 

@@ -33,27 +33,32 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 		return "", true
 	}
 	roots := Folders(p.Roots)
-	programs := commands
-	if policy.LooksLikeShell(argv[0]) {
+	programs, shell := commands, policy.LooksLikeShell(argv[0])
+	if shell {
 		yes = slices.ContainsFunc(p.profiles(), func(file string) bool { return exists(file) && LeadsThrough(file, roots) })
 		programs = append([][]string{argv[:1]}, commands...)
 	}
+	moves := false
 	for _, words := range programs {
+		if shell && words[0] == "cd" { // built in
+			moves = true
+			continue
+		}
 		path, err := command.LookPath(words[0], p.Dir, p.Env)
 		if err == nil && LeadsThrough(path, roots) {
 			return path, true
 		}
-		yes = yes || err != nil || len(commands) > 1 && isMeaning(words[0]) ||
+		yes = yes || err != nil || isMeaning(words[0]) || moves && strings.Contains(words[0], "/") && !filepath.IsAbs(words[0]) ||
 			slices.Contains(strings.Split(words[0], "/"), "..") || // a shell may resolve it differently after a symbolic link
 			slices.ContainsFunc(words[1:], func(word string) bool { return p.startsReplaceable(word, roots) })
 	}
 	return "", yes
 }
 
-// isMeaning reports whether a command of a shell that is also a program of some systems
-// may change what the script's later words name.
+// isMeaning reports whether a command that is built into shells, and a program of some
+// systems too, may change what the later words of a script name.
 func isMeaning(name string) bool {
-	return slices.Contains([]string{"alias", "cd", "command", "getopts", "hash", "read", "type", "unalias"}, name)
+	return slices.Contains([]string{"alias", "command", "getopts", "hash", "read", "type", "unalias"}, name)
 }
 
 // startsReplaceable reports whether a program that gets a word could start a program that

@@ -119,7 +119,9 @@ func TestReplaceable(t *testing.T) {
 		{"a file that is no program", system, work, []string{work}, []string{"other", "./data"}, "no"},
 		{"a script with a function", system, work, []string{work}, []string{"sh", "-c", "f() { tool; }; f"}, "not found"},
 		{"a script that loads another", system, work, []string{work}, []string{"sh", "-c", ". ./data; tool"}, "not found"},
-		{"a script that changes the folder", system, work, []string{work}, []string{"sh", "-c", "cd /; tool"}, "not found"},
+		{"a script that changes the folder", system, work, []string{work}, []string{"sh", "-c", "cd /; tool"}, "no"},
+		{"a script that changes the folder of a program", system, base, []string{work}, []string{"sh", "-c", "cd work; system/tool"}, "not found"},
+		{"a program cd", venv + ":" + system, work, []string{work}, []string{"cd"}, "not found"},
 		{"more words than are checked", system, work, []string{work}, []string{"tool", strings.Repeat("-", 1000)}, "not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

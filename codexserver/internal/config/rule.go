@@ -1,0 +1,36 @@
+package config
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Rule is one of approvals.allow: a list of words, or a table
+// { command = […], outside = true }.
+type Rule struct {
+	// Command is the beginning of an argv.
+	Command []string
+	// Outside also allows the command outside the sandbox.
+	Outside bool
+	// List is true if the rule is only a list of words.
+	List bool
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Rule) UnmarshalJSON(b []byte) error {
+	var table struct {
+		Command []string `json:"command"`
+		Outside bool     `json:"outside"`
+	}
+	var words []string
+	if json.Unmarshal(b, &words) == nil {
+		*r = Rule{Command: words, List: true}
+		return nil
+	}
+	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
+		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
+	}
+	*r = Rule{Command: table.Command, Outside: table.Outside}
+	return nil
+}
