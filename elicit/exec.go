@@ -68,10 +68,15 @@ func (e *ExecQuestion) Question() *Question {
 	}
 	return &Question{
 		Message: strings.Join(lines, "\n"),
+		Session: sessionLimit,
 		Once:    cut != shown,
 		NotDone: notRun,
 	}
 }
+
+// sessionLimit says what an approval of a command for the session does not cover.
+const sessionLimit = "An approval for the session does not cover a changed file that the command names. " +
+	"Other files that it reads, such as a makefile, may change."
 
 // subject returns the name of who asks, escaped for display.
 func subject(name string) string { return showLine(cmp.Or(name, "Codex")) }

@@ -34,6 +34,10 @@ type Question struct {
 	// with it counts as Approved.
 	Once bool
 
+	// Session is a sentence about what an approval for the session does not cover. A form
+	// that offers such an approval shows it. Default: none.
+	Session string
+
 	// Safe means that the caller knows the action to be harmless. It matters only if
 	// Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
@@ -56,7 +60,7 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	params["message"] = q.Message
 	params["requestedSchema"] = jsontext.Value(q.Schema)
 	if q.Schema == nil {
-		params["requestedSchema"] = jsontext.Value(o.schema(client, q.Once))
+		params["requestedSchema"] = jsontext.Value(o.schema(client, q))
 	}
 	if len(q.Meta) > 0 {
 		params["_meta"] = q.Meta

@@ -109,6 +109,7 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
+	q.Session = "" // that is about commands
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
 	}

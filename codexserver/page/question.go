@@ -71,6 +71,9 @@ func viewQuestion(r *approval.Request) *questionView {
 		if m.LeavesSandbox {
 			v.Notes = append(v.Notes, "If approved, it runs outside the sandbox.")
 		}
+		if v.Session {
+			v.Notes = note(v.Notes, r.Question.Session)
+		}
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
 		v.Files = viewFiles(m.Changes, m.Cwd)

@@ -301,7 +301,7 @@ function newCard(c, e) {
     el("div", { class: "row" },
       button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
       v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
-        "Approve the same again without a question until the session ends")),
+        "Approve the same again without a question until the session ends or, for a command, a file that it names changes")),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,

@@ -322,7 +322,7 @@ func (p *prompt) choices() []choice {
 	}
 	all := []choice{{"y", "approve", "approve this once"}}
 	if p.session {
-		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends"})
+		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends or a file that it names changes; other files that it reads may change"})
 	}
 	return append(all,
 		choice{"n", "deny", "deny; the agent continues and may try something else"},
