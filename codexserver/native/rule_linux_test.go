@@ -17,14 +17,14 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// ruled is a host that asks rules and then refuses.
-type ruled struct {
+// ruleHost is a host that asks rules and then refuses.
+type ruleHost struct {
 	*host
 	rules approval.Rules
 	trace []string
 }
 
-func (h *ruled) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+func (h *ruleHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	board := approval.NewBoard(&approval.Options{Rules: h.rules}, nil)
 	d := board.Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
 	if d.By != approval.ByRule {
@@ -74,7 +74,7 @@ func TestRuleKeepsInTheSandbox(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			h := &ruled{host: &host{}, rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"git", "add"}, Outside: tt.outside}}}}
+			h := &ruleHost{host: &host{}, rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"git", "add"}, Outside: tt.outside}}}}
 			h.on = func(m protocol.EventMsg) {
 				if _, is := m.(protocol.ExecCommandEnd); !is {
 					return

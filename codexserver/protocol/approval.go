@@ -26,7 +26,7 @@ type ExecApprovalRequest struct {
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
 	// Confinable is true when the engine runs the command in the sandbox if the approval
-	// demands it with [elicit.Outcome].Confined. Otherwise a rule allows the command only
+	// demands it with Confined in an elicit.Outcome. Otherwise a rule allows the command only
 	// if it also allows it outside. It is not part of the event.
 	Confinable bool `json:"-"`
 	// Once is true when no approval of the command lasts for the session, because its

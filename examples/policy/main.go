@@ -1,7 +1,7 @@
 // Command policy is codex-mcp with an approval policy in code. The policy decides which
 // commands run in one folder without a question, and which do not run at all. The user is
-// asked about all others. A command that the policy allows runs as if the user had approved
-// it.
+// asked about all others. A command that the policy allows runs in the sandbox. If the sandbox
+// stops it, the user is asked.
 //
 // With a command it prints the policy's decision:
 //
@@ -74,13 +74,13 @@ func run(ctx context.Context, folder string, command []string) error {
 // explain returns what the policy does with a command.
 func (p policy) explain(ctx context.Context, command []string) string {
 	out, decided := p.decide(ctx, &approval.Request{
-		Event: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder},
+		Event: protocol.ExecApprovalRequest{Command: command, Cwd: p.folder, Confinable: true},
 	})
 	switch {
 	case !decided:
 		return "the user is asked"
 	case out.Decision == elicit.Approved:
-		return "runs without a question"
+		return "runs in the sandbox without a question"
 	}
 	return "does not run; the model reads: " + out.ForModel()
 }

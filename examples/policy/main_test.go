@@ -20,6 +20,9 @@ import (
 // TestServer lets a scripted model try four commands in the policy's folder.
 func TestServer(t *testing.T) {
 	p, told := newPolicy(t), []string(nil)
+	temporary := t.TempDir() // the only writable one in the sandbox, because $CODEX_HOME is in the system's
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("GOCACHE", temporary)
 	try := func(argv ...string) providertest.Turn {
 		return providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 			told = append(told, r.LastToolOutput())
@@ -35,7 +38,7 @@ func TestServer(t *testing.T) {
 	defer model.Close()
 	engine, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
 		"model": "m", "model_provider": "p", "model_providers.p.base_url": model.BaseURL(), "model_providers.p.wire_api": "chat",
-		"approval_policy": "untrusted", "sandbox_mode": "danger-full-access",
+		"approval_policy": "untrusted", "sandbox_mode": "workspace-write",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +78,7 @@ func TestServer(t *testing.T) {
 		t.Error("served:", err)
 	}
 
-	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox."}, asked); diff != "" {
 		t.Errorf("the user was asked (-want +got):\n%s", diff)
 	}
 	for i, want := range []string{"", "there is no network here", "do not change anything outside", "nosuch", ""} {

@@ -45,14 +45,15 @@ func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, 
 		}
 	case protocol.ExecApprovalRequest:
 		commands, plain := split(q.Command)
-		runs := plain && p.inside(q.Cwd, ".")
+		// Files in the folder say what git and tests start, so they run only in the sandbox.
+		runs := plain && q.Confinable && !q.Replaceable && p.inside(q.Cwd, ".")
 		for _, c := range commands {
 			if why := p.forbids(q.Cwd, c); why != "" { // one forbidden command is enough
 				return deny(why)
 			}
 			runs = runs && p.allows(q.Cwd, c) // all must be allowed
 		}
-		return elicit.Outcome{Decision: elicit.Approved}, runs
+		return elicit.Outcome{Decision: elicit.Approved, Confined: true}, runs
 	}
 	return elicit.Outcome{}, false
 }

@@ -19,7 +19,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	for want, commands := range map[string][]string{
-		"runs without a question": {
+		"runs in the sandbox without a question": {
 			"ls", "ls -la sub", "cat main.go", "head -n 5 main.go", "grep -rn word .", "git status -sb", "git diff --stat HEAD~1",
 			"go test ./...", "go test -race -run=Name ./sub/...", "sh -c ls", "bash -lc |ls -l && go test ./... | grep -n FAIL|",
 			"cat " + p.folder + "/main.go",

@@ -39,7 +39,7 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 	if !ok || len(words) > maxWords || p.searchesCurrent() || runtime.GOOS == "windows" { // there PATH alone does not find programs
 		return "", false
 	}
-	r := &reading{roots: Folders(p.Roots), sum: sha256.New(), seen: map[string]bool{}, left: MaxContent}
+	r := &census{roots: Folders(p.Roots), sum: sha256.New(), seen: map[string]bool{}, left: MaxContent}
 	fmt.Fprintf(r.sum, "%q\n", words)
 	for _, file := range p.profiles() {
 		r.add(file, false)
@@ -74,8 +74,8 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 	return fmt.Sprintf("%x", r.sum.Sum(nil)), !r.failed
 }
 
-// reading adds files to a sum.
-type reading struct {
+// census adds files to a sum.
+type census struct {
 	roots  []os.FileInfo
 	sum    hash.Hash
 	seen   map[string]bool
@@ -85,7 +85,7 @@ type reading struct {
 
 // add adds a file that a command may use. If it may use a folder in the same way, that
 // fails.
-func (r *reading) add(path string, orFolder bool) {
+func (r *census) add(path string, orFolder bool) {
 	if r.failed || r.seen[path] {
 		return
 	}
@@ -109,7 +109,7 @@ func (r *reading) add(path string, orFolder bool) {
 }
 
 // read adds the content of a file, and where links lead to it.
-func (r *reading) read(path string) {
+func (r *census) read(path string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		r.failed = true
