@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,7 +40,7 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 	if !ok || len(words) > maxWords || p.searchesCurrent() || runtime.GOOS == "windows" { // there PATH alone does not find programs
 		return "", false
 	}
-	r := &census{roots: Folders(p.Roots), sum: sha256.New(), seen: map[string]bool{}, left: MaxContent}
+	r := &census{roots: Folders(p.Roots), sum: sha256.New(), seen: map[entry]bool{}, left: MaxContent}
 	fmt.Fprintf(r.sum, "%q\n", words)
 	for _, file := range p.profiles() {
 		r.add(file, false)
@@ -51,23 +52,21 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 		}
 	}
 	for i, word := range words {
-		names := []string{word}
+		all := []part{{word, true}}
 		if i >= programs {
-			if names, ok = parts(word); !ok {
+			if all, ok = parts(word); !ok {
 				return "", false
 			}
 		}
-		for _, name := range names {
-			if i >= programs || strings.Contains(name, "/") {
-				r.add(p.absolute(name), true)
-			}
-		}
 		for _, before := range words[:i] { // git x starts git-x
-			names = append(names, filepath.Base(before)+"-"+word)
+			all = append(all, part{filepath.Base(before) + "-" + word, false})
 		}
-		for _, dir := range folders {
-			for _, name := range names {
-				r.add(filepath.Join(dir, name), false)
+		for _, part := range all {
+			if i >= programs || strings.Contains(part.name, "/") {
+				r.add(p.absolute(part.name), part.whole)
+			}
+			for _, dir := range folders {
+				r.add(filepath.Join(dir, part.name), false)
 			}
 		}
 	}
@@ -78,26 +77,32 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 type census struct {
 	roots  []os.FileInfo
 	sum    hash.Hash
-	seen   map[string]bool
+	seen   map[entry]bool
 	left   int64
 	failed bool
 }
 
-// add adds a file that a command may use. If it may use a folder in the same way, that
-// fails.
-func (r *census) add(path string, orFolder bool) {
-	if r.failed || r.seen[path] {
+type entry struct {
+	path string
+	open bool // the command may use a folder of this name
+}
+
+// add adds a file that a command may use. It fails for a folder if open is true.
+func (r *census) add(path string, open bool) {
+	e := entry{path, open}
+	if r.failed || r.seen[e] {
 		return
 	}
-	r.seen[path] = true
-	if r.failed = len(r.seen) > maxNames; r.failed {
+	r.seen[e] = true
+	// The engine and the system may resolve ".." after a link differently.
+	if r.failed = len(r.seen) > maxNames || open && slices.Contains(strings.Split(path, "/"), ".."); r.failed {
 		return
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		fmt.Fprintf(r.sum, "%q absent\n", path)
-	case err != nil, info.IsDir() && orFolder:
+	case err != nil, info.IsDir() && open:
 		r.failed = true
 	case info.IsDir():
 		fmt.Fprintf(r.sum, "%q folder\n", path)

@@ -64,44 +64,52 @@ func isMeaning(name string) bool {
 // startsReplaceable reports whether a program that gets a word could start a program that
 // commands may write, or a shell with any script.
 func (p Place) startsReplaceable(word string, roots []os.FileInfo) bool {
-	names, ok := parts(word)
-	return !ok || slices.ContainsFunc(names, func(name string) bool {
-		path, err := command.LookPath(name, p.Dir, p.Env)
-		return policy.LooksLikeShell(name) || err == nil && LeadsThrough(path, roots)
+	all, ok := parts(word)
+	return !ok || slices.ContainsFunc(all, func(part part) bool {
+		path, err := command.LookPath(part.name, p.Dir, p.Env)
+		return part.whole && policy.LooksLikeShell(part.name) || err == nil && LeadsThrough(path, roots)
 	})
 }
 
 // maxParts limits the parts of a word.
-const maxParts = 10_000
+const maxParts = 20_000
 
-// parts returns the parts of a word that could be the name of a file: the word, what
-// follows or precedes a separator, as in --file=NAME, NAME:5 and KEY=NAME,NAME, and the
-// values of short options, as in -fNAME. It returns false if there are too many.
-func parts(word string) (names []string, ok bool) {
-	var starts, ends []int
-	short := false // within a short option
-	before := ' '
+// part is a part of a word. It is whole if it begins where the value of an option does.
+type part struct {
+	name  string
+	whole bool
+}
+
+// parts returns the parts of a word that could be the name of a file: they end where the
+// word does or before a separator, as in NAME:5 and KEY=NAME,NAME. Whole parts begin where
+// the word does, after a separator, or in a short option, as in -fNAME. The others are for
+// words of little languages: 1e./x lets sed start ./x. It returns false if there are too
+// many.
+func parts(word string) (all []part, ok bool) {
+	var ends []int
 	for i, r := range word + " " {
-		if short || isSeparator(before) {
-			starts = append(starts, i)
-		}
 		if isSeparator(r) {
 			ends = append(ends, i)
+		}
+	}
+	if len(word)*len(ends) > maxParts {
+		return nil, false
+	}
+	short := false
+	before := ' '
+	for i, r := range word {
+		whole := short || isSeparator(before)
+		for _, j := range ends {
+			if i < j {
+				all = append(all, part{word[i:j], whole})
+			}
+		}
+		if isSeparator(r) {
 			short = r == '-' && before != '-' && isSeparator(before)
 		}
 		before = r
 	}
-	if len(starts)*len(ends) > maxParts {
-		return nil, false
-	}
-	for _, i := range starts {
-		for _, j := range ends {
-			if i < j {
-				names = append(names, word[i:j])
-			}
-		}
-	}
-	return names, true
+	return all, true
 }
 
 // isSeparator reports whether a program may take what follows or precedes a character for

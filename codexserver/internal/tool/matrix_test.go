@@ -78,6 +78,11 @@ func TestApprovalMatrix(t *testing.T) {
 					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
+					for _, m := range h.all {
+						if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Confinable != (policy == "untrusted" && mode != "danger-full-access") {
+							t.Errorf("confinable: %t", req.Confinable)
+						}
+					}
 					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
 						t.Errorf("the model receives %q", res.Output)
 					}
@@ -139,6 +144,9 @@ func TestWithoutSandbox(t *testing.T) {
 				case protocol.BackgroundEvent:
 					warnings++
 				case protocol.ExecApprovalRequest:
+					if m.Confinable {
+						t.Errorf("%s %q: a rule may keep it in a sandbox that is missing", tt.policy, tt.argv)
+					}
 					if m.FromEngine != (m.Reason != "") {
 						t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
 					}

@@ -73,6 +73,8 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 		{name: "awk file", argv: []string{"awk", "-f", "x"}, before: map[string]string{"x": "BEGIN {}"}, planted: map[string]string{"x": `BEGIN { system(": >DIR/ran") }`}},
 		{name: "awk file in one word", argv: []string{"awk", "-fx"}, before: map[string]string{"x": "BEGIN {}"}, planted: map[string]string{"x": `BEGIN { system(": >DIR/ran") }`}},
 		{name: "sed", argv: []string{"sed", "-n", "1e ./x", "x"}, before: x},
+		{name: "sed in one word", argv: []string{"sed", "-n", "1e./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
+		{name: "sed and PATH", argv: []string{"sed", "-n", "1etool", "list"}, before: map[string]string{"bin/tool": harmless, "list": "line\n"}, replaced: "bin/tool"},
 		{name: "sed file", argv: []string{"sed", "--file=x", "list"}, before: map[string]string{"x": "1p", "list": "line\n"}, planted: map[string]string{"x": "1e : >DIR/ran"}},
 		{name: "split", argv: []string{"split", "--filter=./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
 		{name: "tar", argv: []string{"tar", "-cf", "/dev/null", "--checkpoint=1", "--checkpoint-action=exec=./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
@@ -87,6 +89,9 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 		{name: "git setting", argv: []string{"git", "-c", "core.sshCommand=./x", "ls-remote", "host:repository"}, before: x},
 		{name: "git program", argv: []string{"git", "tool"}, replaced: "bin/git-tool"},
 		{name: "git file", argv: []string{"git", "-c", "include.path=DIR/x", "ls-remote", "host:repository"}, before: map[string]string{"x": "[core]\n"}, planted: map[string]string{"x": "[core]\nsshCommand = \": >DIR/ran; false\"\n"}},
+		{name: "up and down", argv: []string{"sub/../x"}, before: map[string]string{"x": harmless, "sub/file": ""}},
+		{name: "a library", argv: []string{"env", "LD_PRELOAD=./x.so", "uname"}, replaced: "x.so"},
+		{name: "a program in a folder like its name", argv: []string{"env", "tool", "tool"}, before: map[string]string{"bin/tool": harmless}, replaced: "bin/tool"},
 		{name: "a profile", argv: []string{"bash", "-lc", "uname"}, replaced: ".bash_profile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

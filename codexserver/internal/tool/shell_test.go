@@ -156,6 +156,48 @@ func TestReplaceableProgram(t *testing.T) {
 	}
 }
 
+// TestOtherConversations checks that folders which other conversations can write count.
+func TestOtherConversations(t *testing.T) {
+	h := &host{answer: elicit.Approved}
+	box := tool.New(tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
+	turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
+	if _, err := turn.Call(t.Context(), shellCall(t, "", "uname")); err != nil {
+		t.Fatal(err)
+	}
+	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || !req.Replaceable || filepath.Base(req.Program) != "uname" {
+		t.Errorf("asked %+v", h.all[0])
+	}
+}
+
+// TestSessionInOtherSandbox checks that an approval for the session does not cover the command
+// in another folder or under another sandbox policy.
+func TestSessionInOtherSandbox(t *testing.T) {
+	box := tool.New(tool.Options{Environ: environ})
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		policy  protocol.SandboxPolicy
+		members string
+		want    string
+	}{
+		{protocol.SandboxPolicy{Mode: "danger-full-access"}, "", "ask, begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "danger-full-access"}, "", "begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "workspace-write"}, "", "ask, begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "workspace-write", NetworkAccess: true}, "", "ask, begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "workspace-write", WritableRoots: []string{"/srv"}}, "", "ask, begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "workspace-write"}, "", "begin, end 0"},
+		{protocol.SandboxPolicy{Mode: "workspace-write"}, `,"workdir":"/"`, "ask, begin, end 0"},
+	} {
+		h := &host{answer: elicit.ApprovedForSession}
+		turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: tt.policy, Host: h})
+		if _, err := turn.Call(t.Context(), shellCall(t, tt.members, "uname", "-s")); err != nil {
+			t.Fatal(err)
+		}
+		if h.steps() != tt.want {
+			t.Errorf("%+v %s: %s, want %s", tt.policy, tt.members, h.steps(), tt.want)
+		}
+	}
+}
+
 // TestApprovedThenReplaced approves a system program for the session, and then puts
 // another program of that name before it in PATH.
 func TestApprovedThenReplaced(t *testing.T) {

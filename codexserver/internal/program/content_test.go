@@ -1,0 +1,127 @@
+//go:build unix
+
+package program_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+)
+
+// TestContent changes a file after an approval for the session.
+func TestContent(t *testing.T) {
+	const offered, changes = "the same", "changed"
+	write := func(path, text string) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o700))
+	}
+	for _, tt := range []struct {
+		name   string
+		argv   []string
+		change func(base string) error
+		want   string // "" when no approval for the session is offered
+	}{
+		{"nothing", []string{"tool", "file", "new"}, func(string) error { return nil }, offered},
+		{"content", []string{"tool", "file"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"as much content", []string{"tool", "file"}, func(base string) error { return write(base+"/work/file", "Text") }, changes},
+		{"mode", []string{"tool", "file"}, func(base string) error { return os.Chmod(base+"/work/file", 0o600) }, changes},
+		{"removed", []string{"tool", "file"}, func(base string) error { return os.Remove(base + "/work/file") }, changes},
+		{"appeared", []string{"tool", "new"}, func(base string) error { return write(base+"/work/new", "") }, changes},
+		{"became a folder", []string{"tool", "new"}, func(base string) error { return os.Mkdir(base+"/work/new", 0o777) }, ""},
+		{"became a link to the same", []string{"tool", "file"}, func(base string) error {
+			return errors.Join(os.Rename(base+"/work/file", base+"/work/moved"), os.Symlink("moved", base+"/work/file"))
+		}, changes},
+		{"the target of a link", []string{"tool", "link"}, func(base string) error { return write(base+"/work/data", "other") }, changes},
+		{"a link out of the folder", []string{"tool", "out"}, func(base string) error {
+			return errors.Join(os.Remove(base+"/work/out"), os.Symlink("data", base+"/work/out"))
+		}, changes},
+		{"another file", []string{"tool", "file"}, func(base string) error { return write(base+"/work/other", "x") }, offered},
+		{"a file that commands cannot write", []string{"tool", "../system/tool2"}, func(string) error { return nil }, ""},
+		{"one by its path", []string{"tool", "BASE/system/other"}, func(base string) error { return write(base+"/system/other", "new") }, offered},
+		{"an option", []string{"tool", "--file=file"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a short option", []string{"tool", "-xvffile"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a line", []string{"tool", "file:5"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a list", []string{"tool", "K=data,file,c"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a response file", []string{"tool", "@file"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"words in a word", []string{"tool", "run file"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a name with separators", []string{"tool", "a-b,c=d.txt"}, func(base string) error { return write(base+"/work/a-b,c=d.txt", "other") }, changes},
+		{"a pipe in a word", []string{"strace", "-o", "|./file", "tool"}, func(string) error { return nil }, ""},
+		{"in a writable folder of PATH", []string{"tool"}, func(base string) error { return write(base+"/work/bin/tool", "x") }, changes},
+		{"an argument in PATH", []string{"tool", "other"}, func(base string) error { return write(base+"/work/bin/other", "x") }, changes},
+		{"a profile", []string{"sh", "-c", "tool"}, func(base string) error { return write(base+"/work/home/.profile", "x") }, changes},
+		{"in another conversation's folder", []string{"tool", "BASE/other/file"}, func(base string) error { return write(base+"/other/file", "x") }, changes},
+		{"a program of another conversation", []string{"BASE/other/file"}, func(base string) error { return write(base+"/other/file", "x") }, changes},
+
+		{"a folder", []string{"tool", "sub"}, nil, ""},
+		{"this folder", []string{"tool", "."}, nil, ""},
+		{"the folder above", []string{"tool", ".."}, nil, ""},
+		{"a folder of the system", []string{"tool", "/"}, nil, ""},
+		{"a folder in an option", []string{"tool", "--dir=sub"}, nil, ""},
+		{"a folder in a short option", []string{"tool", "-Csub"}, nil, ""},
+		{"a folder in PATH", []string{"env", "PATH=BASE/work/sub:/bin", "tool"}, nil, ""},
+		{"a link to a folder", []string{"tool", "lane"}, nil, ""},
+		{"a named pipe", []string{"tool", "pipe"}, nil, ""},
+		{"much content", []string{"tool", "large"}, nil, ""},
+		{"many words", append([]string{"tool"}, make([]string, 1000)...), nil, ""},
+		{"a long word", []string{"tool", strings.Repeat("a-", 10_000)}, nil, ""},
+		{"a folder like the program", []string{"sub", "x"}, func(string) error { return nil }, offered},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"work/file", "work/data", "work/sub/x", "work/home/x", "system/tool", "system/other", "other/file"} {
+				if err := write(filepath.Join(base, name), "text"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			work := base + "/work"
+			large, err := os.Create(work + "/large")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range []error{
+				os.Symlink("data", work+"/link"), os.Symlink("../system/other", work+"/out"), os.Symlink("sub", work+"/lane"),
+				syscall.Mkfifo(work+"/pipe", 0o600), large.Truncate(program.MaxContent + 1), large.Close(),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := program.Place{
+				Dir: work, Env: []string{"PATH=" + work + "/bin:" + base + "/system", "HOME=" + work + "/home"},
+				Roots: []string{work, base + "/other"},
+			}
+			var argv []string
+			for _, word := range tt.argv {
+				argv = append(argv, strings.ReplaceAll(word, "BASE", base))
+			}
+			before, ok := p.Content(argv)
+			got := ""
+			if tt.change != nil && ok {
+				if err := tt.change(base); err != nil {
+					t.Fatal(err)
+				}
+				after, still := p.Content(argv)
+				ok = still
+				if got = changes; after == before {
+					got = offered
+				}
+			}
+			if !ok {
+				got = ""
+			}
+			if got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+	if _, ok := (program.Place{Dir: "/", Env: []string{"PATH=/bin:"}}).Content([]string{"ls"}); ok {
+		t.Error("the current folder is in PATH")
+	}
+}
