@@ -314,6 +314,48 @@ func TestApprovedForSession(t *testing.T) {
 	}
 }
 
+// TestSafe checks what on_unsupported = approve-safe-only may approve, although Codex may run
+// it outside the sandbox.
+func TestSafe(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ls"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, command, further string
+		want                   bool
+	}{
+		{"/usr/bin:/bin", "/bin/bash -lc ls", "", true},
+		{"/usr/bin:/bin", "/bin/bash -lc 'cd sub && ls -l | head'", "", true},
+		{"/usr/bin:/bin", "/bin/bash -lc ls", `,"kind":"writeStdin"`, false},
+		{"/usr/bin:/bin", "/bin/bash -lc ls", `,"networkApprovalContext":{"host":"h","protocol":"https"}`, false},
+		{"/usr/bin:/bin", "/bin/bash -lc 'git status'", "", false}, // starts what the repository names
+		{"/usr/bin:/bin", "/bin/bash -lc './ls'", "", false},
+		{"/usr/bin:/bin", "/bin/bash -lc 'ls *'", "", false},
+		{"/usr/bin:/bin", "/bin/bash -lc 'touch x'", "", false},
+		{dir + ":/usr/bin:/bin", "/bin/bash -lc ls", "", false},
+		{".:/usr/bin:/bin", "/bin/bash -lc ls", "", false},
+	} {
+		t.Setenv("PATH", tt.path)
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.turn = func(r *run) {
+				r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
+				answered(r)
+			}
+			h := decide(elicit.Denied)
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range h.all() {
+				if got, ok := e.(protocol.ExecApprovalRequest); ok && got.Safe != tt.want {
+					t.Errorf("%s with PATH=%s%s: safe %t", tt.command, tt.path, tt.further, got.Safe)
+				}
+			}
+		})
+	}
+}
+
 // TestConfinedByRule checks that an approval only for the sandbox denies, because Codex may
 // run what is approved outside.
 func TestConfinedByRule(t *testing.T) {

@@ -153,6 +153,48 @@ func TestRealCommand(t *testing.T) {
 	}
 }
 
+// TestRealApprovedForSession approves a program of the workspace for the session. It runs
+// again without a question, until it has changed.
+func TestRealApprovedForSession(t *testing.T) {
+	run := func(id string) providertest.Turn {
+		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
+			"cmd": "./x", "sandbox_permissions": "require_escalated", "justification": "to run it",
+		}))
+	}
+	var r *real
+	changed := providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		writeFile(t, filepath.Join(r.cwd, "x"), "#!/bin/sh\necho other\n")
+		return run("c3")
+	}}
+	r = newReal(t, `approval_policy = "on-request"`, run("c1"), run("c2"), changed, report)
+	writeFile(t, filepath.Join(r.cwd, "x"), "#!/bin/sh\necho one\n")
+	if err := os.Chmod(filepath.Join(r.cwd, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := decide(elicit.ApprovedForSession)
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	if asked, began := h.count("exec_approval_request"), h.count("exec_command_begin"); asked != 2 || began != 3 || !strings.Contains(h.answer(), "other") {
+		t.Errorf("asked %d times, began %d, answer %q", asked, began, h.answer())
+	}
+}
+
+// TestRealLeavesTheSandbox checks what rules and questions must know: under untrusted Codex
+// runs an approved command that fails in the sandbox again outside. It asks once, and
+// nothing in the question says so.
+func TestRealLeavesTheSandbox(t *testing.T) {
+	r := newReal(t, "", providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "touch made.txt"})), report)
+	h := decide(elicit.Approved)
+	err := r.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly}).Turn(t.Context(), text("go"))
+	if err != nil || !made(r) || h.count("exec_approval_request") != 1 {
+		t.Errorf("%v, made %t, events %v", err, made(r), h.types())
+	}
+	if q, ok := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest); !ok || !q.LeavesSandbox || q.Confinable || q.Reason != "" {
+		t.Errorf("asked %+v", q)
+	}
+}
+
 // TestRealRefusalIsExplained checks that the model gets the reason of a refusal.
 func TestRealRefusalIsExplained(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))

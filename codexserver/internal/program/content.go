@@ -21,13 +21,6 @@ import (
 // MaxContent is how many bytes of files an approval can remember.
 const MaxContent = 64 << 20
 
-// maxNames is how many names of files, and maxWords how many words, an approval can
-// remember.
-const (
-	maxNames = 20_000
-	maxWords = 200
-)
-
 // Content returns a sum of what a command would use: its words, and the content or absence
 // of every file that commands may write and that a word, or a part of one, names. That
 // includes programs that PATH may find and the profiles of shells. The sum is equal only if
@@ -45,18 +38,29 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 	for _, file := range p.profiles() {
 		r.add(file, false)
 	}
-	var folders []string
-	for _, dir := range filepath.SplitList(p.value("PATH")) {
-		if LeadsThrough(dir, r.roots) {
-			folders = append(folders, dir)
-		}
+	type folder struct {
+		path  string
+		fixed bool // commands cannot write it
 	}
+	var folders []folder
+	for _, dir := range filepath.SplitList(p.value("PATH")) {
+		folders = append(folders, folder{dir, !LeadsThrough(dir, r.roots)})
+	}
+	done := map[part]bool{}
 	for i, word := range words {
 		all := []part{{word, true}}
 		if i >= programs {
 			if all, ok = parts(word); !ok {
 				return "", false
 			}
+			all = slices.DeleteFunc(all, func(p part) bool {
+				known := done[p]
+				done[p] = true
+				return known
+			})
+		}
+		if r.failed = r.failed || len(done) > maxNames; r.failed {
+			return "", false
 		}
 		for _, before := range words[:i] { // git x starts git-x
 			all = append(all, part{filepath.Base(before) + "-" + word, false})
@@ -66,7 +70,10 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 				r.add(p.absolute(part.name), part.whole)
 			}
 			for _, dir := range folders {
-				r.add(filepath.Join(dir, part.name), false)
+				// In a fixed folder only a link may lead to a file that changes.
+				if path := filepath.Join(dir.path, part.name); !dir.fixed || exists(path) {
+					r.add(path, false)
+				}
 			}
 		}
 	}
@@ -126,9 +133,9 @@ func (r *census) read(path string) {
 		return
 	}
 	defer f.Close()
-	fmt.Fprintf(r.sum, "%q %q %s ", path, real, f.Info().Mode())
-	n, err := io.Copy(r.sum, io.LimitReader(f, r.left+1))
-	fmt.Fprintf(r.sum, " %d\n", n)
+	content := sha256.New()
+	n, err := io.Copy(content, io.LimitReader(f, r.left+1))
+	fmt.Fprintf(r.sum, "%q %q %s %x\n", path, real, f.Info().Mode(), content.Sum(nil))
 	r.left -= n
 	r.failed = err != nil || r.left < 0
 }

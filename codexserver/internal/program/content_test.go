@@ -56,6 +56,10 @@ func TestContent(t *testing.T) {
 		{"in another conversation's folder", []string{"tool", "BASE/other/file"}, func(base string) error { return write(base+"/other/file", "x") }, changes},
 		{"a program of another conversation", []string{"BASE/other/file"}, func(base string) error { return write(base+"/other/file", "x") }, changes},
 
+		{"a link of the system", []string{"linked"}, func(base string) error { return write(base+"/work/data", "other") }, changes},
+		{"a link of the system, started by another", []string{"env", "linked"}, func(base string) error { return write(base+"/work/data", "other") }, changes},
+		{"a link of the system in a word", []string{"sed", "-n", "1elinked"}, func(base string) error { return write(base+"/work/data", "other") }, changes},
+
 		{"a folder", []string{"tool", "sub"}, nil, ""},
 		{"this folder", []string{"tool", "."}, nil, ""},
 		{"the folder above", []string{"tool", ".."}, nil, ""},
@@ -87,6 +91,7 @@ func TestContent(t *testing.T) {
 			}
 			for _, err := range []error{
 				os.Symlink("data", work+"/link"), os.Symlink("../system/other", work+"/out"), os.Symlink("sub", work+"/lane"),
+				os.Symlink("../work/data", base+"/system/linked"),
 				syscall.Mkfifo(work+"/pipe", 0o600), large.Truncate(program.MaxContent + 1), large.Close(),
 			} {
 				if err != nil {

@@ -32,25 +32,28 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 	if !plain || p.searchesCurrent() {
 		return "", true
 	}
-	roots := Folders(p.Roots)
+	s := starts{Place: p, roots: Folders(p.Roots), done: map[part]bool{}}
 	programs, shell := commands, policy.LooksLikeShell(argv[0])
 	if shell {
-		yes = slices.ContainsFunc(p.profiles(), func(file string) bool { return exists(file) && LeadsThrough(file, roots) })
+		yes = slices.ContainsFunc(p.profiles(), func(file string) bool { return exists(file) && LeadsThrough(file, s.roots) })
 		programs = append([][]string{argv[:1]}, commands...)
 	}
 	moves := false
 	for _, words := range programs {
+		if len(words) > maxWords {
+			return "", true
+		}
 		if shell && words[0] == "cd" { // built in
 			moves = true
 			continue
 		}
 		path, err := command.LookPath(words[0], p.Dir, p.Env)
-		if err == nil && LeadsThrough(path, roots) {
+		if err == nil && LeadsThrough(path, s.roots) {
 			return path, true
 		}
 		yes = yes || err != nil || isMeaning(words[0]) || moves && strings.Contains(words[0], "/") && !filepath.IsAbs(words[0]) ||
 			slices.Contains(strings.Split(words[0], "/"), "..") || // a shell may resolve it differently after a symbolic link
-			slices.ContainsFunc(words[1:], func(word string) bool { return p.startsReplaceable(word, roots) })
+			slices.ContainsFunc(words[1:], s.replaceable)
 	}
 	return "", yes
 }
@@ -61,18 +64,33 @@ func isMeaning(name string) bool {
 	return slices.Contains([]string{"alias", "command", "getopts", "hash", "read", "type", "unalias"}, name)
 }
 
-// startsReplaceable reports whether a program that gets a word could start a program that
+// starts looks for programs in the words that another program gets.
+type starts struct {
+	Place
+	roots []os.FileInfo
+	done  map[part]bool
+}
+
+// replaceable reports whether a program that gets a word could start a program that
 // commands may write, or a shell with any script.
-func (p Place) startsReplaceable(word string, roots []os.FileInfo) bool {
+func (s *starts) replaceable(word string) bool {
 	all, ok := parts(word)
-	return !ok || slices.ContainsFunc(all, func(part part) bool {
-		path, err := command.LookPath(part.name, p.Dir, p.Env)
-		return part.whole && policy.LooksLikeShell(part.name) || err == nil && LeadsThrough(path, roots)
+	return !ok || len(s.done) > maxNames || slices.ContainsFunc(all, func(part part) bool {
+		if s.done[part] {
+			return false
+		}
+		s.done[part] = true
+		path, err := command.LookPath(part.name, s.Dir, s.Env)
+		return part.whole && policy.LooksLikeShell(part.name) || err == nil && LeadsThrough(path, s.roots)
 	})
 }
 
-// maxParts limits the parts of a word.
-const maxParts = 20_000
+// A command with more words, or more parts of words, is not examined.
+const (
+	maxWords = 200
+	maxParts = 10_000 // of a word
+	maxNames = 20_000 // of all words
+)
 
 // part is a part of a word. It is whole if it begins where the value of an option does.
 type part struct {
