@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -135,6 +136,7 @@ type Engine struct {
 	limits    Limits
 	sandbox   Sandbox
 	folders   *sandbox.Folders // shared by all conversations
+	activity  *tool.Activity   // the same
 	programs  *trusted.Programs
 	version   string
 	log       *slog.Logger
@@ -164,6 +166,7 @@ func New(o *Options) (*Engine, error) {
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
 		folders:   &sandbox.Folders{},
+		activity:  &tool.Activity{},
 		version:   o.Version,
 		log:       o.Logger,
 		self:      recursion.New(o.Self),

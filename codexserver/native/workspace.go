@@ -72,7 +72,9 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if err != nil {
 		return nil, err
 	}
+	end := e.activity.Begin()
 	done, err := command.Run(ctx, spec, nil)
+	end()
 	if err != nil {
 		return nil, err
 	}

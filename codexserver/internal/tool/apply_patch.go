@@ -214,7 +214,10 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	t := a.turn
 	t.acting()
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
-	if err := apply(); err != nil {
+	end := t.box.options.Activity.Begin()
+	err = apply()
+	end()
+	if err != nil {
 		text := fmt.Sprintf("nothing was changed: %v\n", err)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
 		return command.ModelOutput(command.Result{Aggregated: text, ExitCode: 1}), err

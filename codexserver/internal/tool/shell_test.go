@@ -198,6 +198,55 @@ func TestSessionInOtherSandbox(t *testing.T) {
 	}
 }
 
+// TestOwnChange approves a command for the session that changes the file that it names. The
+// approval holds, but not if another command may have changed the file meanwhile.
+func TestOwnChange(t *testing.T) {
+	touch := shellCall(t, "", "touch", "made")
+	for _, tt := range []struct {
+		name   string
+		during func(dir string, a *tool.Activity) error
+		after  func(dir string, a *tool.Activity) error
+		want   string
+	}{
+		{"alone", nil, nil, "ask, begin, end 0, begin, end 0"},
+		{"with another", func(_ string, a *tool.Activity) error { a.Begin(); return nil }, nil, "ask, begin, end 0, ask, begin, end 0"},
+		{"with another that has ended", func(_ string, a *tool.Activity) error { a.Begin()(); return nil }, nil, "ask, begin, end 0, ask, begin, end 0"},
+		{"changed afterwards", nil, func(dir string, _ *tool.Activity) error {
+			return os.WriteFile(filepath.Join(dir, "made"), []byte("x"), 0o600)
+		}, "ask, begin, end 0, ask, begin, end 0"},
+		{"another afterwards", nil, func(_ string, a *tool.Activity) error { a.Begin()(); return nil }, "ask, begin, end 0, begin, end 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, activity := t.TempDir(), &tool.Activity{}
+			h := &host{answer: elicit.ApprovedForSession}
+			turn := tool.New(tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
+				Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+			})
+			turn.Acting = func() {
+				if tt.during != nil {
+					if err := tt.during(dir, activity); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if _, err := turn.Call(t.Context(), touch); err != nil {
+				t.Fatal(err)
+			}
+			if tt.after != nil {
+				if err := tt.after(dir, activity); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := turn.Call(t.Context(), touch); err != nil {
+				t.Fatal(err)
+			}
+			if h.steps() != tt.want {
+				t.Errorf("%s, want %s", h.steps(), tt.want)
+			}
+		})
+	}
+}
+
 // TestApprovedThenReplaced approves a system program for the session, and then puts
 // another program of that name before it in PATH.
 func TestApprovedThenReplaced(t *testing.T) {

@@ -62,6 +62,8 @@ type Options struct {
 	// Writable returns absolute folders that commands of other conversations may write, in
 	// addition to those of this one. Default: none.
 	Writable func() []string
+	// Activity is shared by all conversations of a server. Default: that of this one.
+	Activity *Activity
 }
 
 // Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
@@ -120,6 +122,9 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
+	if o.Activity == nil {
+		o.Activity = &Activity{}
+	}
 	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}}
 }
 
