@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -28,15 +29,16 @@ const (
 
 // child is one run of the app-server and the connection to it. It serves all threads.
 type child struct {
-	log     *slog.Logger
-	peer    *jsonrpc.Peer
-	stderr  *tail
-	path    string // of the program; "" if it was dialled
-	pid     int    // 0 if it was dialled
-	mark    string // an environment variable of the process
-	version version
-	home    string // its CODEX_HOME
-	policy  string // the default approval policy of conversations
+	log      *slog.Logger
+	peer     *jsonrpc.Peer
+	stderr   *tail
+	programs *trusted.Programs
+	path     string // of the program; "" if it was dialled
+	pid      int    // 0 if it was dialled
+	mark     string // an environment variable of the process
+	version  version
+	home     string // its CODEX_HOME
+	policy   string // the default approval policy of conversations
 
 	gone chan struct{} // closed when the connection has ended
 	run  sync.WaitGroup
@@ -58,9 +60,9 @@ type subAgent struct {
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, o *Options) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *trusted.Programs, o *Options) (*child, error) {
 	c := &child{
-		log: o.logger(), stderr: stderr,
+		log: o.logger(), stderr: stderr, programs: programs,
 		gone:    make(chan struct{}),
 		threads: map[string]*thread{}, agents: map[string]subAgent{},
 		logins: map[string]chan protocol.LoginChatGPTComplete{},

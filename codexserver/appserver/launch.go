@@ -177,7 +177,7 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 		}
-		c, err := connect(ctx, t, &tail{log: e.options.logger()}, &e.options)
+		c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options)
 		if err == nil {
 			c.policy = e.defaults.policy
 		}
@@ -223,7 +223,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, p, stderr, &e.options)
+	c, err := connect(ctx, p, stderr, e.programs, &e.options)
 	if err != nil {
 		return nil, err
 	}

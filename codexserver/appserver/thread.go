@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -63,26 +61,12 @@ func (t *thread) folder() string {
 // writable: those of every conversation. That holds even in a read-only sandbox, because an
 // earlier turn or a patch may have written there.
 func (t *thread) place(dir string) program.Place {
-	folders := append([]string{dir}, t.child.writable()...)
+	folders := append([]string{dir}, t.child.programs.Folders()...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.roots...)}
 	env := os.Environ()
 	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
-}
-
-// writable returns the folders that commands of all threads in memory may write.
-func (c *child) writable() []string {
-	c.mu.Lock()
-	threads := slices.Collect(maps.Values(c.threads))
-	c.mu.Unlock()
-	var folders []string
-	for _, t := range threads {
-		t.mu.Lock()
-		folders = append(append(folders, t.cwd), t.roots...)
-		t.mu.Unlock()
-	}
-	return slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
 }
 
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex

@@ -34,6 +34,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *command.Leftovers) tool.O
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Keepers:    e.keepers,
 		Leftovers:  left,
+		Writable:   e.Reach,
 		Activity:   e.activity,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
