@@ -93,15 +93,15 @@ var (
 	schemaWords      = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
 )
 
-// Validate returns an error that names the first field with a value that it does not
-// accept. The name is that of the configuration, such as on_unsupported.
+// Validate returns an error that begins with the name of the first field with a value that
+// it does not accept. The name is that of the configuration, such as on_unsupported.
 func (o *Options) Validate() error {
 	if o == nil {
 		return nil
 	}
 	for _, field := range o.words() {
 		if *field.value != "" && !slices.Contains(field.words, *field.value) {
-			return fmt.Errorf("elicit: %s: %q must be one of %q", field.name, *field.value, field.words)
+			return fmt.Errorf("%s: %q must be one of %q", field.name, *field.value, field.words)
 		}
 	}
 	return nil

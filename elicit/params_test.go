@@ -163,11 +163,11 @@ func TestOptionsValidate(t *testing.T) {
 		}
 	}
 	for want, o := range map[string]*elicit.Options{
-		`elicit: on_unsupported: "approve" must be one of ["deny" "abort" "fail-call" "approve-safe-only"]`: {OnUnsupported: "approve"},
-		`elicit: on_error: "approve-safe-only" must be one of ["deny" "abort" "fail-call"]`:                 {OnError: "approve-safe-only"},
-		`elicit: on_timeout: "Deny" must be one of ["deny" "abort" "fail-call"]`:                            {OnTimeout: "Deny"},
-		`elicit: on_cancel: "fail-call" must be one of ["abort" "deny"]`:                                    {OnCancel: "fail-call"},
-		`elicit: schema: "full" must be one of ["empty" "decision" "auto" "decision-both"]`:                 {Schema: "full"},
+		`on_unsupported: "approve" must be one of ["deny" "abort" "fail-call" "approve-safe-only"]`: {OnUnsupported: "approve"},
+		`on_error: "approve-safe-only" must be one of ["deny" "abort" "fail-call"]`:                 {OnError: "approve-safe-only"},
+		`on_timeout: "Deny" must be one of ["deny" "abort" "fail-call"]`:                            {OnTimeout: "Deny"},
+		`on_cancel: "fail-call" must be one of ["abort" "deny"]`:                                    {OnCancel: "fail-call"},
+		`schema: "full" must be one of ["empty" "decision" "auto" "decision-both"]`:                 {Schema: "full"},
 	} {
 		if err := o.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -187,14 +186,14 @@ func New(o *Options) (*Engine, error) {
 	if e.home == "" {
 		home, err := config.Home(e.getenv)
 		if err != nil {
-			return nil, fmt.Errorf("native: %w", err)
+			return nil, err
 		}
 		e.home = home
 	}
 	if e.http == nil {
 		client, err := model.HTTPClient(e.getenv)
 		if err != nil {
-			return nil, fmt.Errorf("native: %w", err)
+			return nil, err
 		}
 		e.http = client
 	}
@@ -216,7 +215,7 @@ func New(o *Options) (*Engine, error) {
 	}
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
-		return nil, fmt.Errorf("native: %w", err)
+		return nil, err
 	}
 	return e, nil
 }

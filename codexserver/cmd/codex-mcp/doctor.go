@@ -30,8 +30,10 @@ type diagnosis struct {
 	Version string `json:"version"`
 	System  string `json:"system"`
 	Home    string `json:"codexHome"`
-	// Configuration says why the configuration cannot be read, "" when it can.
+	// Configuration says what is wrong with the configuration, "" when nothing is.
 	Configuration string `json:"configuration,omitempty"`
+	// UnknownKeys are the keys of config.toml that neither Codex nor we know.
+	UnknownKeys []string `json:"unknownKeys,omitempty"`
 	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
 
@@ -109,7 +111,12 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // only its report was needed
 	}
-	d.Native = c.nativeReport(ctx)
+	d.UnknownKeys = config.UnknownToCodex(c.home)
+	if cfg, err := c.load(); err != nil {
+		d.Configuration = err.Error()
+	} else {
+		d.Native = nativeEngine(ctx, cfg)
+	}
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		d.Problem = err.Error()
@@ -128,6 +135,8 @@ func (d *diagnosis) problem() string {
 	switch {
 	case d.Engine == "codex" && d.Codex != nil:
 		return d.Codex.Problem
+	case d.Configuration != "":
+		return d.Configuration
 	case d.Native == nil:
 		return ""
 	case strings.HasPrefix(d.Native.Key, "missing"):
@@ -150,11 +159,12 @@ func tiers() map[string]string {
 	return found
 }
 
-func (c *configuration) nativeReport(ctx context.Context) *nativeReport {
-	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides, OpenAIBaseURL: os.Getenv("OPENAI_BASE_URL")})
-	if err != nil {
-		return &nativeReport{Reach: err.Error()}
-	}
+// load reads the configuration of a conversation as the native engine does.
+func (c *configuration) load() (*config.Config, error) {
+	return config.Load(config.Layers{Home: c.home, Overrides: c.overrides, OpenAIBaseURL: os.Getenv("OPENAI_BASE_URL")})
+}
+
+func nativeEngine(ctx context.Context, cfg *config.Config) *nativeReport {
 	p := cfg.Provider()
 	r := &nativeReport{Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed"}
 	name := p.EnvKey
@@ -167,7 +177,7 @@ func (c *configuration) nativeReport(ctx context.Context) *nativeReport {
 			r.Key = "missing: set " + name
 		}
 	}
-	if key, err := auth.APIKey(c.home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
+	if key, err := auth.APIKey(cfg.Home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
 		r.Key = "from auth.json"
 	}
 	r.Reach = reach(ctx, p.BaseURL)
@@ -229,7 +239,11 @@ func (d *diagnosis) print(w io.Writer) {
 		fmt.Fprintf(w, "%-14s %s\n", name, terminal.Row(fmt.Sprintf(format, args...)))
 	}
 	row("codex-mcp", "%s on %s", d.Version, d.System)
-	row("configuration", "%s: %s", d.Home, orFine(d.Configuration))
+	name := "configuration"
+	for _, fault := range d.configurationFaults() {
+		row(name, "%s: %s", d.Home, fault)
+		name = ""
+	}
 	if c := d.Codex; c != nil {
 		row("codex", "%s", orFine(c.Problem))
 		if c.Path != "" {
@@ -246,7 +260,7 @@ func (d *diagnosis) print(w io.Writer) {
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
 	}
-	if d.Configuration == "" {
+	if d.Engine != "" {
 		row("calls", "%s", callsRow(d.TrustedCalls))
 	}
 	if d.Engine != "" {
@@ -264,6 +278,21 @@ func (d *diagnosis) print(w io.Writer) {
 		return
 	}
 	row("result", "turns can run")
+}
+
+// configurationFaults returns what is wrong with the configuration, or one word.
+func (d *diagnosis) configurationFaults() []string {
+	var all []string
+	if d.Configuration != "" {
+		all = append(all, d.Configuration)
+	}
+	for _, key := range d.UnknownKeys {
+		all = append(all, key+": unknown key")
+	}
+	if len(all) == 0 {
+		return []string{orFine("")}
+	}
+	return all
 }
 
 func callsRow(trusted bool) string {

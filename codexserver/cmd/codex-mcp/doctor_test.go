@@ -63,6 +63,68 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctorBrokenConfiguration checks that doctor never calls a broken configuration fine:
+// it names the file, the line and the key, and no package of ours.
+func TestDoctorBrokenConfiguration(t *testing.T) {
+	for _, tt := range []struct{ file, text, want string }{
+		{"config.toml", "model = \n", ":1:9: unexpected character"},
+		{"config.toml", "\nmodel = 7\n", ":2: model: want a string, have a number"},
+		{"config.toml", "sandbox_mode = \"none\"\n", ":1: sandbox_mode: "},
+		{"codex-mcp.toml", "[approvals]\ntimeout = \n", ":2:11: unexpected character"},
+		{"codex-mcp.toml", "[approvals]\non_error = \"approve\"\n", ":2: approvals.on_error: "},
+		{"codex-mcp.toml", "[approvals]\non_errr = \"deny\"\n", ":2: approvals.on_errr: unknown key"},
+	} {
+		home := t.TempDir()
+		t.Setenv("CODEX_HOME", home)
+		path := filepath.Join(home, tt.file)
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range []string{"native", "auto"} {
+			var data, screen, stderr bytes.Buffer
+			args := []string{"-engine", engine, "-codex", filepath.Join(home, "none"), "doctor"}
+			if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 1 {
+				t.Errorf("%s: exit status %d", tt.text, code)
+			}
+			if code := run(t.Context(), "codex-mcp", append(args, "-json"), &data, &stderr); code != 1 {
+				t.Errorf("%s: exit status %d", tt.text, code)
+			}
+			var d diagnosis
+			if err := json.Unmarshal(data.Bytes(), &d); err != nil {
+				t.Fatal(err)
+			}
+			for name, got := range map[string]string{"configuration": d.Configuration, "problem": d.Problem} {
+				if !strings.HasPrefix(got, path+tt.want) {
+					t.Errorf("%s is %q, want %q", name, got, path+tt.want)
+				}
+			}
+			if !strings.Contains(screen.String(), home+": "+d.Configuration+"\n") || strings.Contains(screen.String(), "connection: ") {
+				t.Errorf("the screen:\n%s", &screen)
+			}
+		}
+	}
+}
+
+// TestDoctorUnknownKeys: a key that nobody knows is probably misspelt, but turns can run.
+func TestDoctorUnknownKeys(t *testing.T) {
+	model := providertest.New()
+	defer model.Close()
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	text := fmt.Sprintf("modle = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n", model.BaseURL())
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var screen, stderr bytes.Buffer
+	if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != 0 {
+		t.Errorf("exit status %d:\n%s", code, &screen)
+	}
+	want := home + ": " + filepath.Join(home, "config.toml") + ":1: modle: unknown key\n"
+	if !strings.Contains(screen.String(), want) {
+		t.Errorf("the screen lacks %q:\n%s", want, &screen)
+	}
+}
+
 // TestReachOwnAuthority uses a provider with a certificate of an unknown authority: reach
 // returns "" only if CODEX_CA_CERTIFICATE names the authority.
 func TestReachOwnAuthority(t *testing.T) {
@@ -102,7 +164,8 @@ func TestCommandLine(t *testing.T) {
 		{"-c novalue", 1, "novalue"},
 		{"mcp-server -c approvals.timeout=soon", 1, "approvals.timeout"},
 		{"-c approvals.on_error=approve mcp serve", 1, "on_error"},
-		{"-log loud", 2, "loud"},
+		{"-log loud", 2, "invalid argument \"loud\" for \"--log\" flag: want debug, info, warn or error\n"},
+		{"-log INFO -version", 0, "codex-mcp"},
 		{"-help", 0, "Usage:"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -54,7 +54,8 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	o.engine = "auto"
 	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", func(s string) error { o.engine = s; return engineWord(s) })
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default: $CODEX_BIN, else codex in the PATH")
-	fs.TextVar(&o.log, "log", level(), "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
+	o.log = level()
+	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client", func(s string) error {
 		key, ok := approvalPlaces[s]
@@ -117,6 +118,10 @@ func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = "ask-for-approval"
 	}
 	return pflag.NormalizedName(name)
+}
+
+func (o *options) logLevel(s string) error {
+	return oneOf([]string{"debug", "info", "warn", "error"}, func(s string) error { return o.log.UnmarshalText([]byte(s)) })(strings.ToLower(s))
 }
 
 // level returns the level in RUST_LOG, which the old server read, if it is a single word.

@@ -159,12 +159,12 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
 	record, err := c.appendTo(c.record, c.settings.ApprovalLog)
 	if err != nil {
-		return err
+		return fmt.Errorf("approvals.log: %w", err)
 	}
 	defer record.Close()
 	traced, err := c.appendTo(c.trace, o.trace)
 	if err != nil {
-		return err
+		return fmt.Errorf("--trace: %w", err)
 	}
 	defer traced.Close()
 	so := &codexserver.Options{

@@ -269,7 +269,10 @@ func Load(l Layers) (*Config, error) {
 	fromFolder(file, l.Home, "model_instructions_file")
 
 	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
-	profile, err := profileOf(merged, l.Home)
+	whole := place{file: path}
+	profile, err := profileOf(merged, l.Home, func(err error) error {
+		return locate(err, stack(layer{}, call, args), flags, whole)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -295,8 +298,11 @@ func Load(l Layers) (*Config, error) {
 		err = c.check()
 	}
 	if err != nil {
-		name, _ := merged["profile"].(string)
-		return nil, locate(path, err, name, flags, call, args)
+		places := []place{whole}
+		if name, _ := merged["profile"].(string); name != "" {
+			places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, whole}
+		}
+		return nil, locate(err, stack(layer{}, call, args), flags, places...)
 	}
 	c.NamedRoots = base.WorkspaceWrite.WritableRoots
 	if !l.Call.FromCall {
@@ -388,14 +394,14 @@ func arguments(c protocol.Config) layer {
 }
 
 // profileOf returns the profile that the layers name, or nil. A profile is a file of its
-// own, or a table of the layers.
-func profileOf(merged layer, home string) (layer, error) {
+// own, or a table of the layers. at adds where a key is set.
+func profileOf(merged layer, home string, at func(error) error) (layer, error) {
 	var head struct {
 		Profile  string                        `json:"profile"`
 		Profiles map[string]stdjson.RawMessage `json:"profiles"`
 	}
 	if err := decode(merged, &head); err != nil {
-		return nil, err
+		return nil, at(err)
 	}
 	if head.Profile == "" {
 		return nil, nil
@@ -406,7 +412,7 @@ func profileOf(merged layer, home string) (layer, error) {
 	profiles, _ := merged["profiles"].(layer)
 	table, ok := profiles[head.Profile].(layer)
 	if !ok {
-		return nil, &MissingError{Key: "profile", Name: head.Profile}
+		return nil, at(&MissingError{Key: "profile", Name: head.Profile})
 	}
 	return table, nil
 }

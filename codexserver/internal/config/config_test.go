@@ -165,7 +165,7 @@ func TestDefaults(t *testing.T) {
 
 func TestErrorsNameTheKey(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
-		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:"},
+		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
 		{"duplicate", "model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
 		{"string for a number", `model_context_window = "big"`, "model_context_window: want an integer, have a string"},
 		{"number for a string", `model = 7`, "model: want a string, have a number"},
@@ -175,8 +175,9 @@ func TestErrorsNameTheKey(t *testing.T) {
 		{"policy", `approval_policy = "always"`, `approval_policy: "always" is not one of`},
 		{"sandbox", `sandbox_mode = "none"`, `sandbox_mode: "none"`},
 		{"wire", "[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
-		{"profile", `profile = "nosuch"`, `there is no "nosuch"`},
-		{"provider", `model_provider = "nosuch"`, `there is no "nosuch"`},
+		{"profile", `profile = "nosuch"`, `config.toml:1: profile: there is no "nosuch"`},
+		{"profile that is no text", "\nprofile = 1", `config.toml:2: profile: want a string`},
+		{"provider", `model_provider = "nosuch"`, `config.toml:1: model_provider: there is no "nosuch"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
@@ -216,30 +217,39 @@ func TestSettings(t *testing.T) {
 }
 
 func TestInvalidSettings(t *testing.T) {
+	const atFile = "FILE" // stands for the path of codex-mcp.toml
 	for _, tt := range []struct{ name, file, flag, want string }{
-		{"syntax", "[approvals", "", "codex-mcp.toml:1:"},
-		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", "approvals.on_cancle: unknown key"},
-		{"unknown table", "[aprovals]\n", "", "aprovals: unknown key"},
-		{"word", "", "approvals.on_error=approve", "on_error"},
-		{"time", "", "approvals.timeout=soon", "approvals.timeout: want a duration"},
-		{"negative", "", "approvals.timeout=-1s", "approvals.timeout: want a duration"},
-		{"pending", "", "approvals.max_pending=0", "approvals.max_pending"},
-		{"locked", "locked_arguments = [\"confg\"]", "", `locked_arguments: "confg" is not one of`},
-		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", `http.unlocked_arguments: "cwd" is not one of`},
-		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", `http.unlocked_arguments: writable-roots needs sandbox or config`},
-		{"port", "", "approvals.page_port=65536", "approvals.page_port: 65536 is not a port"},
-		{"limit", "", "limits.tool_calls=0", "limits.tool_calls: want at least 1"},
+		{"syntax", "[approvals", "", atFile + ":1:10: expected"},
+		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key"},
+		{"unknown table", "[aprovals]\n", "", atFile + ":1: aprovals: unknown key"},
+		{"word", "", "approvals.on_error=approve", `-c approvals.on_error: "approve" must be one of`},
+		{"word in the file", "# note\n[approvals]\n\non_error = \"approve\"", "", atFile + `:4: approvals.on_error: "approve" must be one of`},
+		{"time", "", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
+		{"time in the file", "approvals.timeout = \"soon\"", "approvals.on_error=deny", atFile + ":1: approvals.timeout: want a duration"},
+		{"flag over file", "approvals.timeout = \"1s\"", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
+		{"negative", "", "approvals.timeout=-1s", "-c approvals.timeout: want a duration"},
+		{"pending", "", "approvals.max_pending=0", "-c approvals.max_pending"},
+		{"locked", "locked_arguments = [\"confg\"]", "", atFile + `:1: locked_arguments: "confg" is not one of`},
+		{"tools", "\n[tools]\nweb_search = true", "", atFile + ":2: tools: want a list of names of tools"},
+		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", atFile + `:2: http.unlocked_arguments: "cwd" is not one of`},
+		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", atFile + `:2: http.unlocked_arguments: writable-roots needs sandbox or config`},
+		{"a missing key", "\n[http.oauth]\naudience = \"a\"", "", atFile + ":2: http.oauth.issuer: missing"},
+		{"a name", "[http.principals.\"A.B\"]", "", atFile + `:1: http.principals."A.B": want a name`},
+		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
+		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
-		{"tier", "", `"sandbox".tier=bunker`, `sandbox.tier: "bunker" is not one of`},
+		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var flags []string
 			if tt.flag != "" {
 				flags = []string{tt.flag}
 			}
-			_, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), flags)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
+			dir := home(t, map[string]string{config.SettingsFile: tt.file})
+			_, _, err := config.LoadSettings(dir, flags)
+			want := strings.Replace(tt.want, atFile, filepath.Join(dir, config.SettingsFile), 1)
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
 			}
 		})
 	}

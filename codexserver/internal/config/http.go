@@ -183,7 +183,7 @@ func (t *httpTable) check() error {
 	tokens, subjects := map[string]string{}, map[string]string{}
 	for _, name := range names {
 		p := t.Principals[name]
-		key := "http.principals." + name
+		key := "http.principals." + joinKey([]string{name})
 		if err := t.checkPrincipal(name, &p); err != nil {
 			return fmt.Errorf("%s%w", key, err)
 		}

@@ -73,7 +73,7 @@ func TestInvalidPrincipals(t *testing.T) {
 		{"a folder with ..", ann + token + `folders = ["/srv/../etc"]`, `"/srv/../etc" is not an absolute path`},
 		{"the root", ann + token + `folders = ["/"]`, `"/" is not an absolute path`},
 		{"a relative home", ann + token + folders + `home = "ann"`, "http.principals.ann.home"},
-		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, "http.principals.../ann: want a name"},
+		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, `http.principals."../ann": want a name`},
 		{"a scope", ann + token + folders + `scopes = ["run"]`, `http.principals.ann.scopes: "run" is not one of`},
 		{"no scope", ann + token + folders + `scopes = []`, "http.principals.ann.scopes: empty"},
 		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/go-json-experiment/json"
@@ -36,7 +37,7 @@ func readFile(path string) (layer, error) {
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			row, column := at.Position()
-			return nil, fmt.Errorf("%s:%d:%d: %w", path, row, column, err)
+			return nil, fmt.Errorf("%s:%d:%d: %s", path, row, column, strings.TrimPrefix(err.Error(), "toml: "))
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -13,33 +13,41 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
-// locate adds the file and the line to an error whose key is set in config.toml and in no
-// layer above it. The text of such an error begins with the dotted key.
-func locate(path string, err error, profile string, above ...layer) error {
+// place is a table that may set the keys of a configuration.
+type place struct {
+	file  string
+	table []string // nil is the whole file
+}
+
+// locate adds to an error where its key is set: on the command line, or the file and the
+// line. The text of such an error begins with the dotted key. A call that sets the key
+// knows it. Of the places, an earlier one counts more.
+func locate(err error, call, flags layer, places ...place) error {
 	key, _, _ := strings.Cut(err.Error(), ": ")
 	var missing *MissingError
 	if errors.As(err, &missing) {
 		key = missing.Key
 	}
 	segments, splitErr := splitKey(key)
-	if splitErr != nil || slices.ContainsFunc(above, func(l layer) bool { return holds(l, segments) }) {
+	switch {
+	case splitErr != nil || holds(call, segments):
 		return err
+	case holds(flags, segments):
+		return fmt.Errorf("-c %w", err)
 	}
-	doc, readErr := regularfile.Read(path, maxFile)
-	if readErr != nil {
-		return err
+	// The line of a missing key is that of its table.
+	for n := len(segments); n > 0; n-- {
+		for _, p := range places {
+			doc, readErr := regularfile.Read(p.file, maxFile)
+			if readErr != nil {
+				continue
+			}
+			if line := keyLine(doc, slices.Concat(p.table, segments[:n])); line > 0 {
+				return fmt.Errorf("%s:%d: %w", p.file, line, err)
+			}
+		}
 	}
-	line := 0
-	if profile != "" {
-		line = keyLine(doc, append([]string{"profiles", profile}, segments...))
-	}
-	if line == 0 {
-		line = keyLine(doc, segments)
-	}
-	if line == 0 {
-		return err
-	}
-	return fmt.Errorf("%s:%d: %w", path, line, err)
+	return fmt.Errorf("%s: %w", places[len(places)-1].file, err)
 }
 
 // holds reports whether a layer sets the key or a part of it.

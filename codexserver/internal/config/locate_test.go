@@ -38,6 +38,10 @@ func TestErrorsNameTheLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	profile := filepath.Join(home, "q.config.toml")
+	if err := os.WriteFile(profile, []byte("\nsandbox_mode = \"open\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name  string
 		layer config.Layers
@@ -46,12 +50,14 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"a type in a table", config.Layers{}, ":11: model_providers.x.request_max_retries: want an integer, have a string"},
 		{"a word", config.Layers{Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:3: sandbox_mode: "none" is not one of`},
 		{"in a profile", config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:14: approval_policy: "sometimes" is not one of`},
+		{"in the file of a profile", config.Layers{Call: protocol.Config{Profile: "q"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `PROFILE:2: sandbox_mode: "open" is not one of`},
+		{"on the command line", config.Layers{Overrides: map[string]any{"sandbox_mode": "half", "model_providers.x.request_max_retries": int64(1)}}, `-c sandbox_mode: "half" is not one of`},
 		{"not in the file", config.Layers{Call: protocol.Config{Sandbox: "all"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `sandbox_mode: "all" is not one of`},
-		{"a missing provider", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `model_provider: there is no "y"`},
+		{"a missing provider", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `-c model_provider: there is no "y"`},
 	} {
 		tt.layer.Home = home
 		_, err := config.Load(tt.layer)
-		want := tt.want
+		want := strings.Replace(tt.want, "PROFILE", profile, 1)
 		if strings.HasPrefix(want, ":") {
 			want = path + want
 		}

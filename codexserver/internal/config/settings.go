@@ -324,12 +324,14 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 			return nil, nil, err
 		}
 	}
-	merged, err := readFile(filepath.Join(home, SettingsFile))
+	file := place{file: filepath.Join(home, SettingsFile)}
+	merged, err := readFile(file.file)
 	if err != nil {
 		return nil, nil, err
 	}
 	if isTable(merged[toolsKey]) {
-		return nil, nil, fmt.Errorf("%s: tools: want a list of names of tools; Codex's table tools belongs in config.toml", SettingsFile)
+		err := errors.New("tools: want a list of names of tools; Codex's table tools belongs in config.toml")
+		return nil, nil, locate(err, nil, nil, file)
 	}
 	merge(merged, flags)
 	f := &settingsFile{}
@@ -349,10 +351,10 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ToolCalls = DefaultToolCalls
 	f.Limits.Idle = Duration(DefaultIdle)
 	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
+		return nil, nil, locate(err, nil, flags, file)
 	}
 	if err := f.check(); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", SettingsFile, err)
+		return nil, nil, locate(err, nil, flags, file)
 	}
 	s = f.settings()
 	s.Ignored = ignored
@@ -374,7 +376,7 @@ func Home(getenv func(string) string) (string, error) {
 
 func (f *settingsFile) check() error {
 	if err := f.settings().Approvals.Validate(); err != nil {
-		return fmt.Errorf("approvals: %w", err)
+		return fmt.Errorf("approvals.%w", err)
 	}
 	if f.Approvals.MaxPending < 1 {
 		return errors.New("approvals.max_pending: want at least 1")

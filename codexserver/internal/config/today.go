@@ -186,10 +186,10 @@ func baseURL(merged layer, builtin string) error {
 // profileFile reads a profile of today's Codex, the file NAME.config.toml. It returns nil
 // if the file is missing.
 func profileFile(home, name string) (layer, error) {
-	if name != filepath.Base(name) || name == "." || name == ".." {
+	path := profilePath(home, name)
+	if path == "" {
 		return nil, nil
 	}
-	path := filepath.Join(home, name+".config.toml")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -198,6 +198,14 @@ func profileFile(home, name string) (layer, error) {
 		fromFolder(table, home, "model_instructions_file")
 	}
 	return table, err
+}
+
+// profilePath returns the path of a profile's file, or "" if no file can have that name.
+func profilePath(home, name string) string {
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return ""
+	}
+	return filepath.Join(home, name+".config.toml")
 }
 
 func (c *Config) note(format string, args ...any) {
