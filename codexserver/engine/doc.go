@@ -17,7 +17,8 @@
 //	})
 //	err := codexserver.New(echo, nil).Serve(ctx, jsonrpc.Stdio())
 //
-// An engine asks before it acts, and reports to the model why an action was refused:
+// [ConfigOf] returns the conversation's configuration, such as the working folder and the
+// sandbox mode. An engine asks before it acts, and reports to the model why an action was refused:
 //
 //	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: dir})
 //	if out.Decision != elicit.Approved {
@@ -71,7 +72,7 @@
 //
 // The error decides what a client learns. A [*ConfigError] from Start is a fault in the
 // configuration. A [*TurnError] is the text of the failed call. An [*AbortError] says who
-// ended the turn. A [*RefusedError] and [ErrNotFound] mean that the request was wrong,
+// ended the turn; without a reason it is an interrupt. A [*RefusedError] and [ErrNotFound] mean that the request was wrong,
 // [ErrNoTurn] that no turn was running. Any other error is a fault of the engine.
 //
 // # Where to go next

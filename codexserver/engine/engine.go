@@ -78,7 +78,7 @@ func (e *TurnError) Error() string { return e.Message }
 // AbortError means that a turn was ended early. The [protocol.TurnAborted] event has been
 // emitted.
 type AbortError struct {
-	// Reason is the event's reason.
+	// Reason is the event's reason; "" means [protocol.AbortInterrupted].
 	Reason protocol.AbortReason
 	// Cause is why it ended: the cause of the turn's context, or the answer to an approval.
 	Cause error
@@ -86,10 +86,22 @@ type AbortError struct {
 
 // Error implements error.
 func (e *AbortError) Error() string {
+	reason := e.complete().Reason
 	if e.Cause == nil {
-		return "turn " + string(e.Reason)
+		return "turn " + string(reason)
 	}
-	return fmt.Sprintf("turn %s: %v", e.Reason, e.Cause)
+	return fmt.Sprintf("turn %s: %v", reason, e.Cause)
+}
+
+// complete returns the error with a reason. e may be nil.
+func (e *AbortError) complete() *AbortError {
+	switch {
+	case e == nil:
+		return &AbortError{Reason: protocol.AbortInterrupted}
+	case e.Reason == "":
+		return &AbortError{Reason: protocol.AbortInterrupted, Cause: e.Cause}
+	}
+	return e
 }
 
 // Unwrap returns the cause.

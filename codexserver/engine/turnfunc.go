@@ -2,7 +2,10 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -13,8 +16,10 @@ import (
 //
 // The function's input is the client's message, which may be empty; [protocol.TextOf]
 // returns its text. The last [protocol.AgentMessage] that the function emits is the turn's
-// answer. TurnFunc emits the events that begin and end conversations and turns. An error
-// of the function fails the turn, or aborts it if the context has ended.
+// answer. [ConfigOf] returns the configuration, such as the working folder and the sandbox
+// mode. TurnFunc emits the events that begin and end conversations and turns. An error of
+// the function fails the turn. An [*AbortError] aborts it, and so does any error after the
+// context has ended.
 type TurnFunc func(ctx context.Context, host Host, input []protocol.InputItem) error
 
 // Start implements [Engine].
@@ -23,7 +28,7 @@ func (f TurnFunc) Start(_ context.Context, cfg protocol.Config, host Host) (Conv
 	if err != nil {
 		return nil, err
 	}
-	c := &funcConversation{f: f, id: id.String(), host: host}
+	c := &funcConversation{f: f, id: id.String(), host: host, cfg: cfg}
 	host.Emit(protocol.SessionConfigured{SessionID: c.id, Model: cfg.Model})
 	return c, nil
 }
@@ -32,6 +37,17 @@ type funcConversation struct {
 	f    TurnFunc
 	id   string
 	host Host
+	cfg  protocol.Config // only the turn uses it
+}
+
+type configKey struct{}
+
+// ConfigOf returns the configuration of the turn that a [TurnFunc] runs with ctx: that of
+// the conversation, with what this turn and earlier ones have changed. With another context
+// it is the zero value. Callers must not change what it points to.
+func ConfigOf(ctx context.Context) protocol.Config {
+	cfg, _ := ctx.Value(configKey{}).(protocol.Config)
+	return cfg
 }
 
 func (c *funcConversation) ID() string { return c.id }
@@ -41,7 +57,8 @@ func (c *funcConversation) Close() error { return nil }
 func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	last := &lastMessage{Host: c.host}
 	c.host.Emit(protocol.TaskStarted{})
-	err := c.f(ctx, last, in.Items)
+	c.change(in)
+	err := c.f(context.WithValue(ctx, configKey{}, c.cfg), last, in.Items)
 	var abort *AbortError
 	switch {
 	case err == nil:
@@ -56,8 +73,40 @@ func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) erro
 		c.host.Emit(protocol.TaskComplete{})
 		return failed
 	}
+	abort = abort.complete()
 	c.host.Emit(protocol.TurnAborted{Reason: abort.Reason})
 	return abort
+}
+
+// change makes the changes of a turn, for it and later ones.
+func (c *funcConversation) change(in protocol.TurnInput) {
+	if now := in.Context; now != nil {
+		c.cfg.Cwd, c.cfg.Model, c.cfg.Effort = now.Cwd, now.Model, now.Effort
+		if !c.cfg.ReadOnly {
+			c.cfg.ApprovalPolicy = now.ApprovalPolicy
+			c.changeSandbox(now.SandboxPolicy)
+		}
+	}
+	if in.Effort != "" {
+		c.cfg.Effort = in.Effort
+	}
+}
+
+// changeSandbox replaces the sandbox mode and its settings. The settings without a field of
+// their own are overrides.
+func (c *funcConversation) changeSandbox(p protocol.SandboxPolicy) {
+	const table = "sandbox_workspace_write"
+	settings, _ := json.Marshal(struct { // text and booleans can be marshalled
+		WritableRoots       []string `json:"writable_roots"`
+		NetworkAccess       bool     `json:"network_access"`
+		ExcludeTmpdirEnvVar bool     `json:"exclude_tmpdir_env_var"`
+		ExcludeSlashTmp     bool     `json:"exclude_slash_tmp"`
+	}{p.WritableRoots, p.NetworkAccess, p.ExcludeTmpdirEnvVar, p.ExcludeSlashTmp})
+	overrides := map[string]json.RawMessage{}
+	maps.Copy(overrides, c.cfg.Overrides)
+	maps.DeleteFunc(overrides, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, table+".") })
+	overrides[table] = settings
+	c.cfg.Overrides, c.cfg.Sandbox, c.cfg.WritableRoots = overrides, p.Mode, p.WritableRoots
 }
 
 // lastMessage remembers the last agent message that passes through it.

@@ -33,32 +33,31 @@ import (
 )
 
 func main() {
-	file := flag.String("file", "note.txt", "the `file` to write tasks into")
+	file := flag.String("file", "note.txt", "the `file` to write tasks into, by default in the folder of the conversation")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	path, err := filepath.Abs(*file)
-	if err == nil {
-		err = codexserver.New(notes(path), nil).Serve(ctx, jsonrpc.Stdio())
-	}
-	if err != nil {
+	if err := codexserver.New(notes(*file), nil).Serve(ctx, jsonrpc.Stdio()); err != nil {
 		fmt.Fprintln(os.Stderr, "embed:", err)
 		os.Exit(1)
 	}
 }
 
-// notes returns the engine. A TurnFunc is called once per turn. It asks its host before it
-// acts and emits events; the end of ctx interrupts it. The server emits the events that
-// begin and end the turn.
+// notes returns the engine. A TurnFunc is called once per turn. It finds the folder of the
+// conversation in its configuration, asks its host before it acts and emits events; the end
+// of ctx interrupts it. The server emits the events that begin and end the turn.
 func notes(file string) engine.TurnFunc {
 	return func(ctx context.Context, host engine.Host, input []protocol.InputItem) error {
-		task := protocol.TextOf(input)
+		task, path := protocol.TextOf(input), file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(engine.ConfigOf(ctx).Cwd, file)
+		}
 		change := protocol.FileChange{Add: &protocol.FileContent{Content: task}}
-		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{file: change}})
+		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{path: change}})
 		if out.Decision != elicit.Approved && out.Decision != elicit.ApprovedForSession {
 			return errors.New("nothing written: " + out.ForModel())
 		}
-		host.Emit(protocol.AgentMessage{Message: "That goes into " + file})
-		return os.WriteFile(file, []byte(task), 0o600)
+		host.Emit(protocol.AgentMessage{Message: "That goes into " + path})
+		return os.WriteFile(path, []byte(task), 0o600)
 	}
 }

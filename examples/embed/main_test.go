@@ -28,10 +28,11 @@ func TestNotes(t *testing.T) {
 		{"no capability", mcptypes.ClientCapabilities{}, "", "nothing written: this MCP client cannot show approval requests", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "note.txt")
+			dir := t.TempDir()
+			file := filepath.Join(dir, "note.txt")
 			ours, theirs := jsonrpc.Pipe()
 			served := make(chan error, 1)
-			go func() { served <- codexserver.New(notes(file), nil).Serve(context.Background(), theirs) }()
+			go func() { served <- codexserver.New(notes("note.txt"), nil).Serve(context.Background(), theirs) }()
 
 			mux := &jsonrpc.Mux{}
 			mcptypes.ElicitationCreate.Handle(mux, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
@@ -48,8 +49,12 @@ func TestNotes(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
+			arguments, err := json.Marshal(map[string]string{"prompt": "buy milk", "cwd": dir})
+			if err != nil {
+				t.Fatal(err)
+			}
 			result, err := mcptypes.ToolsCall.Call(t.Context(), client, &mcptypes.CallToolRequestParams{
-				Name: "codex", Arguments: json.RawMessage(`{"prompt":"buy milk"}`),
+				Name: "codex", Arguments: arguments,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -15,9 +15,9 @@
 //
 // # A subject
 //
-// Run calls the function once for each promise, so that each has a fresh engine. An
-// engine that needs a model provider uses a scripted one, such as that of package
-// providertest. Script translates the steps:
+// Run calls the function once at first, to see what the engine can do, and once for each
+// promise, so that each has a fresh engine. An engine that needs a model provider uses a
+// scripted one, such as that of package providertest. Script translates the steps:
 //
 //	Step{Command: argv}   the model calls its tool for commands with that argv
 //	Step{Text: text}      the model says the text, and the turn ends
@@ -38,8 +38,9 @@
 // # What can go wrong
 //
 // The suite runs commands of the POSIX shell, so it needs a system with one. It waits at
-// most half a minute for each step; if a subtest takes that long, the engine hangs. The
-// suite does not test the optional interfaces of an engine.
+// most half a minute for an event and a minute for the end of a turn. A subtest that waited
+// that long names the event that did not come, and those that came. The suite does not test
+// the optional interfaces of an engine.
 //
 // # Where to go next
 //

@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// tiny is an engine whose model is a list of steps.
+// tiny has the model of an engine: a list of steps.
 type tiny struct {
 	mu    sync.Mutex
 	steps []enginetest.Step
@@ -30,28 +30,28 @@ func (e *tiny) next() (enginetest.Step, bool) {
 	return s, true
 }
 
-func (e *tiny) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		for {
-			s, ok := e.next()
-			switch {
-			case !ok || s.Fail:
-				return errors.New("the model has nothing to say")
-			case s.Command == nil:
-				host.Emit(protocol.AgentMessage{Message: s.Text})
-				return nil
-			}
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: s.Command, Cwd: cfg.Cwd})
-			switch out.Decision {
-			case elicit.Approved:
-				if err := run(ctx, host, cfg.Cwd, s.Command); err != nil {
-					return err
-				}
-			case elicit.Abort:
-				return &engine.AbortError{Reason: protocol.AbortInterrupted}
-			}
+// turn is the engine: an [engine.TurnFunc].
+func (e *tiny) turn(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+	cwd := engine.ConfigOf(ctx).Cwd
+	for {
+		s, ok := e.next()
+		switch {
+		case !ok || s.Fail:
+			return errors.New("the model has nothing to say")
+		case s.Command == nil:
+			host.Emit(protocol.AgentMessage{Message: s.Text})
+			return nil
 		}
-	}).Start(ctx, cfg, host)
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: s.Command, Cwd: cwd})
+		switch out.Decision {
+		case elicit.Approved:
+			if err := run(ctx, host, cwd, s.Command); err != nil {
+				return err
+			}
+		case elicit.Abort:
+			return &engine.AbortError{}
+		}
+	}
 }
 
 func run(ctx context.Context, host engine.Host, cwd string, argv []string) error {
@@ -77,7 +77,7 @@ func (o output) Write(b []byte) (int, error) {
 func TestSuite(t *testing.T) {
 	enginetest.Run(t, func(*testing.T) *enginetest.Subject {
 		e := &tiny{}
-		return &enginetest.Subject{Engine: e, Script: func(steps ...enginetest.Step) {
+		return &enginetest.Subject{Engine: engine.TurnFunc(e.turn), Script: func(steps ...enginetest.Step) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.steps = steps
@@ -91,7 +91,7 @@ func ExampleRun() {
 		enginetest.Run(t, func(t *testing.T) *enginetest.Subject {
 			e := &tiny{}
 			return &enginetest.Subject{
-				Engine: e,
+				Engine: engine.TurnFunc(e.turn),
 				Config: protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted},
 				Script: func(steps ...enginetest.Step) { e.steps = steps },
 			}

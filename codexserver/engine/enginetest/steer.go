@@ -24,14 +24,11 @@ func (c *conversation) steer(ctx context.Context, words string) error {
 	return c.Conversation.(engine.Steerer).Steer(ctx, protocol.TextInput(words))
 }
 
-// steered starts a conversation that takes messages.
-func steered(t *testing.T, s *Subject) *conversation {
+// steers reports whether the engine's conversations take messages while a turn runs.
+func steers(t *testing.T, s *Subject) bool {
 	t.Helper()
-	c := start(t, s, always(elicit.Denied))
-	if _, ok := c.Conversation.(engine.Steerer); !ok {
-		t.Skip("its conversations do not implement engine.Steerer")
-	}
-	return c
+	_, ok := start(t, s, always(elicit.Denied)).Conversation.(engine.Steerer)
+	return ok
 }
 
 // heard is a step that notes whether the model received the letter.
@@ -58,7 +55,7 @@ func testSteered(t *testing.T, s *Subject) {
 		t.Run(string(d), func(t *testing.T) {
 			var early, was atomic.Bool
 			s.Script(heard(Step{Command: touch("made")}, &early), heard(Step{Text: "done"}, &was))
-			c := steered(t, s)
+			c := start(t, s, always(elicit.Denied))
 			c.decide = func(ctx context.Context, _ protocol.EventMsg) elicit.Outcome {
 				if err := c.steer(ctx, letter); err != nil {
 					t.Errorf("Steer: %v", err)
@@ -87,7 +84,7 @@ func testSteered(t *testing.T, s *Subject) {
 }
 
 func testSteeredLate(t *testing.T, s *Subject) {
-	c := steered(t, s)
+	c := start(t, s, always(elicit.Denied))
 	taken := make(chan error, 1)
 	var was atomic.Bool
 	s.Script(
@@ -109,7 +106,7 @@ func testSteeredInterrupted(t *testing.T, s *Subject) {
 	s.Script(Step{Command: touch("made")})
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	defer interrupt(nil)
-	c := steered(t, s)
+	c := start(t, s, always(elicit.Denied))
 	c.decide = func(ctx context.Context, _ protocol.EventMsg) elicit.Outcome {
 		if err := c.steer(ctx, letter); err != nil {
 			t.Errorf("Steer: %v", err)
@@ -134,7 +131,7 @@ func testSteeredInterrupted(t *testing.T, s *Subject) {
 }
 
 func testSteeredBetween(t *testing.T, s *Subject) {
-	c := steered(t, s)
+	c := start(t, s, always(elicit.Denied))
 	refused := func(when string) {
 		if err := c.steer(t.Context(), letter); !errors.Is(err, engine.ErrNoTurn) {
 			t.Errorf("Steer %s returned %v, not engine.ErrNoTurn", when, err)

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// limit bounds every wait; it is reached only by an engine that breaks a promise.
+// limit bounds every wait, except for the end of a turn, which must not come first. It is
+// reached only by an engine that breaks a promise.
 const limit = 30 * time.Second
 
 // Subject is an engine with a model that follows the steps of a test.
@@ -123,8 +125,8 @@ func (c *conversation) say(t *testing.T, ctx context.Context, text string) ([]pr
 	var err error
 	select {
 	case err = <-ended:
-	case <-time.After(limit):
-		t.Fatalf("the turn %q does not end", text)
+	case <-time.After(2 * limit):
+		t.Fatal(c.waiting(text, "task_complete or turn_aborted"))
 	}
 	c.mu.Lock()
 	c.closed = true
@@ -133,4 +135,11 @@ func (c *conversation) say(t *testing.T, ctx context.Context, text string) ([]pr
 	}
 	c.mu.Unlock()
 	return c.take(), err
+}
+
+// waiting says which event did not come in a turn.
+func (c *conversation) waiting(text, event string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("the turn %q waits for %s; there were: %s", text, event, types(c.events))
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -309,7 +310,7 @@ const (
 func abortCause(e *engine.AbortError) string {
 	switch {
 	case e.Cause == nil:
-		return string(e.Reason)
+		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
 	case errors.Is(e.Cause, jsonrpc.ErrClosed):
 		return clientGone
 	}
