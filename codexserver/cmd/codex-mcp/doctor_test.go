@@ -105,7 +105,7 @@ func TestDoctorBrokenConfiguration(t *testing.T) {
 	}
 }
 
-// TestDoctorUnknownKeys: a key that nobody knows is probably misspelt, but turns can run.
+// TestDoctorUnknownKeys: an unknown key is probably misspelt, but turns can run.
 func TestDoctorUnknownKeys(t *testing.T) {
 	model := providertest.New()
 	defer model.Close()
