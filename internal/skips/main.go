@@ -1,0 +1,133 @@
+// Command skips reads what go test -json prints, and prints it as go test does, with a line
+// for each test that was skipped, and why:
+//
+//	go test -json ./... | go run ./internal/skips
+//
+// With CI=true in the environment the skipped tests must be those that list.txt has for this
+// system, because in CI a skipped test looks like one that passed.
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// list has a line for each test that CI skips: the system, the package and the test.
+//
+//go:embed list.txt
+var list string
+
+func main() {
+	r, err := read(os.Stdin, os.Stdout)
+	if err == nil && os.Getenv("CI") == "true" {
+		release, _ := os.ReadFile("/etc/os-release") // only Linux has the file
+		err = r.compare(list, system(runtime.GOOS, string(release)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "skips:", err)
+		os.Exit(1)
+	}
+}
+
+// system returns the name that list.txt has for a system: that of a Linux distribution, or
+// GOOS.
+func system(goos, release string) string {
+	for line := range strings.Lines(release) {
+		if id, ok := strings.CutPrefix(line, "ID="); ok && goos == "linux" {
+			return strings.Trim(id, "\"\n")
+		}
+	}
+	return goos
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output string
+}
+
+// result has the packages that were tested, and the tests that were skipped.
+type result struct {
+	tested  map[string]bool
+	skipped map[string]bool // package and test
+}
+
+const module = "github.com/codexmcp/codexmcp/"
+
+// read prints the events: the output of packages and of tests that do not pass.
+func read(in io.Reader, out io.Writer) (*result, error) {
+	r := &result{map[string]bool{}, map[string]bool{}}
+	output := map[string]string{} // by package and test
+	for lines := bufio.NewReader(in); ; {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF {
+			return r, nil
+		}
+		var e event
+		if err == nil {
+			err = json.Unmarshal([]byte(line), &e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		pkg := strings.TrimPrefix(e.Package, module)
+		r.tested[pkg] = true
+		name := pkg + " " + e.Test
+		switch {
+		case e.Test == "" || e.Action == "fail":
+			fmt.Fprint(out, output[name], e.Output)
+		case e.Action == "output":
+			output[name] += e.Output
+		case e.Action == "skip":
+			r.skipped[name] = true
+			fmt.Fprintf(out, "skipped %s: %s\n", name, reason(output[name]))
+		}
+		if slices.Contains([]string{"pass", "fail", "skip"}, e.Action) {
+			delete(output, name)
+		}
+	}
+}
+
+// reason returns what a test said before it was skipped, without the frame of go test.
+func reason(output string) string {
+	var all []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// compare compares the skipped tests with those of a list for a system.
+func (r *result) compare(list, system string) error {
+	want := map[string]bool{}
+	for line := range strings.Lines(list) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), system+" ")
+		if pkg, _, _ := strings.Cut(name, " "); ok && r.tested[pkg] {
+			want[name] = true
+		}
+	}
+	var faults []string
+	for _, name := range slices.Sorted(maps.Keys(r.skipped)) {
+		if !want[name] {
+			faults = append(faults, "\n"+name+" was skipped")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !r.skipped[name] {
+			faults = append(faults, "\n"+name+" was not skipped")
+		}
+	}
+	if faults == nil {
+		return nil
+	}
+	return fmt.Errorf("internal/skips/list.txt has other tests for %s:%s", system, strings.Join(faults, ""))
+}

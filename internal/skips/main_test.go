@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}
+{"Action":"run","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses","Output":"quiet\n"}
+{"Action":"pass","Package":"github.com/codexmcp/codexmcp/a","Test":"TestPasses"}
+{"Action":"run","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails","Output":"    a_test.go:1: broken\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"=== RUN   TestSkips/sub\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"    a_test.go:2: needs root\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub","Output":"--- SKIP: TestSkips/sub (0.00s)\n"}
+{"Action":"skip","Package":"github.com/codexmcp/codexmcp/a","Test":"TestSkips/sub"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails","Output":"--- FAIL: TestFails (0.00s)\n"}
+{"Action":"fail","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Output":"FAIL\n"}
+{"Action":"fail","Package":"github.com/codexmcp/codexmcp/a"}
+{"Action":"skip","Package":"github.com/codexmcp/codexmcp/none"}
+`
+
+func TestRead(t *testing.T) {
+	var out strings.Builder
+	r, err := read(strings.NewReader(events), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\n"
+	if out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+	for _, tt := range []struct{ list, want string }{
+		{"# a note\nhere a TestSkips/sub\n", ""},
+		{"here a TestSkips/sub\nhere b TestOther\nthere a TestFails\n", ""}, // b was not tested
+		{"", "for here:\na TestSkips/sub was skipped"},
+		{"there a TestSkips/sub\n", "for here:\na TestSkips/sub was skipped"},
+		{"here a TestSkips/sub\nhere a TestPasses\n", "for here:\na TestPasses was not skipped"},
+	} {
+		err := r.compare(tt.list, "here")
+		if (err == nil) != (tt.want == "") || err != nil && !strings.HasSuffix(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %q", tt.list, err, tt.want)
+		}
+	}
+	if _, err := read(strings.NewReader("no JSON\n"), &out); err == nil {
+		t.Error("what is no JSON is accepted")
+	}
+}
+
+func TestSystem(t *testing.T) {
+	const debian = "NAME=x\nVERSION_ID=\"12\"\nID=debian\n"
+	for _, tt := range []struct{ goos, release, want string }{
+		{"linux", debian, "debian"}, {"linux", "ID=\"ubuntu\"\n", "ubuntu"}, {"linux", "", "linux"}, {"darwin", debian, "darwin"}, {"windows", "", "windows"},
+	} {
+		if got := system(tt.goos, tt.release); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.goos, got, tt.want)
+		}
+	}
+}
