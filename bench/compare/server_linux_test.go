@@ -13,7 +13,7 @@ import (
 // TestMeasures measures each figure once on the real program.
 func TestMeasures(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	if out, err := exec.Command("go", "build", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	const words = 50

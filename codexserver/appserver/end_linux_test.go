@@ -50,7 +50,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/codex-mcp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/codex-mcp").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return bin

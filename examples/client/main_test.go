@@ -101,7 +101,7 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", baseURL)

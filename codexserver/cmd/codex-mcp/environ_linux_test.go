@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -35,6 +37,7 @@ func TestServerEnvironment(t *testing.T) {
 	for _, user := range users {
 		for _, tier := range []string{"thread", "namespaces"} {
 			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
+				sandboxtest.NeedTier(t, sandbox.Tier(tier))
 				f := foldersOf(t, user)
 				as := func(cmd *exec.Cmd) *exec.Cmd {
 					if user != os.Getuid() {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
 // limit bounds every wait of these tests. Only a failing test reaches it.
@@ -27,7 +29,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(dir, "codex-mcp.exe") // a name that every system runs
-	out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %v\n%s", err, out)
 	}
@@ -35,6 +37,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	sandbox.Main() // so that package sandboxtest can try the sandbox
 	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	code := m.Run()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/google/go-cmp/cmp"
@@ -27,32 +28,11 @@ type users struct {
 	home   map[string]string
 }
 
-// outside returns a temporary folder that is not in /tmp, because each worker has its own
-// /tmp.
-func outside(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		err = os.MkdirAll(cache, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(cache, "codex-mcp-test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// startUsers starts a server for ann and bob.
+// startUsers starts a server for ann and bob, if this system can keep them apart.
 func startUsers(t *testing.T, model *providertest.Server, more string, args ...string) *users {
 	t.Helper()
-	top := outside(t)
+	sandboxtest.NeedEnclosure(t)
+	top := sandboxtest.Outside(t)
 	u := &users{
 		f: folders{top + "/server", top, top + "/user"}, tokens: map[string]string{},
 		work: map[string]string{"ann": top + "/ann", "bob": top + "/bob"}, home: map[string]string{},

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -238,29 +239,32 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 	c.before = c.tree(t)
 
 	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
-		for _, p := range protocol.ApprovalPolicies() {
-			for _, mode := range protocol.SandboxModes() {
-				if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {
-					continue
+		t.Run(string(tier), func(t *testing.T) {
+			sandboxtest.NeedTier(t, tier)
+			for _, p := range protocol.ApprovalPolicies() {
+				for _, mode := range protocol.SandboxModes() {
+					if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {
+						continue
+					}
+					ctx := tool.Context{ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}}
+					for _, argv := range [][]string{
+						{"git", "status"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}, {"bash", "-lc", "git diff | head"},
+					} {
+						if asked := c.ask(t, tier, ctx, argv); asked && p != protocol.ApprovalOnFailure {
+							t.Errorf("%s %s %s: asked about %q", tier, p, mode, argv)
+						}
+						// Under workspace-write git may refresh its index.
+						if _, err := os.Stat(c.path("outside/started")); err == nil {
+							t.Fatalf("%s %s %s: %q wrote outside", tier, p, mode, argv)
+						}
+						if mode != protocol.SandboxWorkspaceWrite || p == protocol.ApprovalUntrusted {
+							c.unchanged(t, fmt.Sprintf("%s %s %s", tier, p, mode), argv)
+						}
+					}
+					c.before = c.tree(t)
 				}
-				ctx := tool.Context{ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}}
-				for _, argv := range [][]string{
-					{"git", "status"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}, {"bash", "-lc", "git diff | head"},
-				} {
-					if asked := c.ask(t, tier, ctx, argv); asked && p != protocol.ApprovalOnFailure {
-						t.Errorf("%s %s %s: asked about %q", tier, p, mode, argv)
-					}
-					// Under workspace-write git may refresh its index.
-					if _, err := os.Stat(c.path("outside/started")); err == nil {
-						t.Fatalf("%s %s %s: %q wrote outside", tier, p, mode, argv)
-					}
-					if mode != protocol.SandboxWorkspaceWrite || p == protocol.ApprovalUntrusted {
-						c.unchanged(t, fmt.Sprintf("%s %s %s", tier, p, mode), argv)
-					}
-				}
-				c.before = c.tree(t)
 			}
-		}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 // shellWord makes this program run a script in a shell.
@@ -30,30 +31,10 @@ type rooms struct {
 	sandbox.Enclosure
 }
 
-// elsewhere makes a temporary folder outside /tmp, because an enclosure has its own /tmp.
-func elsewhere(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		err = os.MkdirAll(cache, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(cache, "codex-mcp-test")
-	if err == nil {
-		t.Cleanup(func() { os.RemoveAll(dir) })
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 func newRooms(t *testing.T) *rooms {
 	t.Helper()
-	tmp := elsewhere(t)
+	sandboxtest.NeedEnclosure(t)
+	tmp := sandboxtest.Outside(t)
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
 	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
@@ -107,6 +88,7 @@ func outsider(t *testing.T) (pid int) {
 
 // TestEnclosure tries to leave the enclosure, and to do what stays possible.
 func TestEnclosure(t *testing.T) {
+	sandboxtest.NeedEnclosure(t)
 	pid := outsider(t)
 	for name, tt := range map[string]struct {
 		script string
@@ -218,7 +200,5 @@ func TestEnclosureFails(t *testing.T) {
 }
 
 func TestTryEnclosure(t *testing.T) {
-	if err := sandbox.TryEnclosure(); err != nil {
-		t.Error(err)
-	}
+	sandboxtest.NeedEnclosure(t)
 }

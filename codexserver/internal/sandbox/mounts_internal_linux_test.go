@@ -23,8 +23,7 @@ func TestPinChangedName(t *testing.T) {
 	if base == "" {
 		_, err := New(Options{Tier: TierNamespaces}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
 		if errors.Is(err, ErrUnavailable) {
-			t.Logf("namespaces: %v", err)
-			return
+			t.Skip(err)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func TestPrograms(t *testing.T) {
 		}
 		env := []string{
 			"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir + "/tmp",
-			"GOCACHE=" + cache, "GOFLAGS=", "GOPROXY=off", "GOTOOLCHAIN=local", "GOENV=off",
+			"GOCACHE=" + cache, "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOTOOLCHAIN=local", "GOENV=off",
 			"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
 		}
 		for _, script := range []string{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,9 @@ func TestTable(t *testing.T) {
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
 	spaces := hasNamespaces(t)
+	if !isRoot {
+		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
+	}
 	for _, kind := range kinds {
 		for _, row := range kind.rows {
 			if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
@@ -98,7 +102,7 @@ func (r row) allows(want string) bool {
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		return // TestTable ran as a user
+		t.Skip("only root can act as another user; TestTable ran as a user")
 	}
 	dir, err := os.MkdirTemp("/var/tmp", "sandbox-test-")
 	if err != nil {
@@ -128,16 +132,15 @@ func TestTableAsUser(t *testing.T) {
 	}
 }
 
-// hasNamespaces reports whether this system has the second tier. Many do not; all that
-// run this test have the first.
-func hasNamespaces(t *testing.T) bool {
+// hasNamespaces reports whether this system has the second tier. Many do not, and then a
+// subtest is skipped.
+func hasNamespaces(t *testing.T) (has bool) {
 	t.Helper()
-	_, err := sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(readOnly, "/", nil)
-	if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
-		t.Fatal(err)
-	}
-	t.Logf("namespaces: %v", err)
-	return err == nil
+	t.Run("namespaces", func(t *testing.T) {
+		sandboxtest.NeedTier(t, sandbox.TierNamespaces)
+		has = true
+	})
+	return has
 }
 
 // fixture makes a workspace and a folder outside.
