@@ -85,6 +85,7 @@ MCP clients start it; see the first example.`,
 	}
 	root.SetGlobalNormalizationFunc(rename)
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
 	o.commonFlags(root.PersistentFlags())
 	o.foreignFlags(root.PersistentFlags())
 	settings, server := o.settingFlags(), o.serverFlags()
@@ -94,7 +95,7 @@ MCP clients start it; see the first example.`,
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.doctorCommand(settings), o.completionCommand())
+	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 	return root
 }
 

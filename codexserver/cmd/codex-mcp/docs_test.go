@@ -28,7 +28,7 @@ func TestDocsFlags(t *testing.T) {
 	root := (&options{name: "codex-mcp"}).commands()
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.InitDefaultHelpFlag()
-		if cmd != root {
+		if cmd != root && cmd.Runnable() {
 			commands = append(commands, cmd.CommandPath())
 		}
 		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
