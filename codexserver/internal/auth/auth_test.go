@@ -340,8 +340,8 @@ func TestBeginNeedsAnIssuer(t *testing.T) {
 		o    auth.Options
 		want string
 	}{
-		{auth.Options{}, "codex login"},
-		{auth.Options{Issuer: "https://auth.example.test"}, "auth.client_id"},
+		{auth.Options{}, "signing in with ChatGPT needs auth.issuer and auth.client_id"},
+		{auth.Options{Issuer: "https://auth.example.test"}, "signing in with ChatGPT needs auth.issuer and auth.client_id"},
 		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want an https address"},
 		{auth.Options{Issuer: "nonsense", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://user:secret@auth.example.test", ClientID: "a"}, "auth.issuer"},
@@ -349,7 +349,7 @@ func TestBeginNeedsAnIssuer(t *testing.T) {
 	} {
 		k := auth.New(t.TempDir(), &tt.o)
 		_, _, err := k.Begin(func(string, error) { t.Error("done is called") })
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%+v: error %v, want %s", tt.o, err, tt.want)
 		}
 		k.Close()

@@ -63,7 +63,7 @@ func (k *Keeper) Begin(done func(id string, err error)) (id, url string, err err
 	}
 	listener, err := listen(k.options.Port)
 	if err != nil {
-		return "", "", fmt.Errorf("auth: cannot listen for the browser's return (auth.port): %w", err)
+		return "", "", fmt.Errorf("auth.port: cannot listen for the browser's return: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -17,7 +17,7 @@ import (
 const exchangeTimeout = 30 * time.Second
 
 // ErrNotConfigured is returned if no issuer is configured.
-var ErrNotConfigured = errors.New("auth: signing in with ChatGPT needs auth.issuer and auth.client_id, which are not set: " +
+var ErrNotConfigured = errors.New("signing in with ChatGPT needs auth.issuer and auth.client_id, which are not set: " +
 	"run \"codex login\" of the Codex CLI, whose sign-in is used here too, or use an API key")
 
 // configured checks the options.
@@ -27,13 +27,13 @@ func (k *Keeper) configured() error {
 	}
 	u, err := url.Parse(k.options.Issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("auth: auth.issuer: want an address such as https://auth.example.com")
+		return errors.New("auth.issuer: want an address such as https://auth.example.com")
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return errors.New("auth: auth.issuer: want an https address (http is accepted for localhost only)")
+		return errors.New("auth.issuer: want an https address (http is accepted for localhost only)")
 	}
 	if p := k.options.Port; p < 0 || p > 65535 {
-		return fmt.Errorf("auth: auth.port is %d, want 0 to 65535", p)
+		return fmt.Errorf("auth.port: want 0 to 65535, have %d", p)
 	}
 	return nil
 }
