@@ -81,6 +81,7 @@ func read(in io.Reader, out io.Writer) (*result, error) {
 		r.tested[pkg] = true
 		name := pkg + " " + e.Test
 		switch {
+		case e.Test == "" && e.Output == "PASS\n": // go test prints it only with -v
 		case e.Test == "" || e.Action == "fail":
 			fmt.Fprint(out, output[name], e.Output)
 		case e.Action == "output":

@@ -19,6 +19,8 @@ const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}
 {"Action":"fail","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
 {"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Output":"FAIL\n"}
 {"Action":"fail","Package":"github.com/codexmcp/codexmcp/a"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"PASS\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"ok  \tb\t0.1s\n"}
 {"Action":"skip","Package":"github.com/codexmcp/codexmcp/none"}
 `
 
@@ -28,13 +30,13 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\n"
+	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\nok  \tb\t0.1s\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 	for _, tt := range []struct{ list, want string }{
 		{"# a note\nhere a TestSkips/sub\n", ""},
-		{"here a TestSkips/sub\nhere b TestOther\nthere a TestFails\n", ""}, // b was not tested
+		{"here a TestSkips/sub\nhere c TestOther\nthere a TestFails\n", ""}, // c was not tested
 		{"", "for here:\na TestSkips/sub was skipped"},
 		{"there a TestSkips/sub\n", "for here:\na TestSkips/sub was skipped"},
 		{"here a TestSkips/sub\nhere a TestPasses\n", "for here:\na TestPasses was not skipped"},
