@@ -80,6 +80,14 @@ func read(in io.Reader, out io.Writer) (*result, error) {
 		pkg := strings.TrimPrefix(e.Package, module)
 		r.tested[pkg] = true
 		name := pkg + " " + e.Test
+		if e.Test == "" && e.Action == "fail" { // also of tests that did not end
+			for _, of := range slices.Sorted(maps.Keys(output)) {
+				if strings.HasPrefix(of, name) {
+					fmt.Fprint(out, output[of])
+					delete(output, of)
+				}
+			}
+		}
 		switch {
 		case e.Test == "" && e.Output == "PASS\n": // go test prints it only with -v
 		case e.Test == "" || e.Action == "fail":

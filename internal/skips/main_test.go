@@ -19,8 +19,11 @@ const events = `{"Action":"start","Package":"github.com/codexmcp/codexmcp/a"}
 {"Action":"fail","Package":"github.com/codexmcp/codexmcp/a","Test":"TestFails"}
 {"Action":"output","Package":"github.com/codexmcp/codexmcp/a","Output":"FAIL\n"}
 {"Action":"fail","Package":"github.com/codexmcp/codexmcp/a"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"PASS\n"}
-{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"ok  \tb\t0.1s\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Test":"TestHangs","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/b","Output":"FAIL\tb\n"}
+{"Action":"fail","Package":"github.com/codexmcp/codexmcp/b"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/c","Output":"PASS\n"}
+{"Action":"output","Package":"github.com/codexmcp/codexmcp/c","Output":"ok  \tc\t0.1s\n"}
 {"Action":"skip","Package":"github.com/codexmcp/codexmcp/none"}
 `
 
@@ -30,13 +33,13 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\nok  \tb\t0.1s\n"
+	const want = "skipped a TestSkips/sub: a_test.go:2: needs root\n    a_test.go:1: broken\n--- FAIL: TestFails (0.00s)\nFAIL\nFAIL\tb\npanic: test timed out\nok  \tc\t0.1s\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 	for _, tt := range []struct{ list, want string }{
 		{"# a note\nhere a TestSkips/sub\n", ""},
-		{"here a TestSkips/sub\nhere c TestOther\nthere a TestFails\n", ""}, // c was not tested
+		{"here a TestSkips/sub\nhere d TestOther\nthere a TestFails\n", ""}, // d was not tested
 		{"", "for here:\na TestSkips/sub was skipped"},
 		{"there a TestSkips/sub\n", "for here:\na TestSkips/sub was skipped"},
 		{"here a TestSkips/sub\nhere a TestPasses\n", "for here:\na TestPasses was not skipped"},
