@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,6 +29,7 @@ func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
 	}
 	defer f.Close()
 	t := NewStore(2 * MaxTranscript).New()
+	var said message
 	found := false
 	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)
 	for {
@@ -53,7 +55,7 @@ func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
 			found = true
 			continue
 		}
-		t.line(l)
+		t.line(l, &said)
 	}
 	if !found {
 		return nil, errors.New("rollout: it does not name its conversation")
@@ -82,8 +84,60 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// line adds the messages and calls of a line of a rollout.
-func (t *Trail) line(l protocol.RolloutLine) {
+// message is the last message of a rollout. Codex before 0.169 writes messages as events,
+// later ones as items; some versions write both.
+type message struct {
+	event protocol.EventMsg
+	item  bool
+}
+
+// repeats reports whether m is the same message in the other form, and records it.
+func (l *message) repeats(m protocol.EventMsg, item bool) bool {
+	same := false
+	switch m := m.(type) {
+	case protocol.UserMessage:
+		before, ok := l.event.(protocol.UserMessage)
+		same = ok && before.Message == m.Message
+	case protocol.AgentMessage:
+		before, ok := l.event.(protocol.AgentMessage)
+		same = ok && before.Message == m.Message
+	}
+	if same && l.item != item {
+		*l = message{} // the next one is another
+		return true
+	}
+	*l = message{m, item}
+	return false
+}
+
+// completed returns the message of an item that Codex has completed, or nil for others.
+func completed(raw jsontext.Value) protocol.EventMsg {
+	var e struct {
+		Item struct {
+			Type    string `json:"type"`
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		} `json:"item"`
+	}
+	if json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	var text strings.Builder
+	for _, c := range e.Item.Content {
+		text.WriteString(c.Text)
+	}
+	switch e.Item.Type {
+	case "UserMessage":
+		return protocol.UserMessage{Message: text.String(), Kind: protocol.UserPlain}
+	case "AgentMessage":
+		return protocol.AgentMessage{Message: text.String()}
+	}
+	return nil
+}
+
+// line adds the messages and calls of a line of a rollout. Said is the last message.
+func (t *Trail) line(l protocol.RolloutLine, said *message) {
 	switch l.Type {
 	case protocol.RolloutEventMsg:
 		m, err := protocol.ParseEvent(l.Payload)
@@ -91,8 +145,17 @@ func (t *Trail) line(l protocol.RolloutLine) {
 			return
 		}
 		switch m := m.(type) {
+		case protocol.RawEvent:
+			if m.Type != "item_completed" {
+				return
+			}
+			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
+				t.Event(m)
+			}
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
-			t.Event(m)
+			if !said.repeats(m, false) {
+				t.Event(m)
+			}
 		case protocol.TurnAborted:
 			t.do(func() { t.entry("the turn was aborted: "+showLine(string(m.Reason)), "") })
 		}

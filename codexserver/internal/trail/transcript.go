@@ -57,6 +57,10 @@ func (t *Trail) event(m protocol.EventMsg) {
 		} else {
 			t.entry("the patch was not applied:", m.Stderr)
 		}
+	case protocol.BackgroundEvent:
+		if m.Refused != nil {
+			t.entry("refused by the engine:", m.Message)
+		}
 	case protocol.PlanUpdate:
 		var steps []string
 		for _, s := range m.Plan {
