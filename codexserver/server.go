@@ -64,6 +64,8 @@ type Options struct {
 	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
 	// it is never reported.
 	Stall time.Duration
+	// Changes say how the changes of a turn are found.
+	Changes ChangeOptions
 	// Tasks says how calls of clients with tasks (MCP extension
 	// io.modelcontextprotocol/tasks) become tasks.
 	Tasks TaskOptions
@@ -108,6 +110,22 @@ type Options struct {
 	Observer Observer
 	// Logger logs what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger
+}
+
+// ChangeOptions say how the changes of a turn are found: its folder is read before and after
+// the turn. Where that is not possible, the result says so and has the changes of patches.
+// The zero value is the default.
+type ChangeOptions struct {
+	// Off leaves the folder alone.
+	Off bool
+	// Files is how many files may be read that differ from git's index. Without a
+	// repository all files count, and the limit is a twentieth. Default: 100,000.
+	Files int
+	// Before is how long reading may take before the turn's first change. The turn of an
+	// [engine.Streamer] begins after it. Default: 5s, or 2s for an engine.Streamer.
+	Before time.Duration
+	// After is how long reading may take after the turn. Default: 30s.
+	After time.Duration
 }
 
 // TaskOptions say how calls become tasks. The zero value is the default.
@@ -160,7 +178,10 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	threads := thread.NewTable(e, approvals)
 	_, streams := e.(engine.Streamer)
-	watch := report.Options{Wait: streams, Looks: make(chan struct{}, maxLooks), Logger: log}
+	watch := report.Options{
+		Wait: streams, Looks: make(chan struct{}, maxLooks), Turns: &report.Turns{}, Logger: log,
+		Off: o.Changes.Off, Files: max(o.Changes.Files, 0), Before: max(o.Changes.Before, 0), After: max(o.Changes.After, 0),
+	}
 	if o.Home != "" {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
 		threads.KeepIn(watch.Scratch.Dir)

@@ -453,7 +453,7 @@ func (s *shop) refused(ask asker, method string, members map[string]any, code in
 // TestShowOfAWorktree shows what a conversation changed in its worktree. The repository's
 // configuration names programs, which must not run.
 func TestShowOfAWorktree(t *testing.T) {
-	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared")), providertest.Say("done"))
+	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared; echo x > filtered")), providertest.Say("done"))
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command"} {
 		cmd := exec.CommandContext(t.Context(), "git", "config", key, "touch '"+ran+"'; cat")
@@ -462,7 +462,7 @@ func TestShowOfAWorktree(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, ".gitattributes"), []byte("shared diff=evil filter=evil\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, ".gitattributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ask, _ := s.legacy()
@@ -471,7 +471,7 @@ func TestShowOfAWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})
-	if !strings.Contains(diff, "+++ b/shared\n@@ -1 +1 @@\n-base\n+theirs\n") {
+	if !strings.Contains(diff, "+++ b/shared\n@@ -1 +1 @@\n-base\n+theirs\n") || !strings.Contains(diff, "add filtered\n") {
 		t.Errorf("%s", diff)
 	}
 	if _, err := os.Stat(ran); err == nil {

@@ -83,6 +83,7 @@ const (
 	ByRule   Decider = "rule"   // [Rules]
 	ByClient Decider = "client" // the MCP client
 	ByDesk   Decider = "desk"   // a [Desk]
+	ByEngine Decider = "engine" // the engine's own policy, without a question
 
 	ByApprover Decider = "approver" // a client of [Options].Approver, by a [Relay]
 )

@@ -26,6 +26,7 @@ type conversation struct {
 	path   string       // of the rollout
 	model  string       // at the start
 	source string       // the model's provider
+	roots  []string     // where commands may write besides the working folder
 	// reviews is the child of a thread that only reviews for another; else nil.
 	reviews *child
 
@@ -76,7 +77,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	}
 	e.reaches(r.Cwd, &r.Sandbox)
 	c.load(&r)
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
@@ -88,6 +89,16 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 
 // ID implements [engine.Conversation].
 func (c *conversation) ID() string { return c.id }
+
+// WritableRoots implements [engine.Writer].
+func (c *conversation) WritableRoots() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.context != nil {
+		return slices.Clone(c.context.SandboxPolicy.WritableRoots)
+	}
+	return slices.Clone(c.roots)
+}
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be
 // continued; it ends with the app-server.
@@ -107,6 +118,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	now := &promise{begun: make(chan struct{})}
 	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
+	mark := markRollout(c.path)
 	s, err := start(ctx)
 	if err == nil {
 		now.turn = s.turn
@@ -125,6 +137,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	}
 	defer s.thread.free()
 	events, err := s.await(ctx, s.call)
+	s.refuse(ctx, mark)
 	if err == nil && amend != nil {
 		amend(ctx, s, events)
 	}

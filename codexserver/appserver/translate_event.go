@@ -16,6 +16,7 @@ type translator struct {
 	now func() time.Time
 
 	open   map[string]*openItem // items that have started and not completed
+	items  map[string]bool      // all commands and patches; true if they were asked about
 	diff   string               // the last one emitted
 	last   *string              // the model's last message
 	final  *string              // the last message that the model marked as its answer
@@ -34,7 +35,7 @@ type openItem struct {
 }
 
 func newTranslator() *translator {
-	return &translator{now: time.Now, open: map[string]*openItem{}}
+	return &translator{now: time.Now, open: map[string]*openItem{}, items: map[string]bool{}}
 }
 
 // notification translates a notification of the turn's thread into events, or none.
@@ -93,6 +94,9 @@ func (tr *translator) started(it item) []protocol.EventMsg {
 	switch it.Type {
 	case itemCommand, itemFileChange:
 		tr.open[it.ID] = &openItem{item: it, held: true}
+		if _, known := tr.items[it.ID]; !known {
+			tr.items[it.ID] = false
+		}
 	case itemMCPToolCall:
 		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: it.invocation()})
 	case itemWebSearch:
@@ -103,6 +107,7 @@ func (tr *translator) started(it item) []protocol.EventMsg {
 
 // ask records that a question about the item is open.
 func (tr *translator) ask(id string) {
+	tr.items[id] = true
 	if o := tr.open[id]; o != nil {
 		o.asked = true
 	}
@@ -165,9 +170,11 @@ func (tr *translator) completed(it item) []protocol.EventMsg {
 	return nil
 }
 
-// ran translates the end of a command or a patch. If it was declined, it never began, and
-// there is no event.
+// ran translates the end of a command or a patch. If it was declined, it never began. Then
+// there is only an event if Codex declined it by itself.
 func (tr *translator) ran(it item) []protocol.EventMsg {
+	asked := tr.items[it.ID]
+	tr.items[it.ID] = asked
 	o := tr.open[it.ID]
 	if o == nil { // no start was reported
 		tr.open[it.ID] = &openItem{item: it, held: true}
@@ -175,7 +182,10 @@ func (tr *translator) ran(it item) []protocol.EventMsg {
 	}
 	defer delete(tr.open, it.ID)
 	if it.Status == "declined" && o.held {
-		return nil
+		if asked {
+			return nil
+		}
+		return one(declined(it))
 	}
 	events := tr.release(it.ID)
 	if it.Type == itemFileChange {

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer] and [Reviewer] on the [Conversation]. A client does not have methods whose
+// [Steerer], [Writer] and [Reviewer] on the [Conversation]. A client does not have methods whose
 // interface the engine lacks.
 
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
@@ -123,6 +123,13 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Writer is a conversation that knows where its commands may write.
+type Writer interface {
+	// WritableRoots returns absolute paths of folders where commands may write, besides the
+	// working folder and the temporary ones.
+	WritableRoots() []string
 }
 
 // Reviewer is a conversation that can review changes in a turn that cannot make any.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -267,3 +268,13 @@ func (c *conversation) toolHost() toolHost { return toolHost{c.host, c} }
 
 // Emit implements [engine.Host].
 func (h toolHost) Emit(m protocol.EventMsg) { h.conversation.emit(m) }
+
+// WritableRoots implements [engine.Writer].
+func (c *conversation) WritableRoots() []string {
+	c.use.Lock()
+	defer c.use.Unlock()
+	if c.now.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
+		return nil
+	}
+	return slices.Clone(c.now.SandboxPolicy.WritableRoots)
+}

@@ -180,6 +180,22 @@ type AgentReasoningSectionBreak struct{}
 type BackgroundEvent struct {
 	// Message is the remark.
 	Message string `json:"message"`
+	// Refused is what the remark is about if the engine refused to do something; otherwise
+	// nil. It is not sent.
+	Refused *Refused `json:"-"`
+}
+
+// Refused is what an engine refused by its own policy, without a question.
+type Refused struct {
+	// Command is the argv of a command, and Cwd its folder.
+	Command []string
+	Cwd     string
+	// Changes are those of a patch, by absolute path.
+	Changes map[string]FileChange
+	// Tool is the name of the tool if there is neither.
+	Tool string
+	// Reason is the text that the model received.
+	Reason string
 }
 
 // StreamError says that the model's stream broke and that the request is sent again.

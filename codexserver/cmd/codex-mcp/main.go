@@ -175,6 +175,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Home:         c.home,
 		MaxResult:    c.settings.MaxResult,
 		Stall:        c.settings.Stall,
+		Changes:      codexserver.ChangeOptions(c.settings.Changes),
 		Tasks:        codexserver.TaskOptions(c.settings.Tasks),
 		EngineName:   e.name,
 		EngineReason: e.reason,

@@ -238,6 +238,8 @@ func TestInvalidSettings(t *testing.T) {
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
+		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
+		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
 		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -296,6 +298,18 @@ func TestAllow(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, s.Allow); diff != "" {
 			t.Errorf("%s%s (-want +got):\n%s", tt.file, tt.flag, diff)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	for file, want := range map[string]config.Changes{
+		"": {Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second},
+		"[changes]\ntrack = false\nfiles = 7\nbefore = \"1s\"\nafter = \"2s\"": {Off: true, Files: 7, Before: time.Second, After: 2 * time.Second},
+	} {
+		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
+		if err != nil || s.Changes != want {
+			t.Errorf("%q: %+v, %v", file, s, err)
 		}
 	}
 }

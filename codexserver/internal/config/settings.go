@@ -38,6 +38,8 @@ type Settings struct {
 	Tasks Tasks
 	// MaxResult is the size of the largest structured content of a result, in bytes.
 	MaxResult int
+	// Changes say how the changes of a turn are found.
+	Changes Changes
 	// Stall is how long a model may be silent before it is reported as stuck. A negative
 	// value means forever.
 	Stall time.Duration
@@ -79,6 +81,13 @@ type settingsFile struct {
 		Mode  string   `json:"mode"`
 		Grace Duration `json:"grace"`
 	} `json:"tasks"`
+
+	Changes struct {
+		Track  bool     `json:"track"`
+		Files  int      `json:"files"`
+		Before Duration `json:"before"`
+		After  Duration `json:"after"`
+	} `json:"changes"`
 
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
@@ -131,6 +140,8 @@ func (f *settingsFile) settings() *Settings {
 		Stall:       orNone(time.Duration(l.Stall)),
 		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
 
+		Changes: Changes{Off: !f.Changes.Track, Files: f.Changes.Files, Before: time.Duration(f.Changes.Before), After: time.Duration(f.Changes.After)},
+
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
 		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout), f.Limits.Tasks),
@@ -181,6 +192,16 @@ type Sandbox struct {
 	Strict bool
 }
 
+// Changes say how the changes of a turn are found.
+type Changes struct {
+	// Off leaves the changes to patches.
+	Off bool
+	// Files is how many files may be read that differ from git's index.
+	Files int
+	// Before and After are how long reading the folder may take before and after a turn.
+	Before, After time.Duration
+}
+
 // Tasks say how calls of clients that poll become tasks.
 type Tasks struct {
 	// Never keeps calls synchronous.
@@ -222,6 +243,9 @@ const (
 	DefaultResult        = 80_000
 	DefaultDrain         = 30 * time.Second
 	DefaultStall         = stall.Default
+	DefaultFiles         = 100_000
+	DefaultBefore        = 5 * time.Second
+	DefaultAfter         = 30 * time.Second
 )
 
 // Duration is written as in Go, "90s" or "10m". 0 may be a number.
@@ -247,7 +271,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "drain", "http", "limits", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "changes", "drain", "http", "limits", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -344,6 +368,9 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
 	f.Limits.Stall = Duration(DefaultStall)
+	f.Changes.Track = true
+	f.Changes.Files = DefaultFiles
+	f.Changes.Before, f.Changes.After = Duration(DefaultBefore), Duration(DefaultAfter)
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = elicit.DefaultMaxPending
 	f.Limits.ModelRequests = DefaultModelRequests
@@ -389,6 +416,14 @@ func (f *settingsFile) check() error {
 	}
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
+	}
+	switch c := f.Changes; {
+	case c.Files < 1:
+		return errors.New("changes.files: want at least 1")
+	case c.Before == 0:
+		return errors.New("changes.before: want more than 0; track = false turns this off")
+	case c.After == 0:
+		return errors.New("changes.after: want more than 0; track = false turns this off")
 	}
 	for _, name := range f.Tools {
 		if !slices.Contains(Choosable, name) && !slices.Contains(always, name) {

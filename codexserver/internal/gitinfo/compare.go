@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ChangeKind is what happened to a file.
@@ -33,6 +34,14 @@ type Change struct {
 	// Lines are counted as git does. Nil means that the file is not text, or that a filter
 	// changes how git stores it.
 	Lines *Lines
+	// Last is when the file last changed, or its folder if the file is gone. It is zero if
+	// that is not known.
+	Last time.Time
+
+	link      bool // a submodule's commit
+	special   bool // a pipe, a socket or a device
+	filtered  bool // a filter changes how git stores it
+	converted bool // git changes its line ends or its encoding
 }
 
 // Lines are the lines of a change.
@@ -41,44 +50,31 @@ type Lines struct{ Added, Removed int }
 // Compare returns the changes since the snapshot was taken, sorted by path. It compares
 // contents. It does not matter who wrote them, and what git has recorded.
 func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
+	return s.compare(ctx, true)
+}
+
+// compare is Compare, with or without renames.
+func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) {
 	tree, now, err := s.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("gitinfo: compare: %w", err)
 	}
-	s.now = tree
-	var changes []Change
+	s.now, s.later, s.stored = tree, now, nil
 	if tree != s.tree {
-		if changes, err = s.diffTrees(tree); err != nil {
+		if s.stored, err = s.diffTrees(tree, renames); err != nil {
 			return nil, fmt.Errorf("gitinfo: compare: %w", err)
 		}
 	}
-	changes = append(s.withoutMarks(changes, now), s.compareRest(now)...)
+	s.stored = s.withoutMarks(s.stored, now)
+	changes := merge(slices.Concat(s.stored, s.compareRest(now), s.compareSeen(now)))
+	s.others = slices.Clone(changes[len(s.stored):])
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return changes, nil
 }
 
-// Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
-// last found. It has no content of binary files, and no changes of files that git does not
-// store. Invalid UTF-8 is replaced.
-func (s *Snapshot) Diff(ctx context.Context, max int) (string, error) {
-	if s.now == "" || s.now == s.tree {
-		return "", nil
-	}
-	m := *s.mirror
-	m.ctx = ctx
-	call := m.call()
-	call.Cut = max
-	out, err := m.program.Run(ctx, call, "diff-tree", "-r", "-p", "--no-color", "--find-renames", "--no-ext-diff", "--no-textconv",
-		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=dirty", s.tree, s.now)
-	if err != nil {
-		return "", fmt.Errorf("gitinfo: diff: %w", err)
-	}
-	return strings.ToValidUTF8(out, "\uFFFD"), nil
-}
-
 // diffTrees compares two trees of the mirror.
-func (s *Snapshot) diffTrees(tree string) ([]Change, error) {
-	out, err := s.mirror.git("", "diff-tree", "-r", "-z", "--raw", "--numstat", "--find-renames", "--no-ext-diff", "--no-textconv",
+func (s *Snapshot) diffTrees(tree string, renames bool) ([]Change, error) {
+	out, err := s.mirror.git("", "diff-tree", "-r", "-z", "--raw", "--numstat", findRenames(renames), "--no-ext-diff", "--no-textconv",
 		"--ignore-submodules=dirty", s.tree, tree)
 	if err != nil {
 		return nil, err
@@ -87,7 +83,14 @@ func (s *Snapshot) diffTrees(tree string) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return changes, s.dropFiltered(changes)
+	return changes, s.attributes(changes)
+}
+
+func findRenames(find bool) string {
+	if find {
+		return "--find-renames"
+	}
+	return "--no-renames"
 }
 
 // parseChanges parses the output of diff-tree: first the kinds, then the counts.
@@ -106,8 +109,9 @@ func parseChanges(out string) ([]Change, error) {
 	for len(fields) > 0 {
 		head := next()
 		if status, isRaw := strings.CutPrefix(head, ":"); isRaw {
+			link := strings.HasPrefix(status, gitlink) || strings.Contains(status[:min(len(status), 2*len(gitlink)+1)], " "+gitlink)
 			status = status[strings.LastIndexByte(status, ' ')+1:]
-			c := Change{Kind: Update, Path: next()}
+			c := Change{Kind: Update, Path: next(), link: link}
 			switch {
 			case strings.HasPrefix(status, "A"):
 				c.Kind = Add
@@ -138,24 +142,43 @@ func parseChanges(out string) ([]Change, error) {
 	return changes, nil
 }
 
-// dropFiltered removes the counts of files that need a filter, such as those of LFS,
-// because filters do not run.
-func (s *Snapshot) dropFiltered(changes []Change) error {
+// gitlink is the mode of a submodule's commit.
+const gitlink = "160000"
+
+// attributes finds out how git changes files when it stores them. It removes the counts of
+// files that need a filter, such as those of LFS, because filters do not run.
+func (s *Snapshot) attributes(changes []Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	names := make([]string, len(changes))
+	at := map[string]int{}
 	for i, c := range changes {
-		names[i] = c.Path
+		names[i], at[c.Path] = c.Path, i
 	}
-	out, err := s.mirror.git(zeros(names), "check-attr", "-z", "--stdin", "filter")
+	out, err := s.mirror.git(zeros(names), "check-attr", "-z", "--stdin", "filter", "text", "crlf", "eol", "ident", "working-tree-encoding")
 	if err != nil {
 		return err
 	}
-	fields := strings.Split(out, "\x00")
+	binary := map[int]bool{}
+	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
+		i, known := at[fields[0]]
+		set := fields[2] != "unspecified" && fields[2] != "unset"
+		switch {
+		case !known:
+		case fields[1] == "filter":
+			changes[i].filtered = set
+		case (fields[1] == "text" || fields[1] == "crlf") && fields[2] == "unset":
+			binary[i] = true
+		case set:
+			changes[i].converted = true
+		}
+	}
 	for i := range changes {
-		if at := 3*i + 2; at < len(fields) && fields[at] != "unspecified" && fields[at] != "unset" {
-			changes[i].Lines = nil
+		c := &changes[i]
+		c.converted = (c.converted || s.convert) && !binary[i]
+		if c.filtered {
+			c.Lines = nil
 		}
 	}
 	return nil

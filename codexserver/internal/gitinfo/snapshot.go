@@ -1,6 +1,7 @@
 package gitinfo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
@@ -21,7 +23,7 @@ import (
 const (
 	maxFiles    = 100_000   // files that differ from the index, so that git must read them
 	maxBytes    = 256 << 20 // bytes of these files together
-	maxOwnFiles = 5_000     // the same without a repository
+	ownShare    = 20        // without a repository one of 20 files
 	maxOwnBytes = 64 << 20
 	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
 )
@@ -36,10 +38,18 @@ type Snapshot struct {
 	root    string
 	scratch string
 	own     bool // there is no repository
+	files   int  // how many files git may read
+	convert bool // git converts line ends without an attribute
 	mirror  *mirror
-	tree    string // git's tree of the content
-	now     string // git's tree of the content when Compare was last called
+	begin   time.Time // when the snapshot was begun; zero until it is taken
+	tree    string    // git's tree of the content
 	rest    rest
+
+	// Of the last Compare.
+	now    string   // git's tree of the content
+	later  rest     // what is not in that tree
+	stored []Change // what differs between the trees, in git's order
+	others []Change // the other changes
 }
 
 // rest describes files and repositories that are not in git's tree.
@@ -47,7 +57,8 @@ type rest struct {
 	marks   map[string]mark // files that are too large, or cannot be read
 	known   map[string]bool // files that are in the index and differ from it
 	nested  map[string]bool // other repositories below the root
-	modules map[string]bool // submodules
+	modules map[string]bool // submodules: true if there is a repository
+	seen    oddities
 }
 
 // mark shows whether a file has changed, without reading the file.
@@ -65,18 +76,26 @@ func (m mark) equal(other mark) bool {
 // itself outside a repository. If the folder is too large, the error wraps [ErrLarge].
 // Scratch is as for [Read]. Remove deletes the snapshot's files there.
 func Take(ctx context.Context, dir string, scratch git.Scratch) (*Snapshot, error) {
+	return take(ctx, dir, scratch, 0)
+}
+
+// take is Take with a limit of files that git must read. 0 means the default.
+func take(ctx context.Context, dir string, scratch git.Scratch, files int) (*Snapshot, error) {
 	// Other paths are compared with the root, so it must be a real path.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	s := &Snapshot{root: Root(dir)}
+	s := &Snapshot{root: Root(dir), files: cmp.Or(files, maxFiles)}
 	if s.own = s.root == ""; s.own {
-		s.root = dir
+		s.root, s.files = dir, s.files/ownShare
 	}
 	var err error
+	begin := time.Now()
 	if s.mirror, err = newSnapshotMirror(ctx, s.root, scratch, s.own); err == nil {
+		s.convert = s.mirror.converts()
 		if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err == nil {
 			s.tree, s.rest, err = s.read(ctx)
+			s.begin = begin
 		}
 	}
 	if err != nil {
@@ -115,6 +134,19 @@ func newSnapshotMirror(ctx context.Context, root string, scratch git.Scratch, ow
 	return m, nil
 }
 
+// converts reports whether git converts the line ends of files without an attribute.
+func (m *mirror) converts() bool {
+	value := m.settings["core.autocrlf"]
+	if value == "" { // the repository's own setting counts before the user's
+		for _, option := range m.options {
+			if v, ok := strings.CutPrefix(option, "core.autocrlf="); ok {
+				value = v
+			}
+		}
+	}
+	return value != "" && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+}
+
 // newEmptyMirror makes an empty repository for a folder without one.
 func newEmptyMirror(ctx context.Context, root string, scratch git.Scratch) (*mirror, error) {
 	m := &mirror{ctx: ctx, root: root}
@@ -139,15 +171,12 @@ func (s *Snapshot) Covers(file string) bool {
 		return false
 	}
 	for name := filepath.ToSlash(rel); name != "."; name = path.Dir(name) {
-		if s.rest.nested[name] || s.rest.modules[name] {
+		if _, module := s.rest.modules[name]; module || s.rest.nested[name] {
 			return false
 		}
 	}
 	return true
 }
-
-// Complete reports whether Compare finds all changes below the root.
-func (s *Snapshot) Complete() bool { return !s.own || len(s.rest.nested) == 0 }
 
 // Remove deletes the snapshot.
 func (s *Snapshot) Remove() error {
@@ -164,23 +193,36 @@ func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 	if err != nil {
 		return "", r, err
 	}
-	present, gone, err := s.sort(names, &r)
-	if err != nil {
-		return "", r, err
+	var walk sync.WaitGroup
+	var walkErr error
+	walk.Go(func() { r.seen, walkErr = s.see(r.nested, r.modules) })
+	tree, err = s.store(names, &r)
+	walk.Wait()
+	if err == nil {
+		err = walkErr
 	}
-	if err = s.index(present); err != nil && ctx.Err() == nil {
-		err = s.index(s.markUnreadable(present, &r))
+	return tree, r, err
+}
+
+// store adds the content of files to the mirror's index, and writes its tree.
+func (s *Snapshot) store(names []string, r *rest) (tree string, err error) {
+	present, gone, err := s.sort(names, r)
+	if err != nil {
+		return "", err
+	}
+	if err = s.index(present); err != nil && s.mirror.ctx.Err() == nil {
+		err = s.index(s.markUnreadable(present, r))
 	}
 	if err != nil {
-		return "", r, err
+		return "", err
 	}
 	if len(gone) > 0 {
 		if _, err := s.mirror.git(zeros(gone), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
-			return "", r, err
+			return "", err
 		}
 	}
 	tree, err = s.mirror.git("", "write-tree", "--missing-ok")
-	return strings.TrimSpace(tree), r, err
+	return strings.TrimSpace(tree), err
 }
 
 // index adds files to git's index. Git would write an object file for each, which takes
@@ -204,7 +246,7 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 	if err != nil {
 		return nil, r, err
 	}
-	var assumed, skipped []string
+	var assumed, skipped, tracked []string
 	for entry := range strings.SplitSeq(list, "\x00") {
 		if entry == "" {
 			continue
@@ -219,8 +261,8 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 			continue
 		}
 		stage, name, _ := strings.Cut(name, "\t")
-		if strings.HasPrefix(stage, "160000 ") {
-			r.modules[name] = true
+		if tracked = append(tracked, name); strings.HasPrefix(stage, gitlink+" ") {
+			r.modules[name] = s.isRepository(name)
 		}
 		if tag >= 'a' {
 			assumed = append(assumed, name)
@@ -249,7 +291,33 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 			names = append(names, name)
 		}
 	}
-	return names, r, nil
+	again, err := s.again(tracked, &r)
+	return append(names, again...), r, err
+}
+
+// again returns files that git takes for unchanged, although their inodes have changed since
+// about the snapshot: many builds of git compare times in seconds, and programs can set the
+// time of a file. It removes them from the mirror's index.
+func (s *Snapshot) again(tracked []string, r *rest) ([]string, error) {
+	if s.begin.IsZero() {
+		return nil, nil
+	}
+	since := s.begin.Add(-2 * time.Second)
+	var names []string
+	for _, name := range tracked {
+		if s.mirror.ctx.Err() != nil {
+			return nil, context.Cause(s.mirror.ctx)
+		}
+		info, err := os.Lstat(s.path(name))
+		if err == nil && info.Mode().IsRegular() && !r.known[name] && changeTime(info).After(since) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	_, err := s.mirror.git(zeros(names), "update-index", "--force-remove", "-z", "--stdin")
+	return names, err
 }
 
 // inScratch reports whether a file belongs to a mirror.
@@ -263,20 +331,21 @@ func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filep
 // sort separates the files that git must read from those that it cannot store, and marks
 // those that are too large.
 func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err error) {
-	files, bytes := maxFiles, int64(maxBytes)
+	bytes := int64(maxBytes)
 	if s.own {
-		files, bytes = maxOwnFiles, maxOwnBytes
+		bytes = maxOwnBytes
 	}
-	if len(names) > files {
-		return nil, nil, fmt.Errorf("%w: %d files", ErrLarge, len(names))
+	if len(names) > s.files {
+		return nil, nil, fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), s.files)
 	}
 	for _, name := range names {
 		if s.mirror.ctx.Err() != nil {
 			return nil, nil, context.Cause(s.mirror.ctx)
 		}
 		info, err := os.Lstat(s.path(name))
+		_, module := r.modules[name]
 		switch {
-		case err != nil || info.Mode()&os.ModeSymlink != 0 || r.modules[name]:
+		case err != nil || info.Mode()&os.ModeSymlink != 0 || module:
 			present = append(present, name)
 		case !info.Mode().IsRegular(): // git reports that the file is deleted
 			gone = append(gone, name)

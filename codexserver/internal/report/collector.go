@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +32,15 @@ type Options struct {
 	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
 	// it: each [engine.Streamer].
 	Wait bool
+	// Off leaves out the snapshot: the changes are those of patches.
+	Off bool
+	// Files bounds the files that a snapshot reads, see [gitinfo.Options].
+	Files int
+	// Before and After are how long reading the folder may take before and after the turn.
+	// Default: 5s before, or 2s with Wait, and 30s after.
+	Before, After time.Duration
+	// Turns knows the other turns of the server. Nil means that there are none.
+	Turns *Turns
 	// Looks limits how many folders are read at a time, since each takes file
 	// descriptors: its capacity is the limit. A turn waits for a place within its own
 	// time limit. Nil means no limit.
@@ -41,11 +52,13 @@ type Options struct {
 // Collector collects what one turn does. It is safe for concurrent use.
 type Collector struct {
 	tree tree
+	acts *timeline
 
 	mu       sync.Mutex
 	report   Report
 	dir      string
 	begin    time.Time
+	acted    bool
 	asked    int // questions that are open
 	commands map[string]*Command
 	list     []*Command
@@ -62,21 +75,34 @@ func New(o Options) *Collector {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Collector{
-		tree:     tree{options: o, take: gitinfo.Take},
+		tree:     tree{options: o, take: gitinfo.Look},
+		acts:     newTimeline(&o),
 		commands: map[string]*Command{},
 		approved: map[string]approval.Decider{},
 	}
 }
 
 // Begin begins the turn. T is the event with which the thread began, and used is the
-// thread's last token count, or nil. Each Begin needs an End.
-func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, used *protocol.TokenUsage) {
+// thread's last token count, or nil. Roots are folders besides the working folder where
+// commands may write. Each Begin needs an End.
+func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, used *protocol.TokenUsage, roots ...string) {
 	c.mu.Lock()
 	c.begin, c.dir = time.Now(), t.Cwd
 	c.report.ThreadID, c.report.Model, c.report.Status, c.report.ChangesFrom = t.SessionID, t.Model, Running, FromEvents
 	c.tokens.begin(t, used)
 	c.mu.Unlock()
-	c.tree.begin(ctx, t.Cwd)
+	if filepath.IsAbs(t.Cwd) {
+		c.acts.enter(cmp.Or(gitinfo.Root(realPath(t.Cwd)), realPath(t.Cwd)))
+	}
+	c.tree.begin(ctx, t.Cwd, roots)
+}
+
+// realPath returns the path without symbolic links if it exists.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // Number sets how many commands the thread ran before the turn.
@@ -111,6 +137,7 @@ func (c *Collector) Event(m protocol.EventMsg) {
 		return
 	}
 	if acts(m) {
+		c.acted = true
 		c.tree.acting()
 	}
 	c.tokens.event(m)
@@ -122,22 +149,33 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	case protocol.PlanUpdate:
 		c.report.Plan = m.Plan
 	case protocol.ExecCommandBegin:
+		c.acts.begin(m.CallID, false, nil)
 		c.last++
 		command := &Command{ID: c.last, Shown: showCommand(m.Command), Cwd: show(m.Cwd, maxPath), ApprovedBy: c.approved[m.CallID]}
 		delete(c.approved, m.CallID)
 		c.commands[m.CallID] = command
 		c.list = keep(append(c.list, command), &c.report.omitted.Commands)
 	case protocol.ExecCommandEnd:
+		c.acts.done(m.CallID, true)
 		if command := c.commands[m.CallID]; command != nil {
 			command.Exit = &Exit{m.ExitCode, time.Duration(m.Duration)}
 			delete(c.commands, m.CallID)
 		}
 	case protocol.TurnDiff:
 		c.diff = m.UnifiedDiff
+	case protocol.MCPToolCallBegin:
+		c.acts.begin(m.CallID, false, nil)
+	case protocol.MCPToolCallEnd:
+		c.acts.done(m.CallID, true)
 	case protocol.PatchApplyBegin:
-		c.patches.begin(m)
+		c.acts.begin(m.CallID, true, c.patches.begin(m))
 	case protocol.PatchApplyEnd:
+		c.acts.done(m.CallID, m.Success)
 		c.patches.end(m)
+	case protocol.BackgroundEvent:
+		if m.Refused != nil {
+			c.refuse(refusalOf(m.Refused))
+		}
 	}
 }
 
@@ -190,14 +228,36 @@ func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
 		}
 	}
 	if !approved {
-		c.report.Refused = keep(append(c.report.Refused, refusal), &c.report.omitted.Refused)
+		c.refuse(refusal)
 	}
 }
+
+func (c *Collector) refuse(r Refusal) {
+	c.report.Refused = keep(append(c.report.Refused, r), &c.report.omitted.Refused)
+}
+
+// refusalOf describes what the engine refused by itself.
+func refusalOf(r *protocol.Refused) Refusal {
+	out := Refusal{Kind: "other", Why: show(r.Reason, maxWords), By: approval.ByEngine, Reason: reasonPolicy}
+	switch {
+	case len(r.Command) > 0:
+		out.Kind, out.What, out.Cwd = "command", showCommand(r.Command), show(r.Cwd, maxPath)
+	case len(r.Changes) > 0:
+		out.Kind, out.What = "patch", showPaths(slices.Sorted(maps.Keys(r.Changes)))
+	default:
+		out.What = show(r.Tool, maxWords)
+	}
+	return out
+}
+
+// reasonPolicy is the reason of a refusal by the engine.
+const reasonPolicy elicit.Reason = "policy"
 
 // End ends the turn with the error of [engine.Conversation] Turn. It compares the folder
 // with the snapshot, for a bounded time.
 func (c *Collector) End(err error) {
-	changes, diff, whole, ok := c.tree.end()
+	found, unknown := c.tree.end()
+	c.acts.leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var abort *engine.AbortError
@@ -212,17 +272,39 @@ func (c *Collector) End(err error) {
 	if !c.begin.IsZero() {
 		c.report.Duration = time.Since(c.begin)
 	}
-	if ok {
-		c.diff = diffOf(changes, diff, c.patches.elsewhere(c.tree.covers))
-		c.report.Changes = c.patches.outside(changes, c.tree.covers)
-		if whole {
-			c.report.ChangesFrom = FromTree
+	if unknown != nil {
+		c.report.Changes = c.patched()
+		c.report.omitted.Changes = c.patches.omitted
+		if c.acted || !ended(unknown) { // a turn that ran nothing may end before the snapshot
+			c.report.Unknown = []gitinfo.Gap{{Path: c.dir, Why: reason(unknown)}}
 		}
+		c.report.Untold = len(c.list) > 0 && !errors.Is(unknown, errOff) && !errors.Is(unknown, errNone)
+		c.diff = diffOfPatches(c.diff, c.dir)
 		return
 	}
-	c.report.Changes = c.patches.changes(c.dir)
-	c.report.omitted.Changes = c.patches.omitted
-	c.diff = diffOfPatches(c.diff)
+	elsewhere := c.patches.elsewhere(c.tree.covers)
+	c.diff = diffOf(found, elsewhere)
+	for _, change := range found.changes {
+		path := change.Path
+		if !filepath.IsAbs(filepath.FromSlash(path)) {
+			path = filepath.Join(c.tree.root(), filepath.FromSlash(path))
+		}
+		c.report.Changes = append(c.report.Changes, Change{change, c.acts.origin(change, path, c.patches.of(path))})
+	}
+	for _, change := range elsewhere {
+		c.report.Changes = append(c.report.Changes, Change{change, ByPatch})
+	}
+	slices.SortFunc(c.report.Changes, func(a, b Change) int { return byPath(a.Change, b.Change) })
+	c.report.ChangesFrom, c.report.Unknown = FromTree, found.gaps
+}
+
+// patched returns the changes of the turn's patches.
+func (c *Collector) patched() []Change {
+	var list []Change
+	for _, change := range c.patches.changes(c.dir) {
+		list = append(list, Change{change, ByPatch})
+	}
+	return list
 }
 
 // Diff returns the turn's changes in git's form, after the turn has ended. Lines that
@@ -251,7 +333,8 @@ func (c *Collector) Report() Report {
 		r.Status = Waiting
 	}
 	r.Duration = time.Since(c.begin)
-	r.Changes = c.patches.changes(c.dir)
+	r.Changes = c.patched()
 	r.omitted.Changes = c.patches.omitted
+	r.Unknown = []gitinfo.Gap{{Path: c.dir, Why: errRuns.Error()}}
 	return r
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -236,7 +235,7 @@ func TestReportIsACopy(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	after := c.Report()
-	if d := cmp.Diff([]gitinfo.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].Exit == nil {
+	if d := cmp.Diff([]report.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].Exit == nil {
 		t.Errorf("%+v", after)
 	}
 }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
@@ -10,50 +12,84 @@ import (
 // maxNamed bounds the files that a diff names without showing them.
 const maxNamed = 100
 
-// diffOf completes git's diff with notes about changes that it does not show: of files
-// without a text diff, and by patches outside of the folder.
-func diffOf(changes []gitinfo.Change, diff string, elsewhere []gitinfo.Change) string {
-	var notes []string
-	if len(diff) >= maxDiff {
-		notes = append(notes, fmt.Sprintf("# the diff is longer than %d MiB and ends here; %d files have changed", maxDiff>>20, len(changes)))
-		if last := strings.LastIndexByte(diff, '\n'); last >= 0 {
-			diff = diff[:last+1]
-		}
+// diffOf adds notes to git's diff about the changes that are not in it, and about those of
+// patches outside of the folder.
+func diffOf(f outcome, elsewhere []gitinfo.Change) string {
+	n := notes{}
+	for _, l := range f.left {
+		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+show(l.Path, maxPath))
 	}
-	if diff == "" {
-		notes = append(notes, named("without a diff", changes)...)
-	} else if len(notes) == 0 {
-		shown := strings.Count(diff, "\ndiff --git ") + 1
-		if missing := len(changes) - shown; missing > 0 {
-			notes = append(notes, fmt.Sprintf("# %d of %d changed files are not here: they are too large or could not be read", missing, len(changes)))
-		}
+	for _, c := range elsewhere {
+		n.add("changed by patches outside of the folder", string(c.Kind)+" "+show(c.Path, maxPath))
 	}
-	notes = append(notes, named("changed by patches outside of the folder", elsewhere)...)
-	if len(notes) > 0 {
-		diff += strings.Join(notes, "\n") + "\n"
-	}
-	return diff
+	return f.diff + n.text()
 }
 
-// named returns a line for each change, up to maxNamed.
-func named(why string, changes []gitinfo.Change) (lines []string) {
-	for i, c := range changes {
-		if i == maxNamed {
-			return append(lines, fmt.Sprintf("# %s: %d more", why, len(changes)-i))
-		}
-		lines = append(lines, fmt.Sprintf("# %s: %s %s", why, c.Kind, show(c.Path, maxPath)))
-	}
-	return lines
+// notes are the lines of a diff that are for people.
+type notes struct {
+	lines strings.Builder
+	count int
 }
 
-// diffOfPatches adds notes to the engine's diff of the turn's patches.
-func diffOfPatches(diff string) string {
+func (n *notes) add(why, what string) {
+	if n.count++; n.count <= maxNamed {
+		fmt.Fprintf(&n.lines, "# %s: %s\n", why, what)
+	}
+}
+
+func (n *notes) text() string {
+	if n.count > maxNamed {
+		fmt.Fprintf(&n.lines, "# not in this diff: %d more\n", n.count-maxNamed)
+	}
+	return n.lines.String()
+}
+
+// diffOfPatches returns the engine's diff of the turn's patches without the sections that
+// git could not apply, with notes. Dir is the working folder.
+func diffOfPatches(diff, dir string) string {
 	if diff == "" {
 		return ""
 	}
-	const note = "# from the patches of the turn alone: commands may have changed more\n"
-	if len(diff) <= maxDiff {
-		return note + strings.TrimSuffix(diff, "\n") + "\n"
+	var b strings.Builder
+	b.WriteString("# from the patches of the turn alone: commands may have changed more\n")
+	n := notes{}
+	for section := range gitinfo.Sections(strings.TrimSuffix(diff, "\n") + "\n") {
+		section, why := applicable(section, dir)
+		if why == "" && b.Len()+len(section) > maxDiff {
+			why = "too large"
+		}
+		if why != "" {
+			head, _, _ := strings.Cut(section, "\n")
+			n.add("not in this diff ("+why+")", show(strings.TrimPrefix(head, "diff --git "), maxPath))
+			continue
+		}
+		b.WriteString(section)
 	}
-	return note + clip(diff, maxDiff) + fmt.Sprintf("\n# the diff is longer than %d MiB and ends here\n", maxDiff>>20)
+	b.WriteString(n.text())
+	return b.String()
+}
+
+// applicable returns a section as git applies it in dir, or why git cannot.
+func applicable(section, dir string) (fit, why string) {
+	head, rest, _ := strings.Cut(section, "\n")
+	body := strings.Index("\n"+rest, "\n@@ ")
+	if body < 0 {
+		body = len(rest)
+	}
+	header := head + "\n" + rest[:body]
+	switch {
+	case !strings.HasPrefix(head, "diff --git "):
+		return section, "it is not a diff of git"
+	case !utf8.ValidString(section) || strings.Contains("\n"+header, "\nBinary files "):
+		return section, "it is not text"
+	}
+	// Outside of a repository engines show absolute paths.
+	below := strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/"
+	for _, side := range []string{"a/", "b/"} {
+		header = strings.ReplaceAll(header, " "+side+below, " "+side)
+	}
+	if strings.Contains(header, " a//") || strings.Contains(header, " b//") || strings.Contains(header, "/../") {
+		return section, "it is outside of the folder"
+	}
+	return header + rest[body:], ""
 }

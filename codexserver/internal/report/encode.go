@@ -20,6 +20,7 @@ type counts struct {
 	Content  int `json:"content,omitzero"`
 	Output   int `json:"output,omitzero"`
 	Changes  int `json:"changes,omitzero"`
+	Unknown  int `json:"unknown,omitzero"`
 	Commands int `json:"commands,omitzero"`
 	Refused  int `json:"refused,omitzero"`
 	Plan     int `json:"plan,omitzero"`
@@ -48,6 +49,7 @@ type wire struct {
 	Plan        jsontext.Value `json:"plan,omitzero"`
 	ChangesFrom Source         `json:"changesFrom,omitzero"`
 	Changes     jsontext.Value `json:"changes"`
+	Unknown     jsontext.Value `json:"unknown,omitzero"`
 	Commands    jsontext.Value `json:"commands"`
 	Refused     jsontext.Value `json:"refused"`
 	Truncated   truncation     `json:"truncated,omitzero"`
@@ -82,6 +84,12 @@ type wireChange struct {
 	Kind    gitinfo.ChangeKind `json:"kind"`
 	Added   *int               `json:"added,omitzero"`
 	Removed *int               `json:"removed,omitzero"`
+	By      Origin             `json:"by,omitzero"`
+}
+
+type wireGap struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 type wireCommand struct {
@@ -125,19 +133,22 @@ func (r *Report) JSON(limit int) []byte {
 		return wireStep{show(r.Plan[i].Step, maxWords), show(r.Plan[i].Status, maxName)}
 	})
 	changes := listPart(len(r.Changes), false, limit, func(i int) any { return changeOf(r.Changes[i]) })
+	unknown := listPart(len(r.Unknown), false, limit, func(i int) any {
+		return wireGap{show(r.Unknown[i].Path, maxPath), show(r.Unknown[i].Why, maxWords)}
+	})
 	commands := listPart(len(r.Commands), true, limit, func(i int) any { return commandOf(r.Commands[i]) })
 	refused := listPart(len(r.Refused), true, limit, func(i int) any {
 		f := r.Refused[i]
 		return wireRefusal{f.Kind, f.What, f.Cwd, f.Why, show(string(f.By), maxName), string(f.Reason)}
 	})
 	findings := findingsPart(r.Review, limit)
-	parts := []part{content, output, findings, plan, changes, commands, refused}
+	parts := []part{content, output, findings, plan, changes, unknown, commands, refused}
 	w.Verdict = verdictOf(r.Review)
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
 	// The parts share the room that is left after the members set by now and their names.
 	most := math.MaxInt
-	w.Truncated = truncation{counts{most, most, most, most, most, most, most}, show(r.More, maxName)}
-	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,`)
+	w.Truncated = truncation{counts{most, most, most, most, most, most, most, most}, show(r.More, maxName)}
+	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,"unknown":,`)
 	each := share(parts, limit-fixed)
 	cut := func(p part, omitted *int, before int) jsontext.Value {
 		v, left := p.cut(each)
@@ -150,6 +161,7 @@ func (r *Report) JSON(limit int) []byte {
 	w.Findings = cut(findings, &w.Truncated.Findings, o.Findings)
 	w.Plan = cut(plan, &w.Truncated.Plan, o.Plan)
 	w.Changes = cut(changes, &w.Truncated.Changes, o.Changes)
+	w.Unknown = cut(unknown, &w.Truncated.Unknown, o.Unknown)
 	w.Commands = cut(commands, &w.Truncated.Commands, o.Commands)
 	w.Refused = cut(refused, &w.Truncated.Refused, o.Refused)
 	if w.Truncated.counts == (counts{}) {
@@ -157,6 +169,9 @@ func (r *Report) JSON(limit int) []byte {
 	}
 	if len(r.Plan) == 0 {
 		w.Plan = nil
+	}
+	if len(r.Unknown) == 0 {
+		w.Unknown = nil
 	}
 	if r.Review == nil {
 		w.Findings = nil
@@ -198,8 +213,8 @@ func quotaOf(l *protocol.RateLimits) *wireQuota {
 	return &q
 }
 
-func changeOf(c gitinfo.Change) wireChange {
-	w := wireChange{Path: show(c.Path, maxPath), Kind: c.Kind}
+func changeOf(c Change) wireChange {
+	w := wireChange{Path: show(c.Path, maxPath), Kind: c.Kind, By: c.Origin}
 	if c.From != "" {
 		w.From = show(c.From, maxPath)
 	}

@@ -28,11 +28,12 @@ func TestJSON(t *testing.T) {
 		Quota:       &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}, Secondary: &protocol.RateLimitWindow{UsedPercent: math.NaN()}},
 		Plan:        []protocol.PlanStep{{Step: "look", Status: "completed"}},
 		ChangesFrom: report.FromTree,
-		Changes: []gitinfo.Change{
-			{Path: "a\nb\xff\u202e", Kind: gitinfo.Update, Lines: &gitinfo.Lines{Added: 2, Removed: 1}},
-			{Path: "new", From: "old", Kind: gitinfo.Rename, Lines: &gitinfo.Lines{}},
-			{Path: "x.png", Kind: gitinfo.Add},
+		Changes: []report.Change{
+			{Change: gitinfo.Change{Path: "a\nb\xff\u202e", Kind: gitinfo.Update, Lines: &gitinfo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
+			{Change: gitinfo.Change{Path: "new", From: "old", Kind: gitinfo.Rename, Lines: &gitinfo.Lines{}}, Origin: report.ByOther},
+			{Change: gitinfo.Change{Path: "x.png", Kind: gitinfo.Add}},
 		},
+		Unknown: []gitinfo.Gap{{Path: "sub/\n", Why: "it is too large"}},
 		Commands: []report.Command{
 			{Shown: "go test", Cwd: "/w", Exit: &report.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
 			{Shown: "sleep 9", Cwd: "/w"},
@@ -54,10 +55,11 @@ func TestJSON(t *testing.T) {
 	"plan": [{"step": "look", "status": "completed"}],
 	"changesFrom": "tree",
 	"changes": [
-		{"path": "a\\nb\\xff\\u{202e}", "kind": "update", "added": 2, "removed": 1},
-		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0},
+		{"path": "a\\nb\\xff\\u{202e}", "kind": "update", "added": 2, "removed": 1, "by": "patch"},
+		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0, "by": "other"},
 		{"path": "x.png", "kind": "add"}
 	],
+	"unknown": [{"path": "sub/\\n", "why": "it is too large"}],
 	"commands": [
 		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
 		{"command": "sleep 9", "cwd": "/w"}
@@ -146,10 +148,10 @@ func TestJSONCutsTheLongest(t *testing.T) {
 	}
 }
 
-func changesOf(n int) []gitinfo.Change {
-	var list []gitinfo.Change
+func changesOf(n int) []report.Change {
+	var list []report.Change
 	for i := range n {
-		list = append(list, gitinfo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: gitinfo.Add, Lines: &gitinfo.Lines{Added: i}})
+		list = append(list, report.Change{Change: gitinfo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: gitinfo.Add, Lines: &gitinfo.Lines{Added: i}}})
 	}
 	return list
 }

@@ -22,15 +22,30 @@ type patches struct {
 	omitted int
 }
 
-func (p *patches) begin(m protocol.PatchApplyBegin) {
+// begin returns the absolute paths of the files, with slashes.
+func (p *patches) begin(m protocol.PatchApplyBegin) (paths []string) {
 	if p.open == nil {
 		p.open, p.files = map[string][]gitinfo.Change{}, map[string]gitinfo.Change{}
 	}
 	var list []gitinfo.Change
 	for _, path := range slices.Sorted(maps.Keys(m.Changes)) {
-		list = append(list, patched(path, m.Changes[path]))
+		c := patched(path, m.Changes[path])
+		list = append(list, c)
+		if paths = append(paths, filepath.ToSlash(c.Path)); c.From != "" {
+			paths = append(paths, filepath.ToSlash(c.From))
+		}
 	}
 	p.open[m.CallID] = list
+	return paths
+}
+
+// of returns the change of the file at a path, or nil.
+func (p *patches) of(path string) *gitinfo.Change {
+	c, ok := p.files[path]
+	if !ok {
+		return nil
+	}
+	return &c
 }
 
 func patched(path string, f protocol.FileChange) gitinfo.Change {
@@ -112,7 +127,8 @@ func (p *patches) changes(dir string) []gitinfo.Change {
 		}
 		list = append(list, c)
 	}
-	return sorted(list)
+	slices.SortFunc(list, byPath)
+	return list
 }
 
 // below returns a path with slashes, relative to dir if it is below it.
@@ -131,15 +147,8 @@ func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Chan
 			list = append(list, c)
 		}
 	}
-	return sorted(list)
-}
-
-// outside adds the changes of files that the snapshot does not cover.
-func (p *patches) outside(changes []gitinfo.Change, covered func(path string) bool) []gitinfo.Change {
-	return sorted(append(changes, p.elsewhere(covered)...))
-}
-
-func sorted(list []gitinfo.Change) []gitinfo.Change {
-	slices.SortFunc(list, func(a, b gitinfo.Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, byPath)
 	return list
 }
+
+func byPath(a, b gitinfo.Change) int { return strings.Compare(a.Path, b.Path) }

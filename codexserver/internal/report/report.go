@@ -53,9 +53,13 @@ type Report struct {
 	// Duration is from the begin of the turn to its end, or to now.
 	Duration time.Duration
 	// Changes are sorted by path.
-	Changes []gitinfo.Change
+	Changes []Change
 	// ChangesFrom is "" before the turn begins.
 	ChangesFrom Source
+	// Unknown names where changes were not looked for.
+	Unknown []gitinfo.Gap
+	// Untold is true if commands may have changed files, and the changes do not show it.
+	Untold bool
 	// Commands are the commands that ran, in the order of their start.
 	Commands []Command
 	// Refused lists what was not approved, in the order of the decisions.
@@ -108,4 +112,12 @@ type Refusal struct {
 	By approval.Decider
 	// Reason is the kind of reason, as one word.
 	Reason elicit.Reason
+}
+
+// Remark returns a sentence for the caller if what commands changed is not known, or "".
+func (r *Report) Remark() string {
+	if !r.Untold || len(r.Unknown) == 0 {
+		return ""
+	}
+	return "What the commands of this turn changed is not known: " + show(r.Unknown[0].Why, maxWords) + "."
 }

@@ -18,7 +18,7 @@ const Schema = `{
 		"usage": {"type": "object", "description": "Tokens of turn and thread: input, cached, output, reasoning."},
 		"quota": {"type": "object", "description": "The account's limits, primary and secondary: usedPercent, windowMinutes, resetsInSeconds."},
 		"plan": {"type": "array", "description": "Each a step and its status."},
-		"changesFrom": {"enum": ["tree", "events"], "description": "tree: changes are what differs on disk. events: patches alone, not what commands wrote."},
+		"changesFrom": {"enum": ["tree", "events"], "description": "tree: what differs on disk. events: patches alone."},
 		"changes": {
 			"type": "array",
 			"description": "As git diff --numstat.",
@@ -29,10 +29,12 @@ const Schema = `{
 					"from": {"type": "string"},
 					"kind": {"enum": ["add", "update", "delete", "rename"]},
 					"added": {"type": "integer"},
-					"removed": {"type": "integer"}
+					"removed": {"type": "integer"},
+					"by": {"enum": ["patch", "command", "other"], "description": "other: unsure."}
 				}
 			}
 		},
+		"unknown": {"type": "array", "description": "Not looked at: path, why."},
 		"commands": {
 			"type": "array",
 			"description": "What ran; approvedBy if a question was asked.",
@@ -72,6 +74,7 @@ const ShortSchema = `{
 		"plan": {"type": "array"},
 		"changesFrom": {"type": "string"},
 		"changes": {"type": "array"},
+		"unknown": {"type": "array"},
 		"commands": {"type": "array"},
 		"refused": {"type": "array"},
 		"truncated": {"type": "object"}

@@ -1,17 +1,19 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 )
 
-// Time limits for reading a folder.
+// Time limits for reading a folder, unless [Options] has others.
 const (
 	maxTake    = 5 * time.Second  // during the model's first request
 	maxWait    = 2 * time.Second  // before the engine begins the turn, see [Options].Wait
@@ -21,23 +23,65 @@ const (
 // tree is the folder of the turn, before and after it.
 type tree struct {
 	options Options
-	take    func(ctx context.Context, dir string, scratch git.Scratch) (*gitinfo.Snapshot, error)
+	take    func(ctx context.Context, dir string, o *gitinfo.Options) (*gitinfo.Survey, error)
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc
 	taken    chan struct{} // closed when the snapshot is taken or has failed; nil without one
-	snapshot *gitinfo.Snapshot
+	snapshot *gitinfo.Survey
+	failed   error // why there is no snapshot
 }
 
 var (
-	errSlow  = errors.New("it takes too long")
-	errLate  = errors.New("the turn's first change came before the snapshot was taken")
-	errEnded = errors.New("the turn has ended")
+	errLate  = errors.New("the first change of the turn came before the folder had been read")
+	errEnded = errors.New("the turn has ended before the folder had been read")
+	errOff   = errors.New("changes.track is off")
+	errNone  = errors.New("this server has no folder for snapshots")
+	errRuns  = errors.New("the turn is running, and only its patches are known")
+	errWhere = errors.New("the turn has no folder")
 )
 
-// begin begins to take the snapshot.
-func (t *tree) begin(ctx context.Context, dir string) {
-	if t.options.Scratch.Dir == "" || !filepath.IsAbs(dir) {
+// slowError means that reading a folder took too long.
+type slowError struct{ limit time.Duration }
+
+// Error implements error.
+func (e slowError) Error() string {
+	return fmt.Sprintf("reading the folder takes longer than %v", e.limit)
+}
+
+// reason returns why a folder could not be read, for people.
+func reason(err error) string {
+	var slow slowError
+	if errors.As(err, &slow) {
+		return slow.Error()
+	}
+	if errors.Is(err, errLate) {
+		return errLate.Error()
+	}
+	if ended(err) {
+		return errEnded.Error()
+	}
+	text := err.Error()
+	for _, prefix := range []string{"gitinfo: ", "snapshot: ", "compare: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return text
+}
+
+// ended reports whether there is no snapshot because the turn ended first.
+func ended(err error) bool { return errors.Is(err, errEnded) || errors.Is(err, context.Canceled) }
+
+// begin begins to take the snapshot of a folder, and of further ones.
+func (t *tree) begin(ctx context.Context, dir string, roots []string) {
+	switch {
+	case t.options.Off:
+		t.failed = errOff
+	case t.options.Scratch.Dir == "":
+		t.failed = errNone
+	case !filepath.IsAbs(dir):
+		t.failed = errWhere
+	}
+	if t.failed != nil {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -45,14 +89,18 @@ func (t *tree) begin(ctx context.Context, dir string) {
 	t.mu.Lock()
 	t.cancel, t.taken = cancel, taken
 	t.mu.Unlock()
+	limit := cmp.Or(t.options.Before, maxTake)
+	if t.options.Wait {
+		limit = cmp.Or(t.options.Before, maxWait)
+	}
 	go func() { // end waits for it
 		defer close(taken)
-		ctx, stop := context.WithTimeoutCause(ctx, maxTake, errSlow)
+		ctx, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
 		defer stop()
-		s, err := t.look(ctx, dir)
+		s, err := t.look(ctx, dir, roots)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.snapshot = s
+		t.snapshot, t.failed = s, err
 		if err != nil {
 			t.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", dir, "error", err)
 		}
@@ -60,24 +108,23 @@ func (t *tree) begin(ctx context.Context, dir string) {
 	if !t.options.Wait {
 		return
 	}
-	timer := time.NewTimer(maxWait)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-taken:
 	case <-timer.C:
-		cancel(errSlow)
 	case <-ctx.Done():
 	}
 }
 
 // look waits for a place and takes the snapshot.
-func (t *tree) look(ctx context.Context, dir string) (*gitinfo.Snapshot, error) {
+func (t *tree) look(ctx context.Context, dir string, roots []string) (*gitinfo.Survey, error) {
 	leave, err := t.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return t.take(ctx, dir, t.options.Scratch)
+	return t.take(ctx, dir, &gitinfo.Options{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Files})
 }
 
 // turn waits for a place in [Options].Looks.
@@ -124,41 +171,57 @@ func (t *tree) acting() {
 // maxDiff bounds the diff of a turn, in bytes.
 const maxDiff = 4 << 20
 
-// end returns the changes in the folder, and their diff as [gitinfo.Snapshot] makes it.
-// Whole is true if no change below the folder can be missing. Ok is false without a
-// snapshot.
-func (t *tree) end() (changes []gitinfo.Change, diff string, whole, ok bool) {
+// outcome is what a turn changed, as the folder shows it.
+type outcome struct {
+	changes []gitinfo.Change
+	gaps    []gitinfo.Gap
+	diff    string
+	left    []gitinfo.Omission // changes that are not in the diff
+}
+
+// end returns what has changed in the folder. The error is why that is not known.
+func (t *tree) end() (f outcome, err error) {
 	if t.taken == nil {
-		return nil, "", false, false
+		if t.failed == nil { // it never began
+			return f, errWhere
+		}
+		return f, t.failed
 	}
 	t.cancel(errEnded)
 	<-t.taken
 	s := t.snapshot
 	if s == nil {
-		return nil, "", false, false
+		return f, t.failed
 	}
-	ctx, stop := context.WithTimeoutCause(context.Background(), maxCompare, errSlow)
+	limit := cmp.Or(t.options.After, maxCompare)
+	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
 	defer stop()
 	leave, err := t.turn(ctx)
 	if err == nil {
-		changes, err = s.Compare(ctx)
-		leave()
+		defer leave()
+		f.changes, err = s.Compare(ctx)
 	}
 	if err != nil {
 		t.options.Logger.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
-	}
-	if err == nil {
+	} else {
+		f.gaps = s.Gaps()
 		var trouble error
-		if diff, trouble = s.Diff(ctx, maxDiff); trouble != nil {
+		if f.diff, f.left, trouble = s.Diff(ctx, maxDiff); trouble != nil {
 			t.options.Logger.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
-			diff = "# git could not make the diff of this turn\n"
+			f.diff, f.left = "", nil
+			for _, c := range f.changes {
+				f.left = append(f.left, gitinfo.Omission{Change: c, Why: "git could not make the diff"})
+			}
 		}
 	}
 	if err := s.Remove(); err != nil {
 		t.options.Logger.Warn("snapshot not removed", "error", err)
 	}
-	return changes, diff, s.Complete(), err == nil
+	return f, err
 }
 
 // covers reports whether the snapshot covers the file at an absolute path.
 func (t *tree) covers(file string) bool { return t.snapshot.Covers(file) }
+
+// root returns the folder of the snapshot.
+func (t *tree) root() string { return t.snapshot.Root() }

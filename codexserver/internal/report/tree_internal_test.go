@@ -34,7 +34,7 @@ func TestSlowSnapshot(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := New(Options{Scratch: git.In("/scratch"), Wait: tt.wait})
-			c.tree.take = func(ctx context.Context, _ string, _ git.Scratch) (*gitinfo.Snapshot, error) {
+			c.tree.take = func(ctx context.Context, _ string, _ *gitinfo.Options) (*gitinfo.Survey, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -113,7 +113,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		looking, release := make(chan struct{}, 2), make(chan struct{})
 		begin := func() *Collector {
 			c := New(Options{Scratch: git.In(dir), Looks: looks, Logger: slog.New(slog.DiscardHandler)})
-			c.tree.take = func(ctx context.Context, _ string, _ git.Scratch) (*gitinfo.Snapshot, error) {
+			c.tree.take = func(ctx context.Context, _ string, _ *gitinfo.Options) (*gitinfo.Survey, error) {
 				looking <- struct{}{}
 				select {
 				case <-release:
@@ -121,7 +121,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 				}
 				return nil, errors.New("no snapshot")
 			}
-			c.tree.begin(t.Context(), dir)
+			c.tree.begin(t.Context(), dir, nil)
 			synctest.Wait()
 			return c
 		}

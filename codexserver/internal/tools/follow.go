@@ -14,10 +14,14 @@ import (
 func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attendance, in protocol.TurnInput) error {
 	f := follower{Watcher: a.Watcher, report: report.New(t.options.Report)}
 	number := 0
+	roots := th.WritableRoots()
+	if in.Context != nil {
+		roots = in.Context.SandboxPolicy.WritableRoots
+	}
 	a.Watcher = f
 	a.Begin = func(ctx context.Context) {
 		number, _ = th.Trail().Count()
-		f.report.Begin(ctx, th.Info(), nil)
+		f.report.Begin(ctx, th.Info(), nil, roots...)
 	}
 	err := th.Turn(ctx, ticket, a, in)
 	f.report.End(err)

@@ -141,7 +141,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		var commands int
 		turn, commands = j.thread.Trail().Count()
 		j.report.Number(commands)
-		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage())
+		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage(), j.thread.WritableRoots()...)
 		j.meter.begin()
 	}
 	var err error
@@ -176,6 +176,9 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	}
 	j.did = j.report.Report()
 	j.did.Output = output
+	if words := j.did.Remark(); words != "" {
+		j.remarks = append(j.remarks, words)
+	}
 	if spent != nil {
 		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
 	}

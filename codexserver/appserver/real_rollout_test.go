@@ -1,0 +1,72 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRealRollout checks what the real Codex writes to a rollout: the messages, of which a
+// transcript after a restart is made, and what it rejects by its own policy.
+func TestRealRollout(t *testing.T) {
+	r := newReal(t, "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"",
+		providertest.Say("hello"), escalated("e1"),
+		providertest.Call(providertest.Tool("e2", "exec_command", map[string]any{"cmd": "rm -rf /nonexistent"})),
+		providertest.Call(providertest.Tool("e3", "exec_command", map[string]any{"cmd": "touch made"})),
+		providertest.Say("again"))
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	var refused []string
+	for _, words := range []string{"one", "two"} {
+		if err := conv.Turn(t.Context(), text(words)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := ""
+	for _, m := range h.events {
+		switch m := m.(type) {
+		case protocol.SessionConfigured:
+			path = m.RolloutPath
+		case protocol.BackgroundEvent:
+			if m.Refused != nil {
+				refused = append(refused, strings.Join(m.Refused.Command, " "))
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"bash -lc touch made.txt && echo made", "bash -lc rm -rf /nonexistent"}, refused); d != "" {
+		t.Error("refused (-want +got)\n" + d)
+	}
+	r.restart(t)
+	tr, err := trail.ReadRollout(t.Context(), path, conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := tr.Transcript(0, 1<<20)
+	want := "user:\n  one\ncodex:\n  hello\nuser:\n  two\ncommand: touch made.txt && echo made\ncommand: rm -rf /nonexistent\ncommand: touch made\ncodex:\n  again\n"
+	if d := cmp.Diff(want, page.Text); d != "" || err != nil {
+		t.Errorf("%v: transcript (-want +got)\n%s", err, d)
+	}
+	h = &recorder{}
+	if _, err := r.engine.Resume(t.Context(), path, protocol.Config{Cwd: r.cwd}, h); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, raw := range h.events[0].(protocol.SessionConfigured).InitialMessages {
+		switch m, _ := protocol.ParseEvent(raw); m := m.(type) {
+		case protocol.UserMessage:
+			said = append(said, m.Message)
+		case protocol.AgentMessage:
+			said = append(said, m.Message)
+		}
+	}
+	if d := cmp.Diff([]string{"one", "hello", "two", "again"}, said); d != "" {
+		t.Errorf("messages of the resumed conversation in %s (-want +got)\n%s", filepath.Base(path), d)
+	}
+}

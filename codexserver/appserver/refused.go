@@ -1,0 +1,214 @@
+package appserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The app-server does not report the commands and patches that Codex rejects by its own
+// policy. Only the rollout has them: a call of the model, and an output that says so.
+
+// Limits of reading a rollout after a turn.
+const (
+	maxRolloutPart = 64 << 20               // bytes of one turn
+	rolloutLimit   = 200 * time.Millisecond // Codex writes the end of the turn late, or never
+	rolloutPause   = 10 * time.Millisecond
+)
+
+// rolloutMark is the end of a rollout before a turn.
+type rolloutMark struct {
+	path string
+	size int64
+}
+
+func markRollout(path string) rolloutMark {
+	m := rolloutMark{path: path}
+	if info, err := os.Stat(path); err == nil {
+		m.size = info.Size()
+	}
+	return m
+}
+
+// refusals returns what Codex has rejected since the mark, among calls without an item. Cwd
+// is the folder of commands that name none.
+func (m rolloutMark) refusals(ctx context.Context, cwd string, item func(id string) bool) []protocol.BackgroundEvent {
+	if m.path == "" {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), rolloutLimit)
+	defer stop()
+	for {
+		calls, whole, err := m.read()
+		if err != nil {
+			return nil
+		}
+		if !whole {
+			select {
+			case <-time.After(rolloutPause):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		var all []protocol.BackgroundEvent
+		for _, c := range calls {
+			if reason, ok := rejection(c.output); ok && !item(c.id) {
+				all = append(all, refusal(c.refused(cwd, reason)))
+			}
+		}
+		return all
+	}
+}
+
+// rolloutCall is a call of the model, with the output that the model got.
+type rolloutCall struct {
+	id, name, arguments, output string
+}
+
+// read returns the calls since the mark. Whole is true if the turn's end is there.
+func (m rolloutMark) read() (calls []*rolloutCall, whole bool, err error) {
+	f, err := regularfile.Open(m.path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, m.size); err != nil {
+		return nil, false, err
+	}
+	byID := map[string]*rolloutCall{}
+	for in := bufio.NewReader(io.LimitReader(f, maxRolloutPart)); ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil { // the last line may not be whole
+			return calls, whole, nil
+		}
+		if !bytes.Contains(line, []byte(`"function_call`)) && !bytes.Contains(line, []byte(`"custom_tool_call`)) &&
+			!bytes.Contains(line, []byte(`"task_complete"`)) && !bytes.Contains(line, []byte(`"turn_aborted"`)) {
+			continue
+		}
+		var l struct {
+			Type    protocol.RolloutType `json:"type"`
+			Payload struct {
+				Type      string         `json:"type"`
+				CallID    string         `json:"call_id"`
+				Name      string         `json:"name"`
+				Arguments string         `json:"arguments"`
+				Input     string         `json:"input"`
+				Output    jsontext.Value `json:"output"`
+			} `json:"payload"`
+		}
+		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
+			continue
+		}
+		p := l.Payload
+		switch {
+		case l.Type == protocol.RolloutEventMsg:
+			whole = whole || p.Type == "task_complete" || p.Type == "turn_aborted"
+		case p.Type == "function_call" || p.Type == "custom_tool_call":
+			c := &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments + p.Input}
+			byID[c.id] = c
+			calls = append(calls, c)
+		case byID[p.CallID] != nil:
+			_ = json.Unmarshal(p.Output, &byID[p.CallID].output) // "" if it is not text
+		}
+	}
+}
+
+// rejection returns the reason in an output if Codex rejected the call by its policy. What
+// the output of a command begins with is Codex's, so a command cannot imitate it.
+func rejection(output string) (reason string, ok bool) {
+	switch {
+	case strings.HasPrefix(output, "exec_command failed"):
+		_, quoted, found := strings.Cut(output, "Rejected(")
+		end := strings.LastIndex(quoted, `")`)
+		if !found || end < 0 {
+			return "", false
+		}
+		// Codex quotes the reason twice, as Rust shows errors.
+		reason = strings.NewReplacer(`\\\"`, `"`, `\"`, `"`).Replace(quoted[:end])
+		reason = strings.Trim(reason, `"\`)
+		return reason, reason != "rejected by user"
+	case strings.HasPrefix(output, "approval policy is ") && strings.Contains(output, "; reject command"),
+		strings.HasPrefix(output, "patch rejected: "):
+		return output, true
+	}
+	return "", false
+}
+
+// refused describes the call.
+func (c *rolloutCall) refused(cwd, reason string) protocol.Refused {
+	var a struct {
+		Cmd     string         `json:"cmd"`
+		Command jsontext.Value `json:"command"`
+		Workdir string         `json:"workdir"`
+		Input   string         `json:"input"`
+	}
+	r := protocol.Refused{Tool: c.name, Reason: reason, Cwd: cwd}
+	text := c.arguments
+	if json.Unmarshal([]byte(c.arguments), &a) == nil {
+		if a.Workdir != "" {
+			r.Cwd = a.Workdir
+		}
+		line := a.Cmd
+		switch a.Command.Kind() {
+		case '"':
+			_ = json.Unmarshal(a.Command, &line)
+		case '[':
+			_ = json.Unmarshal(a.Command, &r.Command)
+		}
+		if line != "" {
+			r.Command = []string{"bash", "-lc", line}
+		}
+		text = a.Input + line + strings.Join(r.Command, "\n")
+	}
+	if strings.HasPrefix(reason, "patch rejected") {
+		for line := range strings.Lines(text) {
+			for _, head := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "} {
+				if path, ok := strings.CutPrefix(strings.TrimSpace(line), head); ok {
+					if r.Changes == nil {
+						r.Changes = map[string]protocol.FileChange{}
+					}
+					r.Changes[path] = protocol.FileChange{}
+				}
+			}
+		}
+		if r.Changes != nil {
+			r.Command = nil
+		}
+	}
+	return r
+}
+
+// refusal is the event about a refusal.
+func refusal(r protocol.Refused) protocol.BackgroundEvent {
+	what := "call the tool " + r.Tool
+	switch {
+	case r.Command != nil:
+		what = "run the command"
+	case r.Changes != nil:
+		what = "apply the patch"
+	}
+	return protocol.BackgroundEvent{Message: "Codex did not " + what + ": " + r.Reason, Refused: &r}
+}
+
+// declined returns the refusal of an item that was declined without a question.
+func declined(it item) protocol.BackgroundEvent {
+	r := protocol.Refused{Reason: "declined by the policy of Codex", Cwd: it.Cwd}
+	if it.AggregatedOutput != "" {
+		r.Reason = it.AggregatedOutput
+	}
+	if it.Type == itemFileChange {
+		r.Changes = fileChanges(it.Changes)
+	} else {
+		r.Command = splitCommand(it.Command)
+	}
+	return refusal(r)
+}
