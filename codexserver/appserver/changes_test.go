@@ -1,0 +1,39 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changestest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestChanges runs every kind of change with an app-server that runs the command.
+func TestChanges(t *testing.T) {
+	changestest.Run(t, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
+		f := newFake(t)
+		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+			sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})
+			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","modelProvider":"mock",
+				"cwd":%q,"approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`, threadID, dir, sandbox)), err
+		}
+		f.turn = func(r *run) {
+			const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":%d,"commandActions":[]}`
+			r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress", 0))
+			code := 0
+			if out, err := exec.CommandContext(r.ctx, "sh", "-c", script).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", script, err, out)
+				code = 1
+			}
+			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+fmt.Sprintf(item, "completed", code)+`}`, threadID, r.current())
+			r.askCommand(threadID, r.current()) // the answer comes after the events before
+			after()
+			r.complete("completed")
+		}
+		return f.engine(appserver.Options{})
+	})
+}

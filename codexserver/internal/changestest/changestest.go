@@ -1,0 +1,340 @@
+// Package changestest checks that what a turn changed is reported truly, for every kind of
+// change and any engine. What a report does not list, it must name as not looked at, and
+// `git apply` must take every diff.
+package changestest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// Start returns an engine whose turns run one shell command in the folder, and call after
+// when the command has ended. Roots are the writable roots that it reports.
+type Start func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine
+
+// Run runs the table with an engine.
+func Run(t *testing.T, start Start) {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "somebody")
+		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+	}
+	template := t.TempDir()
+	shell(t, template, "git init -q -b main; printf 'one\\ntwo\\nthree\\n' > a.txt; git add .; git commit -q -m first")
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			k.run(t, template, start)
+		})
+	}
+}
+
+// shell runs a script.
+func shell(t *testing.T, dir, script string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// watcher passes the events of a turn to a collector.
+type watcher struct{ *report.Collector }
+
+func (w watcher) Event(_ string, e protocol.Event) { w.Collector.Event(e.Msg) }
+
+func (watcher) Notice(string) {}
+
+// place is a kind in its folders.
+type place struct {
+	t    *testing.T
+	top  string // contains the folders
+	dir  string // where the turn runs
+	root string // a writable root
+	old  string // a copy of dir before the turn
+}
+
+func (k *kind) run(t *testing.T, template string, start Start) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t, top, filepath.Join(top, "w"), filepath.Join(top, "root"), filepath.Join(top, "old")}
+	make := "cp -a '" + template + "' w"
+	if k.noGit {
+		make = "mkdir w; printf 'one\\ntwo\\nthree\\n' > w/a.txt"
+	}
+	shell(t, top, make+"; mkdir root; printf 'r\\n' > root/r.txt")
+	shell(t, p.dir, k.lay)
+	shell(t, top, "cp -a w old")
+	before := p.tree()
+
+	turns := &report.Turns{}
+	options := k.options
+	options.Before, options.After = cmp.Or(options.Before, time.Minute), cmp.Or(options.After, time.Minute)
+	options.Scratch, options.Turns = git.In(filepath.Join(top, "scratch")), turns
+	var roots []string
+	if k.roots {
+		roots = []string{p.root}
+	}
+	work := p.dir
+	if k.cwd != "" {
+		work = filepath.Join(p.dir, k.cwd)
+	}
+	e := start(t, work, "set -e; cd '"+p.dir+"'; "+k.act, roots, func() {
+		if k.user != "" {
+			shell(t, p.dir, "sleep 0.05; "+k.user)
+		}
+		if k.neighbour != "" {
+			shell(t, p.dir, "sleep 0.05")
+			other := report.New(report.Options{Turns: turns})
+			other.Begin(t.Context(), protocol.SessionConfigured{Cwd: p.dir}, nil)
+			other.Event(protocol.ExecCommandBegin{CallID: "1"})
+			shell(t, p.dir, k.neighbour)
+			other.Event(protocol.ExecCommandEnd{CallID: "1"})
+			other.End(nil)
+		}
+	})
+	_, options.Wait = e.(engine.Streamer)
+	c := report.New(options)
+	share := thread.NewTable(e, &approval.Options{}).Share("")
+	defer share.Close()
+	a := thread.Attendance{Watcher: watcher{c}, Awaited: true}
+	th, err := share.Start(t.Context(), protocol.Config{Cwd: work, WritableRoots: roots}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), th.Usage(), th.WritableRoots()...) }
+	if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
+		t.Fatal(err)
+	}
+	c.End(nil)
+	r := c.Report()
+	for _, command := range r.Commands {
+		if command.Exit == nil || command.Exit.Code != 0 {
+			t.Errorf("the command failed: %+v", command)
+		}
+	}
+	if left, err := os.ReadDir(options.Scratch.Dir); err == nil && len(left) > 0 {
+		t.Errorf("left in scratch: %v", left)
+	}
+	diff := c.Diff()
+	if k.want != anything {
+		if d := gocmp.Diff(k.want, p.shown(&r, diff)); d != "" {
+			t.Errorf("(-want +got)\n%s\n%s", d, diff)
+		}
+	}
+	p.check(before, p.tree(), &r)
+	p.apply(diff, &r)
+}
+
+// shown returns a report in the form of [kind].want.
+func (p *place) shown(r *report.Report, diff string) string {
+	var b strings.Builder
+	plain := strings.NewReplacer(p.top, "TOP")
+	for _, c := range r.Changes {
+		from := ""
+		if c.From != "" {
+			from = c.From + ">"
+		}
+		fmt.Fprintf(&b, "%s %s%s", c.Kind, from, plain.Replace(c.Path))
+		if c.Lines != nil {
+			fmt.Fprintf(&b, " +%d-%d", c.Lines.Added, c.Lines.Removed)
+		}
+		if c.Origin != report.ByCommand {
+			b.WriteString(" by " + string(c.Origin))
+		}
+		b.WriteByte('\n')
+	}
+	for _, g := range r.Unknown {
+		fmt.Fprintf(&b, "? %s: %s\n", plain.Replace(g.Path), g.Why)
+	}
+	for line := range strings.Lines(diff) {
+		if strings.HasPrefix(line, "# ") {
+			b.WriteString(plain.Replace(line))
+		}
+	}
+	return b.String()
+}
+
+// file is what a file is and contains.
+type file struct {
+	mode    fs.FileMode
+	content string
+}
+
+// tree reads the files of the folder and of the writable root, without git's own and
+// without folders.
+func (p *place) tree() map[string]file { return p.read(p.dir, p.root) }
+
+func (p *place) read(dirs ...string) map[string]file {
+	p.t.Helper()
+	all := map[string]file{}
+	for i, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.Name() == ".git" {
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if d.IsDir() {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			f := file{mode: info.Mode().Type() | info.Mode()&0o100}
+			switch {
+			case info.Mode().IsRegular():
+				data, err := regularfile.Read(path, 64<<20)
+				if err != nil {
+					return err
+				}
+				f.content = string(data)
+			case info.Mode()&fs.ModeSymlink != 0:
+				f.mode &= fs.ModeType
+				if f.content, err = os.Readlink(path); err != nil {
+					return err
+				}
+			}
+			name, err := filepath.Rel(dir, path)
+			if i > 0 {
+				name = path
+			}
+			all[name] = f
+			return err
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// changed returns the paths that differ.
+func changed(a, b map[string]file) []string {
+	var names []string
+	for name, f := range a {
+		if g, ok := b[name]; !ok || f != g {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// check checks that the report has every change or says that it did not look, and has no
+// other changes.
+func (p *place) check(before, after map[string]file, r *report.Report) {
+	p.t.Helper()
+	truth := changed(before, after)
+	for _, name := range truth {
+		if !p.told(name, r) {
+			p.t.Errorf("%q has changed, and neither the changes nor the gaps name it: %v, %v", name, r.Changes, r.Unknown)
+		}
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(truth, func(t string) bool {
+			return t == name || strings.HasSuffix(name, "/") && strings.HasPrefix(t, name)
+		})
+	}
+	for _, c := range r.Changes {
+		if !has(c.Path) && !p.gap(c.Path, r) && !p.isRepository(c.Path) || c.From != "" && !has(c.From) {
+			p.t.Errorf("%q is among the changes and has not changed", c.Path)
+		}
+	}
+}
+
+func (p *place) told(name string, r *report.Report) bool {
+	return p.gap(name, r) || slices.ContainsFunc(r.Changes, func(c report.Change) bool {
+		return c.Path == name || c.From == name || strings.HasSuffix(c.Path, "/") && strings.HasPrefix(name, c.Path)
+	})
+}
+
+// gap reports whether the report says that it did not look at a file.
+func (p *place) gap(name string, r *report.Report) bool {
+	for _, g := range r.Unknown {
+		switch {
+		case g.Path == p.dir, g.Path == name, strings.HasSuffix(g.Path, "/") && strings.HasPrefix(name, g.Path):
+			return true
+		case strings.HasPrefix(g.Why, "git ignores"):
+			cmd := exec.CommandContext(p.t.Context(), "git", "check-ignore", "-q", "--", name)
+			cmd.Dir = p.dir
+			if cmd.Run() == nil {
+				return true
+			}
+		case strings.HasPrefix(g.Why, "core.fileMode"):
+			return true
+		}
+	}
+	return false
+}
+
+// isRepository reports whether a path is another repository, or a submodule's commit.
+func (p *place) isRepository(name string) bool {
+	_, err := os.Lstat(filepath.Join(p.dir, name, ".git"))
+	return err == nil
+}
+
+var note = regexp.MustCompile(`(?m)^# [^:]*: (?:add|update|delete|rename) (.*)\n`)
+
+// apply applies the diff to the copy and compares it with the folder.
+func (p *place) apply(diff string, r *report.Report) {
+	p.t.Helper()
+	if strings.Contains(diff, "diff --git ") {
+		cmd := exec.CommandContext(p.t.Context(), "git", "apply", "--whitespace=nowarn", "-")
+		cmd.Dir, cmd.Stdin = p.old, strings.NewReader(diff)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			p.t.Errorf("git apply: %v: %s\n%.3000s", err, out, diff)
+			return
+		}
+	}
+	omitted := map[string]bool{}
+	for _, m := range note.FindAllStringSubmatch(diff, -1) {
+		omitted[m[1]] = true
+	}
+	for _, name := range changed(p.read(p.old), p.read(p.dir)) {
+		if !omitted[name] && !slices.ContainsFunc(keys(omitted), func(dir string) bool { return strings.HasSuffix(dir, "/") && strings.HasPrefix(name, dir) }) && !p.gap(name, r) {
+			p.t.Errorf("after git apply %q differs, and the diff does not say so:\n%.3000s", name, diff)
+		}
+	}
+}
+
+func keys(m map[string]bool) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
+}

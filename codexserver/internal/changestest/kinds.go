@@ -1,0 +1,127 @@
+package changestest
+
+import (
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+)
+
+// anything is a want for kinds whose report depends on the rights of the user.
+const anything = "*"
+
+// kind is a kind of change. Its scripts run in a repository with a file a.txt of three lines,
+// or in a folder without one.
+type kind struct {
+	name      string
+	noGit     bool
+	cwd       string // below the folder
+	roots     bool   // ../root is a writable root
+	lay       string // makes more before the turn
+	act       string // is the turn's command
+	user      string // is what the user does while the turn runs and no command
+	neighbour string // is the command of another conversation
+	options   report.Options
+	// want has a line for each change, "? " before those that were not looked at, and the
+	// notes of the diff.
+	want string
+}
+
+const submodule = "git init -q ../lib; (cd ../lib; echo l > l.txt; git add .; git commit -q -m lib); " +
+	"git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -q -m sub; "
+
+var kinds = []kind{
+	// Contents.
+	{name: "nothing", act: "cat a.txt", want: ""},
+	{name: "text edit", act: "echo four >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "create", act: "mkdir -p d; echo x > d/new", want: "add d/new +1-0\n"},
+	{name: "delete", act: "rm a.txt", want: "delete a.txt +0-3\n"},
+	{name: "rename", act: "git mv a.txt b.txt", want: "rename a.txt>b.txt +0-0\n"},
+	{name: "rename with an edit", lay: "seq 50 > long; git add long; git commit -q -m l", act: "sed s/25/x/ long > moved; rm long", want: "rename long>moved +1-1\n"},
+	{name: "copy", act: "cp a.txt c.txt", want: "add c.txt +3-0\n"},
+	{name: "touched", act: "touch -d 2001-01-01 a.txt", want: ""},
+	{name: "change and back", act: "echo x > a.txt; printf 'one\\ntwo\\nthree\\n' > a.txt", want: ""},
+	{name: "delete and make again", act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
+	{name: "same size and time", act: "touch -r a.txt ../t; printf 'one\\nTWO\\nthree\\n' > a.txt; touch -r ../t a.txt", want: "update a.txt +1-1\n"},
+	{name: "empty files", lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
+	{name: "no final newline", act: "printf 'one\\ntwo\\nthree' > a.txt; printf x > b", want: "update a.txt +1-1\nadd b +1-0\n"},
+	{name: "CRLF", lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
+	{name: "a very long line", act: "head -c 300000 /dev/zero | tr '\\0' x > long", want: "add long +1-0\n"},
+	{name: "binary files", lay: "printf '\\0\\1\\2' > b; git add b; git commit -q -m b", act: "printf '\\0\\1\\3\\4' > b; head -c 5000 /dev/urandom > c; echo y >> a.txt", want: "update a.txt +1-0\nupdate b\nadd c\n"},
+	{name: "a NUL late in a text", act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n"},
+	{name: "invalid UTF-8", lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
+	{name: "a large file", act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
+	{name: "a huge file", lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
+
+	// Names, modes and types.
+	{name: "odd names", act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
+		want: "add  lead +1-0\nadd -dash +1-0\nadd :(top)x +1-0\nadd a b +1-0\nadd a\"b +1-0\nadd back\\slash +1-0\nadd new\nline +1-0\nadd tab\there +1-0\nadd é +1-0\n"},
+	{name: "a name that is not UTF-8", act: "echo x > \"$(printf 'n\\377')\"; printf '\\377' > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
+	{name: "normalisation pairs", act: "echo 1 > \"$(printf 'e\\314\\201')\"; echo 2 > \"$(printf '\\303\\251')\"", want: "add e\u0301 +1-0\nadd \u00e9 +1-0\n"},
+	{name: "rename of case", act: "mv a.txt A.txt", want: "rename a.txt>A.txt +0-0\n"},
+	{name: "mode", act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
+	{name: "core.fileMode is false", lay: "git config core.fileMode false", act: "chmod +x a.txt", want: "? : core.fileMode is false, so changed modes do not show\n"},
+	{name: "symbolic links", lay: "ln -s a.txt l; echo f > f; git add .; git commit -q -m l", act: "ln -sfn nowhere l; ln -s a.txt new; rm f; ln -s a.txt f; rm a.txt; ln -s x a.txt", want: anything},
+	{name: "a link becomes a file", lay: "ln -s a.txt l; git add .; git commit -q -m l", act: "rm l; echo x > l", want: "update l +1-1\n"},
+	{name: "a file becomes a folder", act: "rm a.txt; mkdir a.txt; echo x > a.txt/x", want: "delete a.txt +0-3\nadd a.txt/x +1-0\n"},
+	{name: "a folder becomes a file", lay: "mkdir d; echo x > d/x; git add .; git commit -q -m d", act: "rm -r d; printf 'y\\nz\\n' > d", want: "add d +2-0\ndelete d/x +0-1\n"},
+	{name: "hard links", lay: "ln a.txt h", act: "echo x >> a.txt", want: "update a.txt +1-0\nupdate h +1-0\n"},
+	{name: "special files", lay: "mkfifo old", act: "mkfifo pipe; rm old; rm a.txt; mkfifo a.txt", want: "update a.txt\ndelete old\nadd pipe\n# not in this diff (a special file): update a.txt\n# not in this diff (a special file): delete old\n# not in this diff (a special file): add pipe\n"},
+	{name: "an unreadable file", lay: "echo s > s; chmod 0 s", act: "chmod 600 s; echo t > s; chmod 0 s", want: anything},
+	{name: "a read-only folder", lay: "mkdir d; echo x > d/x", act: "chmod 500 d; echo y > d/x; chmod 700 d", want: "update d/x +1-1\n"},
+
+	// What git knows.
+	{name: "ignored", lay: "printf 'out/\\n*.log\\n' > .gitignore", act: "mkdir out; echo x > out/x; echo y > y.log; echo z > z", want: "add z +1-0\n? : git ignores out/, y.log\n"},
+	{name: "an ignored file is gone", lay: "echo '*.log' > .gitignore; echo x > x.log", act: "rm x.log", want: "? : git ignores x.log\n"},
+	{name: "untracked before", lay: "echo u > u", act: "echo v > u", want: "update u +1-1\n"},
+	{name: "staged before", lay: "echo s > s; git add s", act: "echo t >> s", want: "update s +1-0\n"},
+	{name: "partly staged", lay: "echo s >> a.txt; git add .; echo u >> a.txt", act: "echo t >> a.txt; git add .", want: "update a.txt +1-0\n"},
+	{name: "intent to add", lay: "echo i > i; git add -N i; echo j > j; git add -N j", act: "echo k > i", want: "update i +1-1\n"},
+	{name: "assume unchanged", lay: "git update-index --assume-unchanged a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "skip worktree", lay: "git update-index --skip-worktree a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "sparse checkout", lay: "mkdir d e; echo d > d/d; echo e > e/e; git add .; git commit -q -m d; git sparse-checkout set --cone --sparse-index d", act: "echo x >> d/d; mkdir e; echo new > e/new", want: "update d/d +1-0\nadd e/new +1-0\n"},
+	{name: "commit", act: "echo x >> a.txt; echo n > n; git add .; git commit -q -m by-codex", want: "update a.txt +1-0\nadd n +1-0\n"},
+	{name: "another branch", lay: "git checkout -q -b other; echo o > o; git add .; git commit -q -m o; git checkout -q main", act: "git checkout -q other", want: "add o +1-0\n"},
+	{name: "stash", lay: "echo x >> a.txt", act: "git stash -q", want: "update a.txt +0-1\n"},
+	{name: "reset", lay: "echo x >> a.txt; git commit -q -a -m x", act: "git reset -q --hard HEAD~1", want: "update a.txt +0-1\n"},
+	{name: "rebase", lay: "git checkout -q -b f; echo f > f; git add .; git commit -q -m f; git checkout -q main; echo m > m; git add .; git commit -q -m m; git checkout -q f", act: "git rebase -q main", want: "add m +1-0\n"},
+	{name: "a conflict", lay: "git checkout -q -b f; echo f > a.txt; git commit -q -a -m f; git checkout -q main; echo m > a.txt; git commit -q -a -m m", act: "git merge -q f || true", want: "update a.txt +4-0\n"},
+	{name: "index.lock", lay: ": > .git/index.lock", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "no commit yet", lay: "rm -rf .git; git init -q; git add a.txt", act: "echo x >> a.txt; echo y > y", want: "update a.txt +1-0\nadd y +1-0\n"},
+	{name: "a worktree of a bare repository", lay: "git clone -q --bare . ../bare.git; rm -rf .git a.txt; git -C ../bare.git worktree add -q ../w2 main; mv ../w2/.git ../w2/a.txt .; git -C ../bare.git worktree repair -q . >/dev/null 2>&1 || true", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "the repository is removed", act: "rm -rf .git; echo x >> a.txt", want: anything},
+	{name: "the repository is made", noGit: true, act: "git init -q; git add .; git commit -q -m x; echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "in a folder of the repository", lay: "mkdir d; echo x > d/x", cwd: "d", act: "echo y >> a.txt; echo y >> d/x", want: "update a.txt +1-0\nupdate d/x +1-0\n"},
+
+	// Attributes.
+	{name: "no diff attribute", lay: "printf '*.txt -diff\\n*.svg binary\\n' > .gitattributes; echo s > s.svg; git add .; git commit -q -m a", act: "echo x >> a.txt; echo y >> s.svg", want: "update a.txt\nupdate s.svg\n"},
+	{name: "a diff driver", lay: "echo '*.txt diff=evil' > .gitattributes; git config diff.evil.textconv 'touch ran; cat'; git config diff.evil.command 'touch ran'; git add .; git commit -q -m a", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "eol", lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt +1-1\nadd n.txt +1-0\n"},
+	{name: "eol that git does not restore", lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git would not restore its bytes, because it converts them): add mixed\n"},
+	{name: "encoding", lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16 +1-1\n"},
+	{name: "a filter", lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; git add .; git commit -q -m a", act: "echo c > x.big; echo d > y.big; echo x >> a.txt",
+		want: "update a.txt +1-0\nupdate x.big\nadd y.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n# not in this diff (a filter changes how git stores it): add y.big\n"},
+	{name: "a filtered file is touched", lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; touch -d 2001-01-01 x.big; git add .; git commit -q -m a", act: "touch x.big",
+		want: "update x.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n"},
+
+	// Other repositories and folders.
+	{name: "submodule edit", lay: submodule, act: "echo m >> sub/l.txt; echo n > sub/n; echo x >> a.txt", want: "update a.txt +1-0\nupdate sub/l.txt +1-0\nadd sub/n +1-0\n"},
+	{name: "submodule commit", lay: submodule, act: "echo m >> sub/l.txt; git -C sub commit -q -a -m m", want: "update sub +1-1\nupdate sub/l.txt +1-0\n# not in this diff (another repository): update sub\n"},
+	{name: "submodule without a repository", lay: submodule + "git submodule --quiet deinit -f sub", act: "echo x > sub/x", want: "? sub/: it is a submodule without a repository\n"},
+	{name: "submodule checked out", lay: submodule + "git submodule --quiet deinit -f sub", act: "git -c protocol.file.allow=always submodule --quiet update --init", want: "add sub/\n# not in this diff (another repository): add sub/\n"},
+	{name: "nested repository edit", lay: "git init -q n; echo x > n/x; mkdir n/d; printf '\\0' > n/d/b; git init -q n/m; echo y > n/m/y", act: "echo y > n/x; printf '\\0\\1' > n/d/b; echo z > n/m/y", want: "update n/d/b\nupdate n/m/y +1-1\nupdate n/x +1-1\n"},
+	{name: "nested repository made", act: "git init -q n; echo x > n/x", want: "add n/\n# not in this diff (another repository): add n/\n"},
+	{name: "nested repository removed", lay: "git init -q n; echo x > n/x", act: "rm -rf n", want: "delete n/\n# not in this diff (another repository): delete n/\n"},
+	{name: "many nested repositories", lay: "git init -q n10; echo x > n10/x; for i in $(seq 11 27); do cp -a n10 n$i; done", act: "echo y > n10/x; echo y > n27/x", want: "update n10/x +1-1\n? n26/: too many repositories and folders\n? n27/: too many repositories and folders\n"},
+	{name: "writable root", roots: true, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update TOP/root/r.txt +1-0\nupdate a.txt +1-0\n# not in this diff (outside of the folder): update TOP/root/r.txt\n"},
+	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: report.Options{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "no repository", noGit: true, act: "echo x >> a.txt; printf '\\0' > b", want: "update a.txt +1-0\nadd b\n"},
+	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: report.Options{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: report.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+
+	// Limits, and others at the same time.
+	{name: "too slow before", options: report.Options{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "too slow after", options: report.Options{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "tracking is off", options: report.Options{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: changes.track is off\n"},
+	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3 by other\nadd u +1-0 by other\n"},
+	{name: "another conversation edits", act: "echo x >> a.txt", neighbour: "echo o > o", want: "update a.txt +1-0\nadd o +1-0 by other\n"},
+}
