@@ -61,7 +61,7 @@ var arrows = []struct {
 	{"codexserver/internal/summary", []string{"codexserver/internal/script", "codexserver/protocol", "internal/shellword"}},
 	{"codexserver/internal/report", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/git", "codexserver/internal/gitinfo", "codexserver/internal/review", "codexserver/protocol", "elicit"}},
 	{"codexserver/internal/review", []string{"elicit"}},
-	{"codexserver/internal/changestest", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/thread", "codexserver/protocol"}},
+	{"codexserver/internal/changestest", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/git", "codexserver/internal/regularfile", "codexserver/internal/report", "codexserver/internal/thread", "codexserver/protocol"}},
 	{"codexserver/internal/*", []string{"codexserver/protocol", "codexserver/internal/*", "elicit"}},
 	{"codexserver/cmd/*", []string{"codexserver", "codexserver/approval", "codexserver/appserver", "codexserver/cmd/codex-mcp/internal/access", "codexserver/cmd/codex-mcp/internal/telemetry", "codexserver/cmd/codex-mcp/internal/terminal", "codexserver/cmd/codex-mcp/internal/workers", "codexserver/engine", "codexserver/internal/*", "codexserver/native", "codexserver/page", "codexserver/protocol", "codexserver/streamable", "elicit", "jsonrpc", "jsonrpc/wsrpc", "mcptypes"}},
 

@@ -110,7 +110,7 @@ func foldersOf(t *testing.T, user int) folders {
 			_ = kill.Run()
 		}
 	})
-	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
+	f := folders{home: filepath.Join(tmp, "home"), cwd: filepath.Join(tmp, "work"), user: filepath.Join(tmp, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

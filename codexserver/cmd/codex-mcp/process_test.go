@@ -77,7 +77,10 @@ type process struct {
 }
 
 // folders are the folders of a run of the program.
-type folders struct{ home, cwd, user string }
+type folders struct {
+	home, cwd, user string
+	path            string // a folder that PATH names first, or ""
+}
 
 func newFolders(t *testing.T) folders {
 	t.Helper()
@@ -85,7 +88,7 @@ func newFolders(t *testing.T) folders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := folders{filepath.Join(tmp, "home"), filepath.Join(tmp, "work"), filepath.Join(tmp, "user")}
+	f := folders{home: filepath.Join(tmp, "home"), cwd: filepath.Join(tmp, "work"), user: filepath.Join(tmp, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -116,7 +119,7 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	p.news = sync.NewCond(&p.mu)
 	p.cmd.Dir = f.cwd
 	p.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
+		"PATH=" + strings.TrimPrefix(f.path+string(filepath.ListSeparator), string(filepath.ListSeparator)) + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
 	for _, v := range os.Environ() {
@@ -212,25 +215,31 @@ func (p *process) send(line string) {
 // Other messages may come before it.
 func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]any {
 	p.t.Helper()
+	want, _ := json.Marshal(pattern)
+	return p.await(string(want), seen, func(m map[string]any) bool { return contains(m, pattern) })
+}
+
+// await waits for a message that matches and that no earlier call has returned.
+func (p *process) await(what string, seen map[int]bool, matches func(map[string]any) bool) map[string]any {
+	p.t.Helper()
 	timer := time.AfterFunc(limit, func() { p.mu.Lock(); p.ended = true; p.news.Broadcast(); p.mu.Unlock() })
 	defer timer.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
 		for i, m := range p.said {
-			if !seen[i] && contains(m, pattern) {
+			if !seen[i] && matches(m) {
 				seen[i] = true
 				return m
 			}
 		}
 		if p.ended {
-			want, _ := json.Marshal(pattern)
 			got := &strings.Builder{}
 			for _, m := range p.said {
 				line, _ := json.Marshal(m)
 				fmt.Fprintf(got, "  %s\n", line)
 			}
-			p.t.Fatalf("no message contains %s; there were:\n%s", want, got)
+			p.t.Fatalf("no message contains %s; there were:\n%s", what, got)
 		}
 		p.news.Wait()
 	}

@@ -391,7 +391,7 @@ func TestEndToEndUsersRefused(t *testing.T) {
 	if err := os.Symlink(top+"/ann/inner", top+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	f := folders{top + "/home", top, top + "/user"}
+	f := folders{home: top + "/home", cwd: top, user: top + "/user"}
 	for name, tt := range map[string]struct {
 		ann, bob string
 		args     []string

@@ -34,7 +34,7 @@ func startUsers(t *testing.T, model *providertest.Server, more string, args ...s
 	sandboxtest.NeedEnclosure(t)
 	top := sandboxtest.Outside(t)
 	u := &users{
-		f: folders{top + "/server", top, top + "/user"}, tokens: map[string]string{},
+		f: folders{home: top + "/server", cwd: top, user: top + "/user"}, tokens: map[string]string{},
 		work: map[string]string{"ann": top + "/ann", "bob": top + "/bob"}, home: map[string]string{},
 	}
 	var settings strings.Builder
