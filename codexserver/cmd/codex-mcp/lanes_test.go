@@ -121,9 +121,9 @@ func (n *normaliser) value(v any, name string) any {
 			}
 		case "text": // of a block that says what a turn did
 			var facts map[string]any
-			if strings.HasPrefix(v, `{"threadId":`) && json.Unmarshal([]byte(v), &facts) == nil {
+			if strings.HasPrefix(v, "\n"+`{"threadId":`) && json.Unmarshal([]byte(v), &facts) == nil {
 				if raw, err := json.Marshal(n.value(facts, "")); err == nil {
-					return string(raw)
+					return "\n" + string(raw)
 				}
 			}
 		case "description", "instructions":
