@@ -60,10 +60,11 @@ func TestAttackTable(t *testing.T) {
 		}
 		table.WriteString("\n")
 	}
-	want := attackIntro + table.String() + "\n"
+	table.WriteString("\n")
 	for i, r := range reasons {
-		want += fmt.Sprintf("%d. %s.\n", i+1, r)
+		fmt.Fprintf(&table, "%d. %s.\n", i+1, r)
 	}
+	want := attackIntro + table.String()
 	const page = "../../../docs/attacks.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
