@@ -44,7 +44,7 @@ func TestRuleKeepsInTheSandbox(t *testing.T) {
 		{"inside", "untrusted", "workspace-write", false, false, "inside, asked"},
 		{"read-only", "untrusted", "read-only", false, false, "inside, asked"},
 		{"outside", "untrusted", "workspace-write", true, false, "outside"},
-		{"without a sandbox", "untrusted", "danger-full-access", false, false, "asked"},
+		{"without a sandbox", "untrusted", "danger-full-access", false, false, "inside, asked"},
 		{"without a sandbox, outside", "untrusted", "danger-full-access", true, false, "outside"},
 		{"escalated", "on-request", "workspace-write", false, true, "asked"},
 		{"escalated, outside", "on-request", "workspace-write", true, true, "outside"},

@@ -45,8 +45,8 @@ type Verdict struct {
 	Action Action
 	// Reason is for the model and the user. It is set in every refusal.
 	Reason string
-	// Confinable is true when the command may run in the conversation's sandbox if the
-	// approval is only for that.
+	// Confinable is true when the command may run in a sandbox if the approval is only for
+	// that.
 	Confinable bool
 }
 
@@ -96,7 +96,7 @@ func Decide(in Input) Verdict {
 	case in.SessionApproved:
 		return Verdict{Action: Run}
 	case in.Policy == protocol.ApprovalUntrusted && !in.knownSafe():
-		return Verdict{Action: Ask, Confinable: confined && in.SandboxAvailable}
+		return Verdict{Action: Ask, Confinable: in.SandboxAvailable}
 	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:
 		return Verdict{Action: RunReadOnly}
 	case in.Policy == protocol.ApprovalUntrusted:

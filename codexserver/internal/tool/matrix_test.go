@@ -79,7 +79,7 @@ func TestApprovalMatrix(t *testing.T) {
 						t.Errorf("steps (-want +got):\n%s", diff)
 					}
 					for _, m := range h.all {
-						if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Confinable != (policy == "untrusted" && mode != "danger-full-access") {
+						if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Confinable != (policy == "untrusted") {
 							t.Errorf("confinable: %t", req.Confinable)
 						}
 					}

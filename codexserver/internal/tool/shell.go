@@ -156,6 +156,11 @@ func (r run) judge() (policy.Verdict, Confinement) {
 		if !verdict.Confinable || t.box.options.Sandbox == nil {
 			return verdict, nil
 		}
+		// A rule lets the command run where it can write the working folder, also in a
+		// conversation without a sandbox.
+		if sandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
+			sandboxPolicy.Mode, sandboxPolicy.NetworkAccess = protocol.SandboxWorkspaceWrite, false
+		}
 		// No answer may need the sandbox, so the user is not informed if there is none.
 		confinement, err := t.box.options.Sandbox.Confine(sandboxPolicy, t.Cwd, t.box.options.Environ)
 		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
