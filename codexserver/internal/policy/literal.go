@@ -4,12 +4,15 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // Literal returns the words of a command that has no other meaning than its words, now and
 // later. They are argv or, if argv is a shell with -c or -lc and one script, the shell and
-// the words of the script's only command. The first programs of them are names of programs
-// that are started; any other word may be anything.
+// the words of the script's only command, then the files that it redirects its streams to.
+// The first programs of them are names of programs that are started; any other word may be
+// anything.
 //
 // It returns false if a word has a character that a shell could expand or compute with,
 // because any program may pass its words to a shell, and for a script of several commands,
@@ -19,12 +22,18 @@ func Literal(argv []string) (words []string, programs int, ok bool) {
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, 0, false
 	}
-	if script, is := scriptOf(argv); is && isSystemShell(argv[0]) {
-		commands, plain := plainCommands(script)
-		if !plain || len(commands) != 1 {
+	if text, is := scriptOf(argv); is && isSystemShell(argv[0]) {
+		command, files, plain := script.ParseOne(text)
+		if !plain {
 			return nil, 0, false
 		}
-		words, programs = append([]string{argv[0]}, commands[0]...), 2
+		words, programs = []string{argv[0]}, 2
+		for _, w := range append(command, files...) {
+			if w.Open {
+				return nil, 0, false
+			}
+			words = append(words, w.Text)
+		}
 	}
 	if slices.ContainsFunc(words, func(word string) bool { return strings.ContainsFunc(word, isActive) }) {
 		return nil, 0, false

@@ -108,7 +108,7 @@ func (r *census) add(path string, open bool) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
-		fmt.Fprintf(r.sum, "%q absent\n", path)
+		r.miss(path)
 	case err != nil, info.IsDir() && open:
 		r.failed = true
 	case info.IsDir():
@@ -117,6 +117,24 @@ func (r *census) add(path string, open bool) {
 		fmt.Fprintf(r.sum, "%q fixed\n", path)
 	default:
 		r.read(path)
+	}
+}
+
+// miss adds a file that does not exist, and where the folders above it are: a link in their
+// place would lead the command elsewhere. It fails for a link to nothing.
+func (r *census) miss(path string) {
+	for dir := path; ; {
+		if _, err := os.Lstat(dir); err == nil {
+			real, err := filepath.EvalSymlinks(dir)
+			fmt.Fprintf(r.sum, "%q absent in %q\n", path, real)
+			r.failed = r.failed || err != nil
+			return
+		}
+		parent := filepath.Dir(dir)
+		if r.failed = r.failed || parent == dir; r.failed {
+			return
+		}
+		dir = parent
 	}
 }
 

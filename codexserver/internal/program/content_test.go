@@ -32,6 +32,12 @@ func TestContent(t *testing.T) {
 		{"removed", []string{"tool", "file"}, func(base string) error { return os.Remove(base + "/work/file") }, changes},
 		{"appeared", []string{"tool", "new"}, func(base string) error { return write(base+"/work/new", "") }, changes},
 		{"became a folder", []string{"tool", "new"}, func(base string) error { return os.Mkdir(base+"/work/new", 0o777) }, ""},
+		{"became a link to nothing", []string{"tool", "new"}, func(base string) error { return os.Symlink(base+"/system/new", base+"/work/new") }, ""},
+		{"its folder became a link", []string{"tool", "sub2/new"}, func(base string) error { return os.Symlink(base+"/system", base+"/work/sub2") }, changes},
+		{"output", []string{"sh", "-c", "tool >file 2>&1"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"input", []string{"sh", "-c", "tool <file"}, func(base string) error { return write(base+"/work/file", "other") }, changes},
+		{"a redirection to several words", []string{"sh", "-c", "tool >f*"}, nil, ""},
+		{"a document", []string{"sh", "-c", "tool <<<file"}, nil, ""},
 		{"became a link to the same", []string{"tool", "file"}, func(base string) error {
 			return errors.Join(os.Rename(base+"/work/file", base+"/work/moved"), os.Symlink("moved", base+"/work/file"))
 		}, changes},

@@ -126,7 +126,8 @@ func TestReplaceableProgram(t *testing.T) {
 		}{
 			{[]string{"sh", "-c", "exit 0"}, "", true, session}, // there is no program exit
 			{[]string{"sh", "-c", "true"}, "", false, session},
-			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", true, once},
+			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", true, session},
+			{[]string{"/bin/sh", "-c", "(true)"}, "", true, once},
 			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh"), true, session},
 			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool"), true, session},
 			{[]string{"sh", "-c", "true; ./run.sh"}, filepath.Join(dir, "run.sh"), true, once},
