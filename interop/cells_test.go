@@ -148,7 +148,7 @@ var cells = []cell{
 }
 
 // running matches the progress of touch, with or without a shell around it.
-var running = regexp.MustCompile(`"message":"running [^"]*touch made"`)
+var running = regexp.MustCompile(`"message":"running [^"]*touch made'?"`) // a shell's script is quoted
 
 // task returns a call of codex that asks before every command.
 func (m *meeting) task(more map[string]any) call {
