@@ -275,7 +275,7 @@ func (c *Collector) End(err error) {
 	if unknown != nil {
 		c.report.Changes = c.patched()
 		c.report.omitted.Changes = c.patches.omitted
-		if c.acted || !ended(unknown) { // a turn that ran nothing may end before the snapshot
+		if c.acted || !errors.Is(unknown, errEnded) { // a turn that ran nothing may end before the snapshot
 			c.report.Unknown = []gitinfo.Gap{{Path: c.dir, Why: reason(unknown)}}
 		}
 		c.report.Untold = len(c.list) > 0 && !errors.Is(unknown, errOff) && !errors.Is(unknown, errNone)

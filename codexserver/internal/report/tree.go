@@ -55,11 +55,10 @@ func reason(err error) string {
 	if errors.As(err, &slow) {
 		return slow.Error()
 	}
-	if errors.Is(err, errLate) {
-		return errLate.Error()
-	}
-	if ended(err) {
-		return errEnded.Error()
+	for _, known := range []error{errLate, errEnded} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
 	}
 	text := err.Error()
 	for _, prefix := range []string{"gitinfo: ", "snapshot: ", "compare: "} {
@@ -67,9 +66,6 @@ func reason(err error) string {
 	}
 	return text
 }
-
-// ended reports whether there is no snapshot because the turn ended first.
-func ended(err error) bool { return errors.Is(err, errEnded) || errors.Is(err, context.Canceled) }
 
 // begin begins to take the snapshot of a folder, and of further ones.
 func (t *tree) begin(ctx context.Context, dir string, roots []string) {
@@ -95,9 +91,12 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	}
 	go func() { // end waits for it
 		defer close(taken)
-		ctx, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
+		limited, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
 		defer stop()
-		s, err := t.look(ctx, dir, roots)
+		s, err := t.look(limited, dir, roots)
+		if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLate) {
+			err = errEnded // whatever has ended the turn
+		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.snapshot, t.failed = s, err
