@@ -109,6 +109,8 @@ func (r *census) add(path string, open bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		r.miss(path)
+	case errors.Is(err, fs.ErrPermission): // out of reach for the command, too
+		fmt.Fprintf(r.sum, "%q out of reach\n", path)
 	case err != nil, info.IsDir() && open:
 		r.failed = true
 	case info.IsDir():
