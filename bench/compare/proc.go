@@ -3,31 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 )
-
-// cpu returns the CPU time that the server's threads have used.
-func (s *server) cpu() (time.Duration, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	var sum time.Duration
-	for _, thread := range threads {
-		text, err := os.ReadFile(thread)
-		if os.IsNotExist(err) {
-			continue // the thread has ended
-		}
-		var used time.Duration
-		if _, err := fmt.Sscan(string(text), &used); err != nil {
-			return 0, fmt.Errorf("%s: %w", thread, err)
-		}
-		sum += used
-	}
-	return sum, nil
-}
 
 // memory returns a figure of the server's memory in MiB: VmRSS is the current size, VmHWM the
 // peak.
