@@ -262,6 +262,7 @@ func TestStricterOfTwoRacingAnswersCounts(t *testing.T) {
 						t.Error(err)
 					}
 				}
+				synctest.Wait() // the question of a task is open
 				var all sync.WaitGroup
 				all.Go(func() { send(tt.first) })
 				pass(tt.gap)

@@ -93,7 +93,10 @@ func (s *Session) retry(q *request, p *params, d digest) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
 	}
-	st, refusal, err := s.resume(*p.RequestState, d)
+	st, refusal, err := s.resume(*p.RequestState, d, func(st *state) {
+		st.call.attach(q) // before the turn continues
+		st.call.take(st.keys, p.Answers)
+	})
 	if st == nil || err != nil {
 		defer s.leave()
 		if st != nil {
@@ -102,8 +105,6 @@ func (s *Session) retry(q *request, p *params, d digest) (any, error) {
 		return refusal, err
 	}
 	c := st.call
-	c.attach(q) // before the turn continues
-	c.take(st.keys, p.Answers)
 	if s.shared { // this request has the connection for itself
 		defer s.leave()
 		return c.serve(q)

@@ -96,12 +96,12 @@ func (c *call) withdraw(q *question) (answers []stdjson.RawMessage, answered boo
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
 // unless that is nil, and second answers, unless they race with the first.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
-	c.contest(keys, answers)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
 		i := indexOf(c.questions, keys, key)
 		if i < 0 {
+			c.addRacing(keys, key, answer)
 			continue
 		}
 		q := c.questions[i]
@@ -124,16 +124,21 @@ func (c *call) contest(keys []string, answers map[string]jsontext.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
-		i := indexOf(c.racing, keys, key)
-		if i < 0 {
-			continue
-		}
-		switch q := c.racing[i]; {
-		case len(q.answers) < maxRacing:
-			q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
-		case len(q.answers) == maxRacing:
-			q.answers = append(q.answers, stdjson.RawMessage(`null`))
-		}
+		c.addRacing(keys, key, answer)
+	}
+}
+
+// addRacing adds an answer to a question that was answered a moment ago. c.mu is held.
+func (c *call) addRacing(keys []string, key string, answer jsontext.Value) {
+	i := indexOf(c.racing, keys, key)
+	if i < 0 {
+		return
+	}
+	switch q := c.racing[i]; {
+	case len(q.answers) < maxRacing:
+		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
+	case len(q.answers) == maxRacing:
+		q.answers = append(q.answers, stdjson.RawMessage(`null`))
 	}
 }
 

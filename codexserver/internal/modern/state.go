@@ -105,8 +105,9 @@ func (ss *states) sweep(now time.Time) {
 // resume returns the call of a state, and invalidates the state. If there is no such call
 // it returns the answer for the client: a result if the server was restarted, and otherwise
 // an error. It returns an error and the state if the state was used before and the two
-// requests may race, because they came over two connections.
-func (s *Session) resume(sealed string, d digest) (*state, any, error) {
+// requests may race, because they came over two connections. It calls first, which may be
+// nil, before any other request can learn that the state was used.
+func (s *Session) resume(sealed string, d digest, first func(*state)) (*state, any, error) {
 	refused := invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
 	plain, err := s.server.Seal.open(sealed)
 	if err != nil {
@@ -136,6 +137,9 @@ func (s *Session) resume(sealed string, d digest) (*state, any, error) {
 		st.used = true // kept for an answer that races
 	default:
 		delete(ss.parked, t.Number)
+	}
+	if first != nil {
+		first(st)
 	}
 	return st, nil, nil
 }
