@@ -8,9 +8,9 @@ import (
 )
 
 // readers are packages that may open files directly, because the files are their own or the
-// kernel's. All other packages below codexserver use regularfile.
+// kernel's. All other packages below codexserver use safefile.
 var readers = []string{
-	"codexserver/internal/regularfile/",
+	"codexserver/internal/safefile/",
 	"codexserver/internal/proctable/",               // what /proc says of commands
 	"codexserver/internal/keeper/",                  // what /proc says of a keeper's children
 	"codexserver/internal/command/folder_",          // folders as descriptors

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -80,7 +80,7 @@ func TestRules(t *testing.T) {
 		{"bash|-lc|go test > out", ""},
 		{"bash|-lc|go test *", ""},
 		{"bash|script", ""},
-		{"bash|-lc|" + strings.Repeat("echo; ", script.MaxSize/6+1), elicit.Denied}, // it may have a git push
+		{"bash|-lc|" + strings.Repeat("echo; ", policy.MaxScript/6+1), elicit.Denied}, // it may have a git push
 	} {
 		argv := strings.Fields(tt.argv)
 		if strings.Contains(tt.argv, "|") {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
-	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -64,7 +64,7 @@ type Engine struct {
 	options  Options
 	args     []string // of the app-server
 	defaults defaults // of every conversation
-	self     *recursion.Program
+	self     *program.Self
 	programs *trusted.Programs
 	keepers  *keeper.Pool // nil if the system or the program has none
 
@@ -97,7 +97,7 @@ func New(o *Options) (*Engine, error) {
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
-	e.self = recursion.New(e.options.Self)
+	e.self = program.NewSelf(e.options.Self)
 	if sandbox.CanKeep() {
 		e.keepers = &keeper.Pool{}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/go-json-experiment/json"
 )
 
@@ -50,7 +50,7 @@ func (e *Engine) configurationText() string {
 		if filepath.Ext(file.Name()) != ".toml" || !file.Type().IsRegular() {
 			continue
 		}
-		if b, err := regularfile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
+		if b, err := safefile.Read(filepath.Join(home, file.Name()), maxConfig); err == nil {
 			text += "\n" + string(b)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -76,7 +76,7 @@ type rolloutCall struct {
 
 // read returns the calls since the mark. Whole is true if the turn's end is there.
 func (m rolloutMark) read() (calls []*rolloutCall, whole bool, err error) {
-	f, err := regularfile.Open(m.path)
+	f, err := safefile.Open(m.path)
 	if err != nil {
 		return nil, false, err
 	}

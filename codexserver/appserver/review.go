@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -245,7 +245,7 @@ var errNoAnswer = errors.New("it is not in the conversation's file")
 
 // answerIn returns the reviewer's answer in a turn from a rollout.
 func answerIn(path, turn string) (string, error) {
-	data, err := regularfile.Read(path, maxRollout)
+	data, err := safefile.Read(path, maxRollout)
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -210,7 +210,7 @@ func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) 
 const maxConfig = 4 << 20
 
 func readTOML(path string) (map[string]any, error) {
-	b, err := regularfile.Read(path, maxConfig)
+	b, err := safefile.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

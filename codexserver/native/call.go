@@ -9,9 +9,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -56,7 +56,7 @@ func (p *projectDocs) read() {
 		if root == "" || below(p.cfg.Home, root) { // such as when the user's home is a repository
 			bound = dir
 		}
-		open := func(path string) (*regularfile.File, error) { return openWithin(bound, path) }
+		open := func(path string) (*safefile.File, error) { return openWithin(bound, path) }
 		for _, name := range append([]string{docName}, p.cfg.ProjectDocFallbacks...) {
 			if p.left <= 0 {
 				return
@@ -84,7 +84,7 @@ func (p *projectDocs) read() {
 func (p *projectDocs) own() (string, error) {
 	path := filepath.Join(p.cfg.Home, docName)
 	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, gitinfo.Root(p.cfg.Cwd)) {
-		text, _, err := readDoc(regularfile.Open, path, maxOwnDoc)
+		text, _, err := readDoc(safefile.Open, path, maxOwnDoc)
 		return text, err
 	}
 	text, _, err := readDoc(openHere, path, maxOwnDoc)
@@ -113,7 +113,7 @@ func foldersDown(root, cwd string) []string {
 }
 
 // readDoc reads at most limit bytes of a regular file. It returns "" for a missing file.
-func readDoc(open func(path string) (*regularfile.File, error), path string, limit int64) (text string, cut bool, err error) {
+func readDoc(open func(path string) (*safefile.File, error), path string, limit int64) (text string, cut bool, err error) {
 	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil

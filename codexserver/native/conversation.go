@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -141,7 +141,7 @@ type Engine struct {
 	log       *slog.Logger
 	auth      *auth.Keeper
 	keepers   *keeper.Pool // nil on systems without keepers
-	self      *recursion.Program
+	self      *program.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
 	requests  slots // bounds the requests, each with a connection
@@ -168,7 +168,7 @@ func New(o *Options) (*Engine, error) {
 		activity:  &tool.Activity{},
 		version:   o.Version,
 		log:       o.Logger,
-		self:      recursion.New(o.Self),
+		self:      program.NewSelf(o.Self),
 	}
 	e.programs = &trusted.Programs{More: e.folders.Paths}
 	if sandbox.CanKeep() {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

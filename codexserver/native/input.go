@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -54,7 +54,7 @@ func imageURL(cwd, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	data, err := regularfile.Read(path, maxImage)
+	data, err := safefile.Read(path, maxImage)
 	if err != nil {
 		return "", err
 	}

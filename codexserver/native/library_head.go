@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -27,7 +27,7 @@ type head struct {
 
 // readHead reads a rollout up to the user's first message.
 func readHead(path string) (*head, error) {
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}

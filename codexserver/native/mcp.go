@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/internal/recursion"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/mcpclient"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -96,7 +96,7 @@ func (c *conversation) startServers() {
 func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {
 	env := map[string]string{"PATH": e.getenv("PATH"), "HOME": e.getenv("HOME")}
 	maps.Copy(env, server.Env)
-	return e.self.StartedBy(recursion.Command{
+	return e.self.StartedBy(program.Command{
 		Argv: append([]string{server.Command}, server.Args...), Dir: e.folderOf(server, cwd), Env: env,
 	})
 }

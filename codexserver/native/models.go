@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

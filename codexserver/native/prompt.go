@@ -8,7 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 //go:embed prompts/v1.md
@@ -51,7 +51,7 @@ func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 	path = filepath.Clean(path)
 	rel, err := filepath.Rel(bound, path)
 	if err != nil || !filepath.IsLocal(rel) {
-		return regularfile.Read(path, maxInstructions)
+		return safefile.Read(path, maxInstructions)
 	}
 	f, err := openWithin(bound, path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )

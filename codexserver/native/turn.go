@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // A repository can hold a symbolic link to a file with secrets, and instructions go to the
@@ -15,7 +15,7 @@ import (
 
 // openWithin opens the regular file at path. With symbolic links resolved, the file must
 // be in the folder bound and outside of its git folder.
-func openWithin(bound, path string) (*regularfile.File, error) {
+func openWithin(bound, path string) (*safefile.File, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
@@ -35,17 +35,17 @@ func openWithin(bound, path string) (*regularfile.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return regularfile.OpenIn(root, rel, os.O_RDONLY)
+	return safefile.OpenIn(root, rel, os.O_RDONLY)
 }
 
 // openHere opens the regular file at path, which must not be a symbolic link.
-func openHere(path string) (*regularfile.File, error) {
+func openHere(path string) (*safefile.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return regularfile.OpenIn(root, filepath.Base(path), os.O_RDONLY)
+	return safefile.OpenIn(root, filepath.Base(path), os.O_RDONLY)
 }
 
 // below reports whether path is the folder or in it, with symbolic links resolved. It is

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -64,7 +64,7 @@ func connectToken(getenv func(string) string) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(home, "codex-mcp", "http-token")
-	raw, err := secretfile.Read(file, maxToken)
+	raw, err := safefile.ReadSecret(file, maxToken)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is missing: start codex-mcp http once on this machine, or set %s for a server on another machine", file, tokenVariable)
 	}

@@ -7,21 +7,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -43,25 +40,13 @@ type diagnosis struct {
 	Cannot []string `json:"cannot,omitempty"`
 
 	Codex   *appserver.Report `json:"codex,omitempty"`
-	Native  *nativeReport     `json:"native,omitempty"`
+	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
 	// Problem says why no turn can run, "" when turns can run.
 	Problem string `json:"problem,omitempty"`
-}
-
-// nativeReport is the model and the provider that the native engine would use.
-type nativeReport struct {
-	Model    string `json:"model"`
-	Provider string `json:"provider"`
-	BaseURL  string `json:"baseUrl"`
-	// Key says where the key comes from: "none needed", "set in NAME",
-	// "missing: set NAME", "from auth.json".
-	Key string `json:"key"`
-	// Reach says why the provider does not answer, "" when it does.
-	Reach string `json:"reach,omitempty"`
 }
 
 // examine runs codex-mcp doctor.
@@ -112,10 +97,8 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		_ = bridge.Close() // only its report was needed
 	}
 	d.UnknownKeys = config.UnknownToCodex(c.home)
-	if cfg, err := c.load(); err != nil {
+	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
-	} else {
-		d.Native = nativeEngine(ctx, cfg)
 	}
 	e, err := choose(ctx, o, c)
 	if err != nil {
@@ -157,56 +140,6 @@ func tiers() map[string]string {
 		}
 	}
 	return found
-}
-
-// load reads the configuration of a conversation as the native engine does.
-func (c *configuration) load() (*config.Config, error) {
-	return config.Load(config.Layers{Home: c.home, Overrides: c.overrides, OpenAIBaseURL: os.Getenv("OPENAI_BASE_URL")})
-}
-
-func nativeEngine(ctx context.Context, cfg *config.Config) *nativeReport {
-	p := cfg.Provider()
-	r := &nativeReport{Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed"}
-	name := p.EnvKey
-	if name == "" && p.RequiresOpenAIAuth {
-		name = "OPENAI_API_KEY"
-	}
-	if name != "" {
-		r.Key = "set in " + name
-		if os.Getenv(name) == "" {
-			r.Key = "missing: set " + name
-		}
-	}
-	if key, err := auth.APIKey(cfg.Home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
-		r.Key = "from auth.json"
-	}
-	r.Reach = reach(ctx, p.BaseURL)
-	return r
-}
-
-// reachTimeout bounds the request of reach.
-const reachTimeout = 5 * time.Second
-
-// reach requests the provider's models, with the client of the native engine, and returns
-// why the provider does not answer. Any answer counts, even one that requires a key.
-func reach(ctx context.Context, baseURL string) string {
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(baseURL, "/")+"/models", nil)
-	if err != nil {
-		return err.Error()
-	}
-	client, err := model.HTTPClient(os.Getenv)
-	if err != nil {
-		return err.Error()
-	}
-	defer client.CloseIdleConnections()
-	resp, err := client.Do(req)
-	if err != nil {
-		return err.Error()
-	}
-	resp.Body.Close()
-	return ""
 }
 
 // abilities returns which optional parts an engine has, and which it lacks.

@@ -3,13 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,30 +117,6 @@ func TestDoctorUnknownKeys(t *testing.T) {
 	want := home + ": " + filepath.Join(home, "config.toml") + ":1: modle: unknown key\n"
 	if !strings.Contains(screen.String(), want) {
 		t.Errorf("the screen lacks %q:\n%s", want, &screen)
-	}
-}
-
-// TestReachOwnAuthority uses a provider with a certificate of an unknown authority: reach
-// returns "" only if CODEX_CA_CERTIFICATE names the authority.
-func TestReachOwnAuthority(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(ca, cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct{ file, want string }{
-		{"", "certificate"},
-		{ca, ""},
-		{ca + ".none", "CODEX_CA_CERTIFICATE"},
-	} {
-		t.Setenv("CODEX_CA_CERTIFICATE", tt.file)
-		if got := reach(t.Context(), server.URL); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("with the file %q: %q, want %q", tt.file, got, tt.want)
-		}
 	}
 }
 

@@ -105,8 +105,16 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if names := c.features(); len(names) > 0 {
 		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
+	e, err := native.New(c.nativeOptions())
+	if err != nil {
+		return nil, err
+	}
+	return &choice{e, e, "native", reason}, nil
+}
+
+func (c *configuration) nativeOptions() *native.Options {
 	box := c.settings.Sandbox
-	e, err := native.New(&native.Options{
+	return &native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
@@ -115,11 +123,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &choice{e, e, "native", reason}, nil
 }
 
 // bridge returns an engine for the Codex at a path, or for the app-server at an address.

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
-	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
@@ -27,7 +27,7 @@ var tokenPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 // loadToken returns the token in the home, and makes it if the file does not exist.
 func loadToken(home string) (string, error) {
 	file := filepath.Join(home, "codex-mcp", "http-token")
-	raw, err := secretfile.Load(file, maxToken, func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
+	raw, err := safefile.LoadSecret(file, maxToken, func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
 	if err != nil {
 		return "", err
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -215,7 +215,7 @@ func (p *place) read(dirs ...string) map[string]file {
 			f := file{mode: info.Mode().Type() | info.Mode()&0o100}
 			switch {
 			case info.Mode().IsRegular():
-				data, err := regularfile.Read(path, 64<<20)
+				data, err := safefile.Read(path, 64<<20)
 				if err != nil {
 					return err
 				}

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/pelletier/go-toml/v2"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // SetDefaultModel writes model and model_reasoning_effort to config.toml in home. If the
@@ -21,7 +19,7 @@ import (
 // whole, or not at all.
 func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffort) error {
 	path := filepath.Join(home, "config.toml")
-	before, err := regularfile.Read(path, maxFile)
+	before, err := safefile.Read(path, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -44,7 +42,7 @@ func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffor
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	return atomicfile.Write(path, after, 0o600)
+	return safefile.Write(path, after, 0o600)
 }
 
 // edit sets the string at path in a TOML document, or removes it if value is nil. It

@@ -3,13 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/pelletier/go-toml/v2"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // handed are patterns of the configuration files other than [SettingsFile]. Other files in
@@ -40,7 +38,7 @@ func Hand(home string) (map[string][]byte, error) {
 			return nil, err
 		}
 		for _, path := range paths {
-			text, err := regularfile.Read(path, maxFile)
+			text, err := safefile.Read(path, maxFile)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +77,7 @@ func Take(home string, files map[string][]byte) error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // must be gone, because writing follows a link
 		}
-		if err := atomicfile.Write(path, text, 0o600); err != nil {
+		if err := safefile.Write(path, text, 0o600); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
@@ -25,7 +25,7 @@ const maxFile = 4 << 20
 
 // readFile reads a TOML file. A missing file is an empty layer.
 func readFile(path string) (layer, error) {
-	data, err := regularfile.Read(path, maxFile)
+	data, err := safefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return layer{}, nil
 	}

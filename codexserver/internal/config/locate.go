@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // place is a table that may set the keys of a configuration.
@@ -38,7 +38,7 @@ func locate(err error, call, flags layer, places ...place) error {
 	// The line of a missing key is that of its table.
 	for n := len(segments); n > 0; n-- {
 		for _, p := range places {
-			doc, readErr := regularfile.Read(p.file, maxFile)
+			doc, readErr := safefile.Read(p.file, maxFile)
 			if readErr != nil {
 				continue
 			}
@@ -121,7 +121,7 @@ func unknownKeys(home string, known []string) []string {
 	if err != nil {
 		return nil // Load reports the error
 	}
-	doc, err := regularfile.Read(path, maxFile)
+	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxIndex is the size of the largest index in bytes.
@@ -41,7 +41,7 @@ func escapeGlob(path string) string {
 // git compares the time of the index with those of the files. A missing file is ignored.
 // A file of more than most bytes is an error.
 func CopyFile(to, from, name string, most int64) (err error) {
-	source, err := regularfile.Open(filepath.Join(from, name))
+	source, err := safefile.Open(filepath.Join(from, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func CopyFile(to, from, name string, most int64) (err error) {
 	}
 	n, err := io.Copy(copied, io.LimitReader(source, most+1))
 	if err == nil && n > most {
-		err = &regularfile.SizeError{Path: filepath.Join(from, name), Max: most}
+		err = &safefile.SizeError{Path: filepath.Join(from, name), Max: most}
 	}
 	if err := errors.Join(err, copied.Close()); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
@@ -73,7 +73,7 @@ func Folders(root string) (gitDir, commonDir string, err error) {
 
 // Pointer reads a file of git that has a prefix and then a path, and returns the path.
 func Pointer(file, prefix string) (string, error) {
-	data, err := regularfile.Read(file, maxSmallFile)
+	data, err := safefile.Read(file, maxSmallFile)
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Head reads the commit and branch of a working tree from git's files: HEAD, the file of
@@ -45,7 +45,7 @@ const maxPackedRefs = 256 << 20
 
 // packed looks up a ref in packed-refs. It returns "" if the ref is missing.
 func packed(commonDir, name string) (string, error) {
-	data, err := regularfile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
+	data, err := safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -63,7 +63,7 @@ func packed(commonDir, name string) (string, error) {
 
 // readLine reads a file of one line.
 func readLine(path string) (string, error) {
-	data, err := regularfile.Read(path, maxSmallFile)
+	data, err := safefile.Read(path, maxSmallFile)
 	return strings.TrimSpace(string(data)), err
 }
 

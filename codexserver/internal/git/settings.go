@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // settings are the settings that are taken from a repository's configuration, with their
@@ -34,7 +34,7 @@ var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 // ReadSettings reads a configuration file of a repository as data, and returns its values
 // by key. A missing file has no settings. Includes are not followed. Git runs in dir.
 func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string]string, error) {
-	data, err := regularfile.Read(file, maxSmallFile)
+	data, err := safefile.Read(file, maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

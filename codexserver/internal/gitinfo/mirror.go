@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Limits of what is copied from a repository.
@@ -154,7 +154,7 @@ func (m *mirror) copyRefs(prefixes []string) error {
 // copyFile copies a file as [git.CopyFile] does, and counts its bytes.
 func (a *allowance) copyFile(to, from, name string, most int64) error {
 	err := git.CopyFile(to, from, name, min(most, a.bytes))
-	var size *regularfile.SizeError
+	var size *safefile.SizeError
 	if errors.As(err, &size) && size.Max == a.bytes {
 		return fmt.Errorf("the refs of the repository have more than %d bytes", maxRefsSize)
 	}

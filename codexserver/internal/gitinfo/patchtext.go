@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Omission is a change that is not in a diff.
@@ -130,7 +130,7 @@ func (s *Snapshot) restores(c Change) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return err == nil
 	}
-	data, err := regularfile.Read(s.path(c.Path), maxContent)
+	data, err := safefile.Read(s.path(c.Path), maxContent)
 	if err != nil {
 		return false
 	}
@@ -259,7 +259,7 @@ func quote(name string) string {
 // binary returns the section of a change as a binary patch, or "" if it is too large.
 func (d *differ) binary(c Change, max int) (section string, err error) {
 	file := filepath.Join(d.mirror.common, "info", "attributes")
-	own, err := regularfile.Read(file, maxSmallFile)
+	own, err := safefile.Read(file, maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

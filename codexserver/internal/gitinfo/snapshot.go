@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Limits of a snapshot. Those of a folder without a repository are lower, because git must
@@ -368,7 +368,7 @@ func (s *Snapshot) markUnreadable(names []string, r *rest) []string {
 		if err != nil || !info.Mode().IsRegular() {
 			return false
 		}
-		f, err := regularfile.Open(s.path(name))
+		f, err := safefile.Open(s.path(name))
 		if err == nil {
 			f.Close()
 			return false

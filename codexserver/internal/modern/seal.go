@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/secretfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Seal encrypts and authenticates states that clients keep for the server (AES-256-GCM).
@@ -80,7 +80,7 @@ func (s *Seal) key() ([]byte, error) {
 	if s.File == "" {
 		return nil, errors.New("no file")
 	}
-	key, err := secretfile.Load(s.File, keySize, func() []byte {
+	key, err := safefile.LoadSecret(s.File, keySize, func() []byte {
 		key := make([]byte, keySize)
 		rand.Read(key)
 		return key

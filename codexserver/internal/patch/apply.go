@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // ChangedError reports that a file or a folder was changed after the plan was made.
@@ -123,9 +123,9 @@ func (w *writer) check(file *plannedFile) error {
 // changed returns the error for a file that may have been changed. Err is the error of the
 // check, or nil if the file was replaced.
 func changed(file *plannedFile, err error) error {
-	var kind *regularfile.KindError
-	var size *regularfile.SizeError
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, regularfile.ErrReplaced) ||
+	var kind *safefile.KindError
+	var size *safefile.SizeError
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, safefile.ErrReplaced) ||
 		errors.As(err, &kind) || errors.As(err, &size) {
 		return &ChangedError{Path: file.shown}
 	}
@@ -133,8 +133,8 @@ func changed(file *plannedFile, err error) error {
 }
 
 // open opens an existing file and checks that it was not changed.
-func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*regularfile.File, error) {
-	f, err := regularfile.OpenIn(root, file.target.name(), flag)
+func (w *writer) open(root *os.Root, file *plannedFile, flag int) (*safefile.File, error) {
+	f, err := safefile.OpenIn(root, file.target.name(), flag)
 	if err != nil {
 		return nil, changed(file, err)
 	}
@@ -184,7 +184,7 @@ func (w *writer) write(file *plannedFile) error {
 		return err
 	}
 	w.undo = append(w.undo, func() error {
-		f, err := regularfile.OpenIn(root, file.target.name(), os.O_RDWR)
+		f, err := safefile.OpenIn(root, file.target.name(), os.O_RDWR)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -289,7 +289,7 @@ func (p *Plan) read(file *plannedFile) (err error) {
 		return err
 	}
 	defer root.Close()
-	f, err := regularfile.OpenIn(root, file.target.name(), os.O_RDONLY)
+	f, err := safefile.OpenIn(root, file.target.name(), os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -37,7 +37,7 @@ func Recognize(argv []string) (Invocation, bool) {
 func isProgram(name string) bool { return name == "apply_patch" || name == "applypatch" }
 
 func recognizeScript(source string) (Invocation, bool) {
-	file, err := script.ParseFile(source)
+	file, err := policy.ParseFile(source)
 	if err != nil || len(file.Stmts) != 1 {
 		return Invocation{}, false
 	}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Diff is the combined diff of a turn's patches against the current files. It is safe for
@@ -129,7 +129,7 @@ func (f *changedFile) read() (content *string, mode os.FileMode, err error) {
 	if real, err := resolve(f.at.path, true); err != nil || real != f.at.path {
 		return nil, 0o644, err
 	}
-	file, err := regularfile.Open(f.at.path)
+	file, err := safefile.Open(f.at.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0o644, nil
 	}

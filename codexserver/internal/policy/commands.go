@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -38,7 +37,7 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 
 // plainCommands returns the argv of each command in a script of plain words.
 func plainCommands(text string) (commands [][]string, plain bool) {
-	parsed, ok := script.Parse(text)
+	parsed, ok := ParseScript(text)
 	if !ok {
 		return nil, false
 	}
@@ -78,14 +77,14 @@ func mentioned(argv []string, depth int) (found [][]string, all bool) {
 		return found, false
 	}
 	for _, text := range argv[1:] {
-		for stmt, err := range script.Statements(text) {
+		for stmt, err := range Statements(text) {
 			if err != nil {
-				all = all && !errors.Is(err, script.ErrLimit)
+				all = all && !errors.Is(err, ErrScript)
 				continue // the shell runs what comes before the error
 			}
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if call, ok := n.(*syntax.CallExpr); ok {
-					inner, complete := mentioned(script.StaticWords(call.Args), depth-1)
+					inner, complete := mentioned(StaticWords(call.Args), depth-1)
 					found, all = append(found, inner...), all && complete
 				}
 				return true

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // ListedOptions returns the long options that are known to be safe, by the words of the
 // command before them, each with or without a value as listed.
 func ListedOptions() map[string][]string {
@@ -16,6 +18,9 @@ func ListedOptions() map[string][]string {
 				listed[command] = append(listed[command], name+"=1", name+"=refname")
 			}
 		}
+	}
+	for _, options := range listed {
+		slices.Sort(options)
 	}
 	return listed
 }

@@ -4,13 +4,11 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // safeGit judges the words after git. It knows none of git's own options, such as -C and
 // -c, because they select another repository or set its configuration.
-func safeGit(args []script.Word) bool {
+func safeGit(args []Word) bool {
 	if len(args) == 0 {
 		return false
 	}
@@ -77,7 +75,7 @@ var gitBranchOptions = newOptions(`-[arvi]+`, `
 	-- --abbrev[=] --all --color[=] --contains[=] --format= --ignore-case --list --merged[=] --no-abbrev --no-color
 	--no-column --no-contains[=] --no-merged[=] --points-at= --remotes --show-current --sort= --verbose`)
 
-func hasOperand(args []script.Word) bool {
+func hasOperand(args []Word) bool {
 	for _, a := range args {
 		if !strings.HasPrefix(a.Text, "-") {
 			return true
@@ -89,7 +87,7 @@ func hasOperand(args []script.Word) bool {
 // lists reports whether git branch has an option that makes it list branches. Without one
 // an operand is the name of a new branch. Of the known options only these take the next
 // word as their value.
-func lists(args []script.Word) bool {
+func lists(args []Word) bool {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a.Text, "=")
 		switch name {
@@ -113,7 +111,7 @@ var (
 )
 
 // knownFormats judges the format in each of the named options.
-func knownFormats(args []script.Word, names ...string) bool {
+func knownFormats(args []Word, names ...string) bool {
 	for _, a := range args {
 		for _, name := range names {
 			format, ok := strings.CutPrefix(a.Text, name)
@@ -157,7 +155,7 @@ var atom = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // knownAtoms judges the fields in the options --sort and --format.
-func knownAtoms(args []script.Word) bool {
+func knownAtoms(args []Word) bool {
 	for _, a := range args {
 		if key, ok := strings.CutPrefix(a.Text, "--sort="); ok && !knownSortKey(key) {
 			return false

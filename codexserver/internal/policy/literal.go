@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // Literal returns the words of a command that has no other meaning than its words, now and
@@ -23,7 +21,7 @@ func Literal(argv []string) (words []string, programs int, ok bool) {
 		return nil, 0, false
 	}
 	if text, is := scriptOf(argv); is && isSystemShell(argv[0]) {
-		command, files, plain := script.ParseOne(text)
+		command, files, plain := ParseOne(text)
 		if !plain {
 			return nil, 0, false
 		}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // options lists the options that may follow a program's name. Abbreviations are not on
@@ -47,8 +45,8 @@ func newOptions(short, long string) func() options {
 // cover reports whether every word that begins with a dash is on the list. The program
 // may read such a word as an option, as the value of another, or as an operand. cover does
 // not try to find out which, so each must be harmless as an option.
-func (o options) cover(words []script.Word) bool {
-	return !slices.ContainsFunc(words, func(w script.Word) bool {
+func (o options) cover(words []Word) bool {
+	return !slices.ContainsFunc(words, func(w Word) bool {
 		return strings.HasPrefix(w.Text, "-") && !o.has(w.Text)
 	})
 }

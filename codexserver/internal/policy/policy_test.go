@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
@@ -132,7 +131,7 @@ func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "p
 // TestDeepScripts has scripts that would use up the parser's stack.
 func TestDeepScripts(t *testing.T) {
 	for _, opening := range []string{"(", "((", "$(", "a["} {
-		for _, size := range []int{script.MaxSize, 8 << 20} {
+		for _, size := range []int{policy.MaxScript, 8 << 20} {
 			argv := bash(strings.Repeat(opening, size/len(opening)))
 			if _, plain := policy.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)

@@ -3,8 +3,6 @@ package policy
 import (
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/script"
 )
 
 // KnownSafe reports whether a command is known to only read. Its program is on a short
@@ -21,26 +19,26 @@ func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }
 func KnownSafeStrict(argv []string) bool { return everyCommand(argv, safeStrict) }
 
 // everyCommand applies isSafe to the command, or to each command in its script.
-func everyCommand(argv []string, isSafe func(cmd []script.Word) bool) bool {
-	cmd := make([]script.Word, len(argv))
+func everyCommand(argv []string, isSafe func(cmd []Word) bool) bool {
+	cmd := make([]Word, len(argv))
 	for i, text := range argv {
 		if strings.Contains(text, "\x00") {
 			return false // the system would end the word there
 		}
-		cmd[i] = script.Word{Text: text}
+		cmd[i] = Word{Text: text}
 	}
 	if isSafe(cmd) {
 		return true
 	}
-	text, ok := script.Of(argv)
+	text, ok := ScriptOf(argv)
 	if !ok {
 		return false
 	}
-	commands, ok := script.Parse(text)
-	return ok && !slices.ContainsFunc(commands, func(cmd []script.Word) bool { return !isSafe(cmd) })
+	commands, ok := ParseScript(text)
+	return ok && !slices.ContainsFunc(commands, func(cmd []Word) bool { return !isSafe(cmd) })
 }
 
-func safe(cmd []script.Word) bool {
+func safe(cmd []Word) bool {
 	if len(cmd) == 0 || cmd[0].Open {
 		return false
 	}
@@ -60,12 +58,12 @@ func safe(cmd []script.Word) bool {
 	return false
 }
 
-func safeStrict(cmd []script.Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text != "git" }
+func safeStrict(cmd []Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text != "git" }
 
 // fixed reports whether the shell passes the words on unchanged. A pattern could match a
 // file whose name is an option.
-func fixed(words []script.Word) bool {
-	return !slices.ContainsFunc(words, func(w script.Word) bool { return w.Open })
+func fixed(words []Word) bool {
+	return !slices.ContainsFunc(words, func(w Word) bool { return w.Open })
 }
 
 // isLineRange reports whether s is Np or N,Mp.

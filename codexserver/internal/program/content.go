@@ -15,7 +15,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // MaxContent is how many bytes of files an approval can remember.
@@ -147,7 +147,7 @@ func (r *census) read(path string) {
 		r.failed = true
 		return
 	}
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		r.failed = true
 		return

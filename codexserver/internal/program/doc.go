@@ -10,4 +10,6 @@
 // its sum changes when a file changes that a word, or a part of one, names in such a folder.
 //
 // Both see only names. They do not see what a program reads or starts without naming it.
+//
+// [Self.StartedBy] recognizes commands that would start the running program again.
 package program

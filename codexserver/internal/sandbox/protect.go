@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxPointer is the size, in bytes, of the largest file of git that is read for the
@@ -90,7 +90,7 @@ func hasAll(folder string, names ...string) bool {
 
 // pointer reads a file of git that holds a prefix and then a path.
 func pointer(file, prefix string) (string, bool) {
-	b, err := regularfile.Read(file, maxPointer)
+	b, err := safefile.Read(file, maxPointer)
 	if err != nil {
 		return "", false
 	}

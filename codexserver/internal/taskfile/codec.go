@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,7 +23,7 @@ func encode(t Task) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, &regularfile.SizeError{Path: fileName(t.ID), Max: maxFile}
+		return nil, &safefile.SizeError{Path: fileName(t.ID), Max: maxFile}
 	}
 	return data, nil
 }

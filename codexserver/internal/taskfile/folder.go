@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 const (
@@ -85,7 +85,7 @@ func checkFile(root *os.Root, id string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return &regularfile.KindError{Path: path, Mode: info.Mode()}
+		return &safefile.KindError{Path: path, Mode: info.Mode()}
 	case !isOwn(info):
 		return &ForeignError{Path: path}
 	}

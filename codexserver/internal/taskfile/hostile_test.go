@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 )
 
@@ -72,12 +72,12 @@ func TestHostileFiles(t *testing.T) {
 		make func(file, good string) error // good is a file of a task
 		want any
 	}{
-		{"link", func(file, good string) error { return os.Symlink(good, file) }, new(*regularfile.KindError)},
-		{"dangling link", func(file, good string) error { return os.Symlink(good+"no", file) }, new(*regularfile.KindError)},
-		{"folder", func(file, _ string) error { return os.Mkdir(file, 0o700) }, new(*regularfile.KindError)},
+		{"link", func(file, good string) error { return os.Symlink(good, file) }, new(*safefile.KindError)},
+		{"dangling link", func(file, good string) error { return os.Symlink(good+"no", file) }, new(*safefile.KindError)},
+		{"folder", func(file, _ string) error { return os.Mkdir(file, 0o700) }, new(*safefile.KindError)},
 		{"endless", func(file, _ string) error {
 			return errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 64<<20+1))
-		}, new(*regularfile.SizeError)},
+		}, new(*safefile.SizeError)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -129,7 +129,7 @@ func TestTooLarge(t *testing.T) {
 	task := create(t, s)
 	large := task
 	large.Message = strings.Repeat("x", 64<<20)
-	var size *regularfile.SizeError
+	var size *safefile.SizeError
 	if _, err := s.Update(large); !errors.As(err, &size) {
 		t.Errorf("Update: %.300v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 )
 
@@ -20,7 +20,7 @@ func TestNamedPipe(t *testing.T) {
 	if err := errors.Join(os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	var kind *regularfile.KindError
+	var kind *safefile.KindError
 	if _, _, err := s.Get(task.ID); !errors.As(err, &kind) {
 		t.Errorf("Get: %v", err)
 	}

@@ -3,11 +3,9 @@ package taskfile
 import (
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"io/fs"
 	"os"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
 )
 
 func lockName(instance string) string { return lockPrefix + instance }
@@ -48,7 +46,7 @@ func (s *Store) hold(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	if err := filelock.Lock(f); err != nil {
+	if err := safefile.Lock(f); err != nil {
 		return errors.Join(err, f.Close(), root.Remove(name))
 	}
 	s.lock = f
@@ -80,8 +78,8 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	if self {
 		return Self, nil
 	}
-	f, err := regularfile.OpenIn(root, lockName(instance), os.O_RDONLY)
-	var kind *regularfile.KindError
+	f, err := safefile.OpenIn(root, lockName(instance), os.O_RDONLY)
+	var kind *safefile.KindError
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &kind): // not the file of a server
 		return Gone, nil
@@ -89,10 +87,10 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 		return NoOwner, err
 	}
 	defer f.Close()
-	switch err := filelock.Share(f); {
+	switch err := safefile.Share(f); {
 	case err == nil:
 		return Gone, nil
-	case errors.Is(err, filelock.ErrLocked):
+	case errors.Is(err, safefile.ErrLocked):
 		return Other, nil
 	default:
 		return NoOwner, err

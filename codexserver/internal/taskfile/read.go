@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Get returns a task of any server, from its file, and its owner. A task with the owner
@@ -124,7 +124,7 @@ const maxTries = 100
 
 func read(root *os.Root, id string) (Task, error) {
 	t, err := readOnce(root, id)
-	for tries := 1; errors.Is(err, regularfile.ErrReplaced) && tries < maxTries; tries++ {
+	for tries := 1; errors.Is(err, safefile.ErrReplaced) && tries < maxTries; tries++ {
 		t, err = readOnce(root, id)
 	}
 	switch {
@@ -141,7 +141,7 @@ func read(root *os.Root, id string) (Task, error) {
 }
 
 func readOnce(root *os.Root, id string) (Task, error) {
-	f, err := regularfile.OpenIn(root, fileName(id), os.O_RDONLY)
+	f, err := safefile.OpenIn(root, fileName(id), os.O_RDONLY)
 	if err != nil {
 		return Task{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 var (
@@ -195,7 +195,7 @@ func (s *Store) replace(root *os.Root, id string, data []byte) error {
 	if err := checkFile(root, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // otherwise a link would be followed
 	}
-	if err := atomicfile.Write(path, data, 0o600); err != nil {
+	if err := safefile.Write(path, data, 0o600); err != nil {
 		return err
 	}
 	return syncFolder(root)

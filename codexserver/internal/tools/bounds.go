@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // bounds are the folders in which the paths of calls must lie. Nil allows all paths.
@@ -96,7 +96,7 @@ func (b bounds) read(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := regularfile.OpenIn(root, rel, os.O_RDONLY)
+	f, err := safefile.OpenIn(root, rel, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

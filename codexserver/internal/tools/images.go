@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Bounds of the images of a turn.
@@ -38,7 +38,7 @@ func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err
 	default:
 		data, err = readImage(cwd, image, most, b)
 	}
-	var large *regularfile.SizeError
+	var large *safefile.SizeError
 	if errors.As(err, &large) {
 		return "", 0, fmt.Errorf("it has more than %d bytes, or the images together more than %d", most, maxImageBytes)
 	}
@@ -74,14 +74,14 @@ func dataOf(url string, most int64) ([]byte, error) {
 		return nil, errors.New("want a data URL with base64, such as data:image/png;base64,…")
 	}
 	if int64(base64.StdEncoding.DecodedLen(len(text))) > most+3 {
-		return nil, &regularfile.SizeError{Path: "the data URL", Max: most}
+		return nil, &safefile.SizeError{Path: "the data URL", Max: most}
 	}
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, errors.New("its base64 cannot be read")
 	}
 	if int64(len(data)) > most {
-		return nil, &regularfile.SizeError{Path: "the data URL", Max: most}
+		return nil, &safefile.SizeError{Path: "the data URL", Max: most}
 	}
 	return data, nil
 }
@@ -97,7 +97,7 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 		return b.read(path, most)
 	}
 	if rel, err := filepath.Rel(cwd, path); err != nil || !filepath.IsLocal(rel) {
-		return regularfile.Read(path, most)
+		return safefile.Read(path, most)
 	}
 	bound, err := filepath.EvalSymlinks(cwd)
 	if err != nil {
@@ -116,7 +116,7 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := regularfile.OpenIn(root, rel, os.O_RDONLY)
+	f, err := safefile.OpenIn(root, rel, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +23,7 @@ const (
 // ReadRollout returns the trail of a thread from its rollout. The trail has only a
 // transcript. Lines that cannot be decoded are skipped.
 func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

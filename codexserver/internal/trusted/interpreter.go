@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxLine is how much of a script's first line the system reads.
@@ -44,7 +44,7 @@ func (p *Programs) interpret(cmd *exec.Cmd) error {
 
 // interpreter returns the words after #! in a script's first line.
 func interpreter(path string) []string {
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil
 	}

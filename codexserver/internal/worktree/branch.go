@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // BranchOptions are the options of [Worktree.Branch].
@@ -135,7 +135,7 @@ func (w *Worktree) copyObjects(ctx context.Context, scratch, commit string) erro
 
 // copyObject copies a file of git in one step, so that it is never half written.
 func copyObject(to, from string) error {
-	data, err := regularfile.Read(from, 4<<30)
+	data, err := safefile.Read(from, 4<<30)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (w *Worktree) createRef(name, commit string) (err error) {
 // isPacked reports whether packed-refs has a ref with this name or a conflicting one, such
 // as a/b for a.
 func (w *Worktree) isPacked(ref string) (bool, error) {
-	data, err := regularfile.Read(filepath.Join(w.record.CommonDir, "packed-refs"), 256<<20)
+	data, err := safefile.Read(filepath.Join(w.record.CommonDir, "packed-refs"), 256<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

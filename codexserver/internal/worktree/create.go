@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Options are the options of [Store.Create].
@@ -205,7 +205,7 @@ func (w *Worktree) register(ctx context.Context) error {
 		"HEAD":      w.record.Base + "\n",
 		"locked":    "a thread of codex-mcp works here\n",
 	} {
-		if err := atomicfile.Write(filepath.Join(admin, name), []byte(text), 0o644); err != nil {
+		if err := safefile.Write(filepath.Join(admin, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

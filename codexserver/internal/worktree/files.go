@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // writeNew makes a file and fails if it exists.
@@ -28,7 +28,7 @@ func writeNew(path string, data []byte, perm fs.FileMode) error {
 func (s Store) lockPath(name string) string { return filepath.Join(s.Records, "locks", name) }
 
 // tryLock locks a name against other processes and other callers in this one. The error
-// wraps [filelock.ErrLocked] if it is locked already.
+// wraps [safefile.ErrLocked] if it is locked already.
 func (s Store) tryLock(name string) (unlock func(), err error) {
 	path := s.lockPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -38,7 +38,7 @@ func (s Store) tryLock(name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := filelock.Lock(f); err != nil {
+	if err := safefile.Lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil // which unlocks it
@@ -48,7 +48,7 @@ func (s Store) tryLock(name string) (unlock func(), err error) {
 func (s Store) lock(ctx context.Context, name string) (unlock func(), err error) {
 	for {
 		unlock, err := s.tryLock(name)
-		if err == nil || !errors.Is(err, filelock.ErrLocked) {
+		if err == nil || !errors.Is(err, safefile.ErrLocked) {
 			return unlock, err
 		}
 		select {

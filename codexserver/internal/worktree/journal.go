@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/go-json-experiment/json"
 )
 
@@ -237,7 +237,7 @@ func (j *journal) putBack(root *os.Root, i int, n note) (bool, error) {
 func (j *journal) content(n note) (file, error) {
 	if j.contents == nil {
 		var err error
-		if j.contents, err = regularfile.Read(filepath.Join(j.folder(), "contents"), maxContent); err != nil {
+		if j.contents, err = safefile.Read(filepath.Join(j.folder(), "contents"), maxContent); err != nil {
 			return file{}, err
 		}
 	}

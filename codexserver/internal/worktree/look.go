@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Limits of one call.
@@ -95,13 +95,13 @@ func read(root *os.Root, name string) (file, error) {
 	case !info.Mode().IsRegular():
 		return file{}, &placeError{reason: "a special file is there"}
 	}
-	f, err := regularfile.OpenIn(root, name, os.O_RDONLY)
+	f, err := safefile.OpenIn(root, name, os.O_RDONLY)
 	if err != nil {
 		return file{}, err
 	}
 	data, err := f.ReadAll(maxFile)
 	err = errors.Join(err, f.Close())
-	var size *regularfile.SizeError
+	var size *safefile.SizeError
 	if errors.As(err, &size) {
 		return file{}, &placeError{reason: fmt.Sprintf("the file has more than %d MiB", maxFile>>20)}
 	}

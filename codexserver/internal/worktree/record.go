@@ -5,16 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/go-json-experiment/json"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -79,13 +77,13 @@ func (s Store) save(r *record) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.recordPath(r.ID), data, 0o600)
+	return safefile.Write(s.recordPath(r.ID), data, 0o600)
 }
 
 // load reads a record and checks all of its members.
 func (s Store) load(id string) (*Worktree, error) {
 	path := s.recordPath(id)
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, err
 	}

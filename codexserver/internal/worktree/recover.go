@@ -3,14 +3,12 @@ package worktree
 import (
 	"context"
 	"errors"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/go-json-experiment/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/go-json-experiment/json"
 )
 
 const maxJournal = 64 << 20
@@ -45,7 +43,7 @@ func (s Store) undo(key string) error {
 		}
 	}
 	path := filepath.Join(s.journals(), key, "journal.json")
-	data, err := regularfile.Read(path, maxJournal)
+	data, err := safefile.Read(path, maxJournal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -111,7 +109,7 @@ func (s Store) recoverTrees() []error {
 			continue
 		}
 		unlock, err := s.tryLock("tree-" + key)
-		if errors.Is(err, filelock.ErrLocked) {
+		if errors.Is(err, safefile.ErrLocked) {
 			continue
 		}
 		if err == nil {

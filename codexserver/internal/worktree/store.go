@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
@@ -127,7 +127,7 @@ func (s Store) Recover() error {
 func (s Store) finish(id string) error {
 	unlock, err := s.tryLock(id)
 	if err != nil {
-		if errors.Is(err, filelock.ErrLocked) {
+		if errors.Is(err, safefile.ErrLocked) {
 			return nil
 		}
 		return err

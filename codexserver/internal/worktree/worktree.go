@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // Worktree is the worktree of one thread. Several processes may use it at the same time. A
@@ -103,7 +103,7 @@ func (r *record) pointer() string { return "gitdir: " + filepath.ToSlash(r.admin
 
 // notes returns sentences about changes that others made to the worktree.
 func (w *Worktree) notes() []string {
-	data, err := regularfile.Read(filepath.Join(w.record.Path, ".git"), 64<<10)
+	data, err := safefile.Read(filepath.Join(w.record.Path, ".git"), 64<<10)
 	info, _ := os.Lstat(filepath.Join(w.record.Path, ".git"))
 	if err == nil && info != nil && info.Mode().IsRegular() && strings.TrimSpace(string(data)) == strings.TrimSpace(w.record.pointer()) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -16,7 +16,7 @@ const maxTail = 1 << 20
 // RateLimits returns the last rate limits in a rollout, and when the provider reported
 // them. The limits are nil when the end of the rollout has none.
 func RateLimits(path string) (limits *protocol.RateLimits, reported time.Time, err error) {
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, reported, fmt.Errorf("rollout: %w", err)
 	}

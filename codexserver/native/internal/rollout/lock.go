@@ -6,16 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/go-json-experiment/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/filelock"
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
-	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -163,11 +161,11 @@ func (l *Locks) guard() (unguard func(), err error) {
 		return nil, err
 	}
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the other server needs it only shortly
-		err := filelock.Lock(f)
+		err := safefile.Lock(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // Close unlocks it
 		}
-		if !errors.Is(err, filelock.ErrLocked) || time.Since(begin) > guardWait {
+		if !errors.Is(err, safefile.ErrLocked) || time.Since(begin) > guardWait {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
@@ -183,7 +181,7 @@ func (l *Locks) join() error {
 	if err != nil {
 		return err
 	}
-	if err := filelock.Lock(f); err != nil {
+	if err := safefile.Lock(f); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(path))
 	}
 	l.server = f
@@ -214,7 +212,7 @@ func (l *Locks) sweep() {
 // read returns a claim, nil when there is none. A claim that does not parse does not count:
 // its server died while it wrote it.
 func (l *Locks) read(name string) (*claim, error) {
-	text, err := regularfile.Read(filepath.Join(l.dir, name), maxClaim)
+	text, err := safefile.Read(filepath.Join(l.dir, name), maxClaim)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -237,7 +235,7 @@ func (l *Locks) alive(server string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	if filelock.Lock(f) != nil {
+	if safefile.Lock(f) != nil {
 		return true
 	}
 	_ = f.Close()

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,7 +40,7 @@ type Rollout struct {
 
 // Load reads the rollout at path.
 func Load(path string) (*Rollout, error) {
-	f, err := regularfile.Open(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

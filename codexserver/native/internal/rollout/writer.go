@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/atomicfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -297,7 +297,7 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
-	if err := atomicfile.Write(w.path, draft.lines, 0o600); err != nil {
+	if err := safefile.Write(w.path, draft.lines, 0o600); err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
 	if w.info, err = os.Stat(w.path); err != nil {

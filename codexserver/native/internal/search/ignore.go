@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxRules bounds a file of rules in bytes; a longer one is ignored.
@@ -41,7 +41,7 @@ func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
 
 // read adds the rules of one file. It ignores a file that cannot be read.
 func (r *rules) read(file string, depth int) *rules {
-	data, err := regularfile.Read(file, maxRules)
+	data, err := safefile.Read(file, maxRules)
 	if err != nil {
 		return r
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"

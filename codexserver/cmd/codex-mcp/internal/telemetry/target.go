@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/regularfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
@@ -74,7 +74,7 @@ func readTarget(getenv func(string) string) (*target, error) {
 		t.headers[strings.TrimSpace(name)] = plain
 	}
 	if file := variable("CERTIFICATE"); file != "" {
-		pem, err := regularfile.Read(file, maxCertificates)
+		pem, err := safefile.Read(file, maxCertificates)
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
 		}

@@ -1,0 +1,231 @@
+package policy
+
+import (
+	"errors"
+	"iter"
+	"runtime"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Word is a word of a script.
+type Word struct {
+	// Text is what the shell passes to the program.
+	Text string
+	// Raw is the word with its backslashes, but without its quotes.
+	Raw string
+	// Open is true if the shell may expand the word: it has a pattern or a tilde outside
+	// of quotes.
+	Open bool
+}
+
+// MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer
+// word to a program.
+const MaxScript = 128 << 10
+
+// maxFrames is the number of functions that may have called each other when the parser
+// reads more of its text. A level of nesting in a script takes about ten of them.
+const maxFrames = 4096
+
+// ErrScript is the error for a text that is longer than [MaxScript] or nested too deeply.
+var ErrScript = errors.New("script: the text is too long or too deeply nested to be parsed")
+
+// reader reads a text for the parser. It fails when the parser is nested too deeply: the
+// parser needs stack for each level, and a hostile text could otherwise use up all of it,
+// which would end the whole program.
+type reader struct {
+	text strings.Reader
+	pc   [1]uintptr
+}
+
+func newReader(text string) *reader {
+	r := &reader{}
+	r.text.Reset(text)
+	return r
+}
+
+// Read implements [io.Reader].
+func (r *reader) Read(b []byte) (int, error) {
+	if runtime.Callers(maxFrames, r.pc[:]) > 0 {
+		return 0, ErrScript
+	}
+	return r.text.Read(b[:min(len(b), 1<<10)]) // a short text, so that the parser soon asks again
+}
+
+// ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long
+// or too deeply nested.
+func ParseFile(text string, options ...syntax.ParserOption) (*syntax.File, error) {
+	if len(text) > MaxScript {
+		return nil, ErrScript
+	}
+	options = append(options, syntax.Variant(syntax.LangBash))
+	return syntax.NewParser(options...).Parse(newReader(text), "")
+}
+
+// Statements returns the statements of a script of bash, which may be followed by an
+// error. For [ErrScript] see [ParseFile].
+func Statements(text string) iter.Seq2[*syntax.Stmt, error] {
+	if len(text) > MaxScript {
+		return func(yield func(*syntax.Stmt, error) bool) { yield(nil, ErrScript) }
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(newReader(text))
+}
+
+// ScriptOf returns the script of ["bash", "-lc", script].
+func ScriptOf(argv []string) (text string, ok bool) {
+	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-lc" {
+		return "", false
+	}
+	return argv[2], true
+}
+
+// ParseScript parses a script that has only commands of plain and quoted words, joined by &&,
+// ||, ; and |. It returns false for a script with anything else, such as a redirection, a
+// variable, a substitution, an assignment, a background job or control flow.
+func ParseScript(text string) (commands [][]Word, ok bool) {
+	if strings.ContainsAny(text, "\x00\r") {
+		return nil, false
+	}
+	file, err := ParseFile(text, syntax.KeepComments(true))
+	if err != nil || len(file.Stmts) == 0 || len(file.Last) > 0 {
+		return nil, false
+	}
+	for _, stmt := range file.Stmts {
+		if commands, ok = add(commands, stmt); !ok {
+			return nil, false
+		}
+	}
+	return commands, true
+}
+
+// add appends the commands of a statement.
+func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
+	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
+		return nil, false
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		switch cmd.Op {
+		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
+		default:
+			return nil, false
+		}
+		commands, ok := add(commands, cmd.X)
+		if !ok {
+			return nil, false
+		}
+		return add(commands, cmd.Y)
+	case *syntax.CallExpr:
+		words, ok := readCall(cmd)
+		return append(commands, words), ok
+	}
+	return nil, false
+}
+
+// ParseOne parses a script that has only one command of plain and quoted words. The command
+// may redirect its streams to each other, or to files with plain names, which ParseOne
+// returns, too.
+func ParseOne(text string) (words, files []Word, ok bool) {
+	if strings.ContainsAny(text, "\x00\r") {
+		return nil, nil, false
+	}
+	file, err := ParseFile(text, syntax.KeepComments(true))
+	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
+		return nil, nil, false
+	}
+	stmt := file.Stmts[0]
+	redirects := stmt.Redirs
+	stmt.Redirs = nil
+	commands, ok := add(nil, stmt)
+	if !ok || len(commands) != 1 {
+		return nil, nil, false
+	}
+	for _, r := range redirects {
+		word, plain := Word{}, false
+		if r.Word != nil {
+			word, plain = readWord(r.Word)
+		}
+		if !plain || word.Open {
+			return nil, nil, false
+		}
+		switch r.Op {
+		case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
+			files = append(files, word)
+		case syntax.DplIn, syntax.DplOut: // 2>&1, but >&file names a file
+			if strings.Trim(word.Text, "0123456789") != "" {
+				return nil, nil, false
+			}
+		default:
+			return nil, nil, false
+		}
+	}
+	return commands[0], files, true
+}
+
+// readCall reads the words of a command. It returns false if an assignment comes first.
+func readCall(cmd *syntax.CallExpr) ([]Word, bool) {
+	if len(cmd.Assigns) > 0 || len(cmd.Args) == 0 {
+		return nil, false
+	}
+	if _, bare := cmd.Args[0].Parts[0].(*syntax.Lit); !bare {
+		return nil, false // no plain script quotes the name of a program
+	}
+	words := make([]Word, len(cmd.Args))
+	for i, arg := range cmd.Args {
+		w, ok := readWord(arg)
+		if !ok {
+			return nil, false
+		}
+		words[i] = w
+	}
+	return words, true
+}
+
+// readWord reads a word that is one literal or one quoted text. It returns false for a
+// word that the shell computes or joins from several parts.
+func readWord(w *syntax.Word) (Word, bool) {
+	if len(w.Parts) != 1 {
+		return Word{}, false
+	}
+	switch part := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return readLiteral(part.Value)
+	case *syntax.SglQuoted:
+		return Word{Text: part.Value, Raw: part.Value}, !part.Dollar
+	case *syntax.DblQuoted:
+		if part.Dollar || len(part.Parts) != 1 {
+			return Word{}, false
+		}
+		lit, ok := part.Parts[0].(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, "\n") {
+			return Word{}, false
+		}
+		return Word{Text: unescapeQuoted(lit.Value), Raw: lit.Value}, true
+	}
+	return Word{}, false
+}
+
+// readLiteral removes the backslashes of an unquoted word.
+func readLiteral(lit string) (Word, bool) {
+	var b strings.Builder
+	open := false
+	for i := 0; i < len(lit); i++ {
+		switch c := lit[i]; c {
+		case '\\':
+			if i++; i == len(lit) {
+				return Word{}, false
+			}
+			if lit[i] != '\n' {
+				b.WriteByte(lit[i])
+			}
+			continue
+		case '[', ']', '{', '}':
+			return Word{}, false
+		case '*', '?', '~':
+			open = true
+		}
+		b.WriteByte(lit[i])
+	}
+	return Word{Text: b.String(), Raw: lit, Open: open}, true
+}

@@ -1,0 +1,111 @@
+package policy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	word := func(text string) policy.Word { return policy.Word{Text: text, Raw: text} }
+	for _, tt := range []struct {
+		text string
+		want [][]policy.Word // nil when the script is more than plain words
+	}{
+		{"ls -l", [][]policy.Word{{word("ls"), word("-l")}}},
+		{"a && b || c | d; e", [][]policy.Word{{word("a")}, {word("b")}, {word("c")}, {word("d")}, {word("e")}}},
+		{`echo 'a b' "c d"`, [][]policy.Word{{word("echo"), word("a b"), word("c d")}}},
+		{`echo a\ b "c\"d"`, [][]policy.Word{{word("echo"), {Text: "a b", Raw: `a\ b`}, {Text: `c"d`, Raw: `c\"d`}}}},
+		{"ls *.go ~", [][]policy.Word{{word("ls"), {Text: "*.go", Raw: "*.go", Open: true}, {Text: "~", Raw: "~", Open: true}}}},
+		{"", nil},
+		{"# c", nil},
+		{"a # c", nil},
+		{"a &", nil},
+		{"! a", nil},
+		{"a > b", nil},
+		{"A=1 a", nil},
+		{"echo $A", nil},
+		{"echo $(a)", nil},
+		{"echo \"$A\"", nil},
+		{"echo $'a'", nil},
+		{"echo a'b'", nil},
+		{"'a' b", nil},
+		{"echo {a,b}", nil},
+		{"(a)", nil},
+		{"if a; then b; fi", nil},
+		{"a\r", nil},
+		{"a 'b", nil},
+	} {
+		got, ok := policy.ParseScript(tt.text)
+		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
+			t.Errorf("%q: %t (-want +got):\n%s", tt.text, ok, diff)
+		}
+	}
+}
+
+// TestLimit has scripts that need much stack for each byte. The parser must fail before it
+// has read them. Long scripts without nesting are parsed.
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		repeat string
+		limit  bool
+	}{
+		{"(", true},
+		{"((", true},
+		{"((-", true},
+		{"{ ", true},
+		{"$(", true},
+		{"\"$(", true},
+		{"<(", true},
+		{"$[", true},
+		{"${a:-", true},
+		{"a[", true},
+		{"if ", true},
+		{"time ", true},
+		{"f() ", true},
+		{"(a); ", false},
+		{"$(a) ", false},
+		{"{ a; }\n", false},
+		{"if a; then b; fi; ", false},
+	} {
+		text := strings.Repeat(tt.repeat, policy.MaxScript/len(tt.repeat))
+		if _, err := policy.ParseFile(text); errors.Is(err, policy.ErrScript) != tt.limit || err != nil && !tt.limit {
+			t.Errorf("%q: %v, want the limit: %t", tt.repeat, err, tt.limit)
+		}
+		var last error
+		for _, err := range policy.Statements(text) {
+			last = err
+		}
+		if errors.Is(last, policy.ErrScript) != tt.limit {
+			t.Errorf("%q: the statements end with %v, want the limit: %t", tt.repeat, last, tt.limit)
+		}
+	}
+	nested := strings.Repeat("( ", 100) + "a" + strings.Repeat(" )", 100)
+	if _, err := policy.ParseFile(nested); err != nil {
+		t.Errorf("a hundred subshells in each other: %v", err)
+	}
+	long := "a <<'EOF'\n" + strings.Repeat("((((\n", policy.MaxScript/5-3) + "EOF\n"
+	if _, err := policy.ParseFile(long); err != nil {
+		t.Errorf("a long here-document: %v", err)
+	}
+}
+
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"bash", "-lc", "ls"}, "ls"},
+		{[]string{"bash", "-c", "ls"}, ""},
+		{[]string{"/bin/bash", "-lc", "ls"}, ""},
+		{[]string{"bash", "-lc", "ls", "x"}, ""},
+		{nil, ""},
+	} {
+		if got, ok := policy.ScriptOf(tt.argv); got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%q: %q, %t", tt.argv, got, ok)
+		}
+	}
+}

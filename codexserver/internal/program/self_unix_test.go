@@ -1,0 +1,108 @@
+//go:build unix
+
+package program_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+)
+
+func TestStartedBy(t *testing.T) {
+	dir := t.TempDir()
+	bin, links, work := filepath.Join(dir, "bin"), filepath.Join(dir, "links"), filepath.Join(dir, "work")
+	for _, d := range []string{bin, links, work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(path, text string) string {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	self := write(filepath.Join(bin, "codex-mcp"), "\x7fELF")
+	other := write(filepath.Join(bin, "other"), "\x7fELG") // of the same size
+	copied := write(filepath.Join(dir, "copied"), "\x7fELF")
+	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(work, "mine")} {
+		if err := os.Symlink(self, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(self, filepath.Join(links, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	wrapper := write(filepath.Join(dir, "wrapper"), "#!/usr/bin/env bash\n# starts it\nexport A=b\nexec \"$HOME/bin/codex-mcp\" \"$@\"\n")
+	nested := write(filepath.Join(dir, "nested"), "#!/bin/sh\n. "+wrapper+"\n")
+	harmless := write(filepath.Join(dir, "harmless"), "#!/bin/sh\n# not codex-mcp\nexec other\n")
+	python := write(filepath.Join(dir, "python"), "#!/usr/bin/python3\nnames = ['codex-mcp']\n")
+	beside := write(filepath.Join(dir, "beside"), "#!/bin/sh\nexec \"$(dirname \"$0\")/bin/codex-mcp\" \"$@\"\n")
+	variable := write(filepath.Join(dir, "variable"), "#!/bin/sh\ncd ~/bin\nD=.\n$D/codex-mcp\n")
+	loop := filepath.Join(dir, "loop")
+	write(loop, "#!/bin/sh\nexec "+loop+"\n")
+
+	p := program.NewSelf(self)
+	for _, tt := range []struct {
+		name string
+		argv []string
+		want bool
+	}{
+		{"its path", []string{self}, true},
+		{"its name", []string{"codex-mcp", "mcp-server"}, true},
+		{"a link in the PATH", []string{"codex", "mcp-server"}, true},
+		{"a hard link", []string{filepath.Join(links, "hard")}, true},
+		{"a relative link", []string{"./mine"}, true},
+		{"a copy", []string{copied, "mcp-server"}, true},
+		{"a copy that env starts", []string{"env", copied}, true},
+		{"a script with a folder of its own", []string{beside}, true},
+		{"a script with a variable", []string{"sh", variable}, true},
+		{"sh -c with a variable", []string{"sh", "-c", "$D/codex-mcp"}, true},
+		{"sh -c with a variable and another", []string{"sh", "-c", "$D/not-codex-mcp"}, false},
+		{"another program's path with a variable", []string{"other", "$D/codex-mcp"}, false},
+		{"another program", []string{other, "mcp-server"}, false},
+		{"a name that is not there", []string{"nosuch", "mcp-server"}, false},
+		{"env", []string{"env", "-u", "A", "B=c", "codex-mcp"}, true},
+		{"env -S", []string{"/usr/bin/env", "-S", "A=b codex mcp-server"}, true},
+		{"sh -c", []string{"sh", "-c", "cd /tmp && exec codex mcp-server 2>/dev/null"}, true},
+		{"sh -c with home", []string{"bash", "-lc", "~/bin/codex-mcp"}, true},
+		{"sh -c with a quoted path", []string{"zsh", "-c", "A=$(date); '" + self + "' -engine native"}, true},
+		{"sh -c of another", []string{"sh", "-c", "exec other mcp-server"}, false},
+		{"npx", []string{"npx", "-y", "codex-mcp"}, true},
+		{"npx of Codex's package", []string{"npx", "-y", "@openai/codex", "mcp-server"}, false},
+		{"a proxy", []string{"other", "--", "codex-mcp"}, true},
+		{"a proxy with a path", []string{"other", "--command=" + self}, true},
+		{"a name that is an argument", []string{"other", "--client", "codex"}, false},
+		{"a folder", []string{"other", bin}, false},
+		{"a script", []string{wrapper}, true},
+		{"a script of a script", []string{"bash", nested}, true},
+		{"another script", []string{harmless}, false},
+		{"no shell script", []string{python}, false},
+		{"a script that starts itself", []string{loop}, false},
+		{"nothing", nil, false},
+		{"an empty word", []string{""}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := program.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
+			if got := p.StartedBy(c); got != tt.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+
+	// An update puts another file in its place.
+	write(self+".new", "\x7fELF 2")
+	if err := os.Rename(self+".new", self); err != nil {
+		t.Fatal(err)
+	}
+	if !p.StartedBy(program.Command{Argv: []string{self}}) {
+		t.Error("not found after an update")
+	}
+	for _, none := range []*program.Self{program.NewSelf(""), program.NewSelf(filepath.Join(dir, "nosuch")), nil} {
+		if none.StartedBy(program.Command{Argv: []string{self}}) {
+			t.Error("no program is found")
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package safefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces the content of the file at path with data. It creates a missing
+// file with the mode perm, and a missing folder. An existing file keeps its mode,
+// less the group and other bits that perm lacks. A symbolic link stays: its target
+// is replaced.
+func Write(path string, data []byte, perm fs.FileMode) error {
+	path, err := follow(path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil {
+		perm = info.Mode().Perm() & (perm | 0o700)
+	}
+	tmp, err := os.CreateTemp(dir, ".tmp-*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	if err := fill(tmp, data, perm); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+func fill(f *os.File, data []byte, perm fs.FileMode) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync() // or a crash could leave the new name with no content
+	}
+	return errors.Join(err, f.Close())
+}
+
+// follow resolves the symbolic links of path. It returns path unchanged if there is no
+// file.
+func follow(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return real, err
+}

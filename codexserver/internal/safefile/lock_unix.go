@@ -1,0 +1,30 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package safefile
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked reports a file that another open file has locked.
+var ErrLocked error = unix.EWOULDBLOCK
+
+// Lock locks a file exclusively.
+func Lock(f syscall.Conn) error { return lock(f, unix.LOCK_EX) }
+
+// Share locks a file together with others that share it. It fails with [ErrLocked] while
+// another open file has it locked exclusively.
+func Share(f syscall.Conn) error { return lock(f, unix.LOCK_SH) }
+
+func lock(f syscall.Conn, how int) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) { failed = unix.Flock(int(fd), how|unix.LOCK_NB) })
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,189 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// KindError reports a file that is not a regular file.
+type KindError struct {
+	// Path is the file.
+	Path string
+	// Mode has the file's type bits.
+	Mode fs.FileMode
+}
+
+// Error implements error.
+func (e *KindError) Error() string {
+	return fmt.Sprintf("%s is %s, not a regular file", e.Path, kind(e.Mode))
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}
+
+// SizeError reports a file that is larger than its reader allows.
+type SizeError struct {
+	// Path is the file.
+	Path string
+	// Max is the limit in bytes.
+	Max int64
+}
+
+// Error implements error.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s has more than %d bytes", e.Path, e.Max)
+}
+
+// ErrReplaced is wrapped by the error of [OpenIn] if the file was replaced between the
+// check and the opening.
+var ErrReplaced = errors.New("the file was replaced while it was opened")
+
+// File is an open regular file.
+type File struct {
+	file *os.File
+	info fs.FileInfo
+	path string
+}
+
+// Open opens the regular file that path leads to, for reading. It follows
+// symbolic links. The error is a [*KindError] or a [*fs.PathError].
+func Open(path string) (*File, error) {
+	// Check the kind first, because opening a device can have effects.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &KindError{Path: path, Mode: info.Mode()}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	return check(f, path)
+}
+
+// OpenIn opens the regular file at name in root with the flag [os.O_RDONLY] or
+// [os.O_RDWR]. If name is a symbolic link, the error is a [*KindError]. Links on the way
+// are followed within root.
+func OpenIn(root *os.Root, name string, flag int) (*File, error) {
+	path := filepath.Join(root.Name(), name)
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &KindError{Path: path, Mode: info.Mode()}
+	}
+	opened, err := root.OpenFile(name, flag|openFlags, 0)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	f, err := check(opened, path)
+	if err == nil && !os.SameFile(info, f.info) {
+		err = errors.Join(&fs.PathError{Op: "open", Path: path, Err: ErrReplaced}, f.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// at replaces the path in an error of an [os.Root] by the absolute one.
+func at(path string, err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return &fs.PathError{Op: e.Op, Path: path, Err: e.Err}
+	}
+	return err
+}
+
+func check(f *os.File, path string) (*File, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &KindError{Path: path, Mode: info.Mode()}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &File{file: f, info: info, path: path}, nil
+}
+
+// Info describes the file as it was when it was opened.
+func (f *File) Info() fs.FileInfo { return f.info }
+
+// SeekTail moves to the last n bytes of the file, by its size when it was opened.
+func (f *File) SeekTail(n int64) error {
+	_, err := f.file.Seek(max(f.info.Size()-n, 0), io.SeekStart)
+	return err
+}
+
+// SyscallConn implements [syscall.Conn], for locking the file.
+func (f *File) SyscallConn() (syscall.RawConn, error) { return f.file.SyscallConn() }
+
+// Read implements [io.Reader]. It fails if it would have to wait. Some regular files of the
+// kernel, such as its log, have no end.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := readNow(f.file, p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return max(n, 0), at(f.path, err)
+	}
+	return n, err
+}
+
+// ReadAll reads the rest of the file. The error is a [*SizeError] if that has more than max
+// bytes.
+func (f *File) ReadAll(max int64) ([]byte, error) {
+	if f.info.Size() > max {
+		return nil, &SizeError{Path: f.path, Max: max}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > max {
+		return nil, &SizeError{Path: f.path, Max: max}
+	}
+	return data, nil
+}
+
+// Overwrite replaces the content of a file that is open for writing.
+func (f *File) Overwrite(content string) error {
+	if err := f.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.file.WriteAt([]byte(content), 0)
+	return err
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Read reads the regular file that path leads to. The error is a [*SizeError] if the file
+// has more than max bytes, or an error of [Open].
+func Read(path string, max int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.ReadAll(max)
+	return data, errors.Join(err, f.Close())
+}

@@ -1,0 +1,81 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Report is what [Check] finds: the model and the provider that an engine uses.
+type Report struct {
+	// Model, Provider and BaseURL are those of a conversation without settings of its own.
+	Model    string `json:"model"`
+	Provider string `json:"provider"`
+	BaseURL  string `json:"baseUrl"`
+	// Key says where the key comes from: "none needed", "set in NAME",
+	// "missing: set NAME", "from auth.json".
+	Key string `json:"key"`
+	// Reach says why the provider does not answer, "" when it does.
+	Reach string `json:"reach,omitempty"`
+}
+
+// Check reads the configuration as an engine with these options does, and requests the
+// provider's models. It asks no model, and waits 5 seconds at most. It fails if the
+// configuration cannot be read.
+func Check(ctx context.Context, o *Options) (*Report, error) {
+	quiet := Options{}
+	if o != nil {
+		quiet = *o
+	}
+	quiet.Logger = nil // the engine itself warns
+	e, err := New(&quiet)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	cfg, err := e.config(protocol.Config{})
+	if err != nil {
+		return nil, err
+	}
+	p := cfg.Provider()
+	r := &Report{Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed"}
+	name := p.EnvKey
+	if name == "" && p.RequiresOpenAIAuth {
+		name = "OPENAI_API_KEY"
+	}
+	if name != "" {
+		r.Key = "set in " + name
+		if e.getenv(name) == "" {
+			r.Key = "missing: set " + name
+		}
+	}
+	if key, err := auth.APIKey(cfg.Home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
+		r.Key = "from auth.json"
+	}
+	r.Reach = e.fetch(ctx, p.BaseURL)
+	return r, nil
+}
+
+// fetchTimeout bounds the request of fetch.
+const fetchTimeout = 5 * time.Second
+
+// fetch requests the provider's models and returns why the provider does not answer. Any
+// answer counts, even one that requires a key.
+func (e *Engine) fetch(ctx context.Context, baseURL string) string {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(baseURL, "/")+"/models", nil)
+	if err != nil {
+		return err.Error()
+	}
+	resp, err := e.http.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	resp.Body.Close()
+	return ""
+}

@@ -1,0 +1,368 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// answers is a provider that sends its answers in order, and then repeats the last one.
+type answers struct {
+	all      []answer
+	requests []*http.Request
+	bodies   []string
+	times    []time.Time
+}
+
+type answer struct {
+	status int // 200 when it is 0
+	header http.Header
+	body   string
+	hang   bool // after the body, until the request ends
+	err    error
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	next := a.all[min(len(a.requests), len(a.all)-1)]
+	a.requests, a.bodies, a.times = append(a.requests, r), append(a.bodies, string(body)), append(a.times, time.Now())
+	if next.err != nil {
+		return nil, next.err
+	}
+	if next.status == 0 {
+		next.status = 200
+	}
+	if next.header == nil {
+		next.header = http.Header{}
+	}
+	var out io.Reader = strings.NewReader(next.body)
+	if next.hang {
+		out = io.MultiReader(out, stopReader{r.Context()})
+	}
+	return &http.Response{StatusCode: next.status, Header: next.header, Body: io.NopCloser(out), Request: r}, nil
+}
+
+type stopReader struct{ ctx context.Context }
+
+func (u stopReader) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, u.ctx.Err()
+}
+
+func client(a *answers, p config.Provider) *model.Client {
+	if p.BaseURL == "" {
+		p.BaseURL = "http://provider.test/v1"
+	}
+	env := map[string]string{"THE_KEY": "key-1234567890", "THE_HEADER": "header-1234567890"}
+	return &model.Client{
+		Provider: p, HTTP: &http.Client{Transport: a}, Getenv: func(n string) string { return env[n] },
+		UserAgent: "agent", Originator: "tests", MaxBytes: 1 << 20, MaxToolCalls: 4,
+	}
+}
+
+// sse writes events, each of which is one line of JSON.
+func sse(events ...string) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "data: %s\n\n", e)
+	}
+	return b.String()
+}
+
+const chatDone = `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
+
+func call(id, name, arguments string) protocol.ResponseItem {
+	return protocol.FunctionCallItem{Name: name, Arguments: arguments, CallID: id}
+}
+
+func text(s string) protocol.ResponseItem {
+	return protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: s}}}
+}
+
+func TestChatStreams(t *testing.T) {
+	delta := func(s string) string { return `{"choices":[{"delta":` + s + `}]}` }
+	for _, tt := range []struct {
+		name   string
+		stream string
+		want   []protocol.ResponseItem
+		usage  *protocol.TokenUsage
+		err    string
+	}{
+		{name: "text", stream: sse(delta(`{"role":"assistant","content":""}`), delta(`{"content":"Hel"}`), delta(`{"content":"lo"}`), chatDone, "[DONE]"),
+			want: []protocol.ResponseItem{text("Hello")}},
+		{name: "usage in a chunk without choices", stream: sse(delta(`{"content":"x"}`), chatDone,
+			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens_details":null}}`, "[DONE]"),
+			want: []protocol.ResponseItem{text("x")}, usage: &protocol.TokenUsage{InputTokens: 3, CachedInputTokens: 1, OutputTokens: 2, TotalTokens: 5}},
+		{name: "calls in pieces, by index", stream: sse(
+			delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}},{"index":1,"id":"b","function":{"name":"g"}}]}`),
+			delta(`{"tool_calls":[{"index":1,"function":{"arguments":"{\"y\""}},{"index":0,"function":{"arguments":"{\"x\":"}}]}`),
+			delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`), delta(`{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}`), chatDone),
+			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`), call("b", "g", `{"y":2}`)}},
+		{name: "whole calls that all have index 0", stream: sse(
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`),
+			delta(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
+			want: []protocol.ResponseItem{call("a", "f", "{}"), call("b", "f", "{}")}},
+		{name: "calls without index", stream: sse(
+			delta(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}`), delta(`{"tool_calls":[{"function":{"arguments":"}"}}]}`),
+			delta(`{"tool_calls":[{"id":"b","function":{"name":"g","arguments":"{}"}}]}`), chatDone),
+			want: []protocol.ResponseItem{call("a", "f", "{}"), call("b", "g", "{}")}},
+		{name: "the name in each piece", stream: sse(
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`),
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}]}`), chatDone),
+			want: []protocol.ResponseItem{call("a", "f", "{}")}},
+		{name: "arguments as an object", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`), chatDone),
+			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`)}},
+		{name: "reasoning in each spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
+			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "abc"}}}, text("d")}},
+		{name: "text before calls", stream: sse(delta(`{"content":"so"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
+			want: []protocol.ResponseItem{text("so"), call("a", "f", "{}")}},
+		{name: "nothing", stream: sse(chatDone, "[DONE]")},
+		{name: "no [DONE]", stream: sse(delta(`{"content":"x"}`), chatDone), want: []protocol.ResponseItem{text("x")}},
+		{name: "cut", stream: sse(delta(`{"content":"x"}`)), err: "stream disconnected before completion"},
+		{name: "truncated JSON", stream: sse(`{"choices":[{"del`), err: "cannot be read"},
+		{name: "error", stream: sse(`{"error":{"message":"overloaded","code":502}}`), err: "overloaded"},
+		{name: "error as text", stream: sse(`{"error":"overloaded"}`), err: "overloaded"},
+		{name: "too long for the model", stream: sse(`{"error":{"code":"context_length_exceeded"}}`), err: "longer than the model's context window"},
+		{name: "too many calls", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"0"},{"index":1,"id":"1"},{"index":2,"id":"2"},{"index":3,"id":"3"},{"index":4,"id":"4"}]}`)), err: "more than 4 tool calls"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{})
+			resp, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			check(t, resp, err, tt.want, tt.usage, tt.err)
+		})
+	}
+}
+
+func check(t *testing.T, resp *model.Response, err error, want []protocol.ResponseItem, usage *protocol.TokenUsage, wantErr string) {
+	t.Helper()
+	if wantErr != "" {
+		if err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("error %v, want %q", err, wantErr)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&model.Response{Items: want, Usage: usage}, resp); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestResponsesStreams(t *testing.T) {
+	done := func(item string) string { return `{"type":"response.output_item.done","item":` + item + `}` }
+	const completed = `{"type":"response.completed","response":{"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":5}}}`
+	usage := &protocol.TokenUsage{InputTokens: 3, CachedInputTokens: 1, OutputTokens: 2, ReasoningOutputTokens: 1, TotalTokens: 5}
+	encrypted := "ENC"
+	for _, tt := range []struct {
+		name   string
+		stream string
+		want   []protocol.ResponseItem
+		err    string
+	}{
+		{name: "all kinds", stream: sse(
+			done(`{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"ENC"}`),
+			done(`{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]}`),
+			done(`{"type":"function_call","id":"fc","call_id":"c","name":"f","arguments":"{}"}`),
+			done(`{"type":"custom_tool_call","id":"x","call_id":"d","name":"apply_patch","input":"free"}`),
+			done(`{"type":"something_new","id":"n","more":[1]}`), completed),
+			want: []protocol.ResponseItem{
+				protocol.ReasoningItem{Summary: []protocol.ReasoningText{{Type: "summary_text", Text: "s"}}, EncryptedContent: &encrypted},
+				text("hi"), call("c", "f", "{}"),
+				protocol.CustomToolCallItem{CallID: "d", Name: "apply_patch", Input: "free"},
+				protocol.RawItem{Type: "something_new", Raw: []byte(`{"type":"something_new","id":"n","more":[1]}`)},
+			}},
+		{name: "unknown events", stream: sse(`{"type":"response.new_thing"}`, `{"no":"type"}`, completed)},
+		{name: "cut", stream: sse(done(`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`)), err: "stream closed before response.completed"},
+		{name: "failed", stream: sse(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"sorry"}}}`), err: "sorry"},
+		{name: "error", stream: sse(`{"type":"error","message":"sorry"}`), err: "sorry"},
+		{name: "too long for the model", stream: sse(`{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"m"}}}`), err: "context window"},
+		{name: "item of a wrong shape", stream: sse(done(`{"type":"function_call","name":7}`)), err: "item cannot be read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{WireAPI: config.WireResponses})
+			resp, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			check(t, resp, err, tt.want, usage, tt.err)
+		})
+	}
+}
+
+func TestRetries(t *testing.T) {
+	two := int64(2)
+	for _, tt := range []struct {
+		name     string
+		answers  []answer
+		requests int
+		least    time.Duration // the least time of all attempts
+		err      string
+	}{
+		{"503 then 200", []answer{{status: 503}, {body: sse(chatDone)}}, 2, 180 * time.Millisecond, ""},
+		{"always 503", []answer{{status: 503}}, 3, 540 * time.Millisecond, "exceeded retry limit, last status: 503 Service Unavailable"},
+		{"503 with a message", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, 3, 540 * time.Millisecond, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
+		{"503 with an error string", []answer{{status: 503, body: `{"error":"later"}`}}, 3, 540 * time.Millisecond, "Unavailable: later"},
+		{"503 with text", []answer{{status: 503, body: "no upstream\n"}}, 3, 540 * time.Millisecond, "Unavailable: no upstream"},
+		{"429 with Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, 2, 7 * time.Second, ""},
+		{"refused", []answer{{err: errors.New("connection refused")}}, 3, 540 * time.Millisecond, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
+		{"400", []answer{{status: 400, body: "bad"}}, 1, 0, "unexpected status 400 Bad Request: bad"},
+		{"401", []answer{{status: 401, body: "who?"}}, 1, 0, "set the environment variable THE_KEY to a valid key"},
+		{"403", []answer{{status: 403}}, 1, 0, "unexpected status 403"},
+		{"404", []answer{{status: 404}}, 1, 0, "unexpected status 404"},
+		{"limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"plus","resets_in_seconds":3600}}`}}, 1, 0, "usage limit is reached (plan plus); try again in 1h0m0s"},
+		{"insufficient quota", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}}, 1, 0, "429"},
+		{"the key in the answer", []answer{{status: 400, body: "key-1234567890 is wrong"}}, 1, 0, "Bad Request: [redacted] is wrong"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &answers{all: tt.answers}
+				c := client(a, config.Provider{EnvKey: "THE_KEY", RequestMaxRetries: &two})
+				begin := time.Now()
+				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				if took := time.Since(begin); len(a.requests) != tt.requests || took < tt.least || took > 2*tt.least {
+					t.Errorf("%d requests in %v, want %d in %v", len(a.requests), took, tt.requests, tt.least)
+				}
+			})
+		})
+	}
+}
+
+func TestIdleTimeout(t *testing.T) {
+	idle := int64(5000)
+	for _, tt := range []struct {
+		name string
+		a    answer
+		want time.Duration
+	}{
+		{"after an event", answer{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`), hang: true}, 5 * time.Second},
+		{"comments do not extend the timeout", answer{body: strings.Repeat(": ping\n\n", 100), hang: true}, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				c := client(&answers{all: []answer{tt.a}}, config.Provider{StreamIdleTimeoutMS: &idle})
+				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				if _, again := model.Retryable(err); !again || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
+					t.Errorf("after %v: %v", time.Since(begin), err)
+				}
+			})
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	cause := errors.New("enough")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		c := client(&answers{all: []answer{{status: 500, header: http.Header{"Retry-After": {"60"}}}}}, config.Provider{})
+		if _, err := c.Stream(ctx, &model.Request{}, func(model.Event) {}); !errors.Is(err, cause) {
+			t.Errorf("error %v, want the cause", err)
+		}
+	})
+}
+
+func TestRequestLine(t *testing.T) {
+	a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}}
+	c := client(a, config.Provider{
+		BaseURL: "http://provider.test/v1/", WireAPI: config.WireResponses, EnvKey: "THE_KEY",
+		QueryParams: map[string]string{"api-version": "1"}, HTTPHeaders: map[string]string{"X-A": "a"},
+		EnvHTTPHeaders: map[string]string{"X-B": "THE_HEADER", "X-C": "NOT_SET"},
+	})
+	if _, err := c.Stream(t.Context(), &model.Request{ConversationID: "id"}, func(model.Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	r := a.requests[0]
+	if got := r.URL.String(); got != "http://provider.test/v1/responses?api-version=1" {
+		t.Errorf("url %s", got)
+	}
+	want := http.Header{
+		"Accept": {"text/event-stream"}, "Content-Type": {"application/json"}, "User-Agent": {"agent"}, "Originator": {"tests"},
+		"Authorization": {"Bearer key-1234567890"}, "X-A": {"a"}, "X-B": {"header-1234567890"},
+		"Openai-Beta": {"responses=experimental"}, "conversation_id": {"id"}, "session_id": {"id"},
+	}
+	if d := cmp.Diff(want, r.Header); d != "" {
+		t.Errorf("headers (-want +got):\n%s", d)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	encrypted := "ENC"
+	items := []protocol.ResponseItem{
+		protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "look"}, {Type: "input_image", ImageURL: "data:x"}}},
+		protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, EncryptedContent: &encrypted, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "raw"}}},
+		text("so"),
+		call("c", "f", "{}"),
+		protocol.FunctionCallOutputItem{CallID: "c", Output: "out"},
+		protocol.CustomToolCallItem{CallID: "d", Name: "apply_patch", Input: "p"},
+		protocol.CustomToolCallOutputItem{CallID: "d", Output: "ok"},
+	}
+	tools := []model.Tool{{Name: "f", Description: "does f", Parameters: []byte(`{"type":"object"}`)}, {Type: "web_search"}}
+	req := &model.Request{Model: "m", Instructions: "be", Items: items, Tools: tools, ConversationID: "id", Verbosity: "low",
+		Reasoning: &model.Reasoning{Effort: protocol.EffortHigh, Summary: protocol.SummaryAuto}}
+	for _, tt := range []struct {
+		wire config.WireAPI
+		want string
+	}{
+		{config.WireChat, `{"model":"m","messages":[{"role":"system","content":"be"},` +
+			`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:x"}}]},` +
+			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"tool","content":"out","tool_call_id":"c"},` +
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"p\"}"}}]},` +
+			`{"role":"tool","content":"ok","tool_call_id":"d"}],"stream":true,"stream_options":{"include_usage":true},` +
+			`"tools":[{"type":"function","function":{"name":"f","description":"does f","strict":false,"parameters":{"type":"object"}}}]}`},
+		{config.WireResponses, `{"model":"m","instructions":"be","input":[` +
+			`{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:x"}]},` +
+			`{"type":"reasoning","summary":[],"encrypted_content":"ENC"},` +
+			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so"}]},` +
+			`{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"out"},` +
+			`{"type":"custom_tool_call","call_id":"d","name":"apply_patch","input":"p"},{"type":"custom_tool_call_output","call_id":"d","output":"ok"}],` +
+			`"tools":[{"type":"function","name":"f","description":"does f","strict":false,"parameters":{"type":"object"}},{"type":"web_search"}],` +
+			`"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,` +
+			`"include":["reasoning.encrypted_content"],"prompt_cache_key":"id","text":{"verbosity":"low"}}`},
+	} {
+		t.Run(string(tt.wire), func(t *testing.T) {
+			a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`, chatDone)}}}
+			if _, err := client(a, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), req, func(model.Event) {}); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, a.bodies[0]); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestProviderWithoutUsage checks that the usage option is not sent again to a provider that
+// refused it.
+func TestProviderWithoutUsage(t *testing.T) {
+	a := &answers{all: []answer{{status: 422, body: `{"detail":"extra field stream_options"}`}, {body: sse(chatDone)}}}
+	c := client(a, config.Provider{})
+	for range 2 {
+		if _, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked []bool
+	for _, body := range a.bodies {
+		asked = append(asked, strings.Contains(body, "stream_options"))
+	}
+	if d := cmp.Diff([]bool{true, false, false}, asked); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

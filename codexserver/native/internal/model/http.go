@@ -1,0 +1,39 @@
+package model
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// caVariable names a file with further certificates of authorities, in PEM format.
+const caVariable = "CODEX_CA_CERTIFICATE"
+
+// maxCertificates bounds that file.
+const maxCertificates = 16 << 20
+
+// HTTPClient returns a client that trusts the authorities of the system and those of the
+// file that CODEX_CA_CERTIFICATE names. It has no timeout: a stream may last as long as data
+// comes.
+func HTTPClient(getenv func(string) string) (*http.Client, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 32
+	if file := getenv(caVariable); file != "" {
+		pem, err := safefile.Read(file, maxCertificates)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", caVariable, err)
+		}
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool()
+		}
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: %s has no certificate in PEM format", caVariable, file)
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{Transport: t}, nil
+}

@@ -1,0 +1,280 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+var patchDefinition = model.Tool{
+	Name: "apply_patch",
+	Description: `Adds, changes, moves and deletes files. The input is one text of this form:
+
+*** Begin Patch
+*** Add File: PATH
++every line of the new file after a plus
+*** Delete File: PATH
+*** Update File: PATH
+*** Move to: NEW PATH
+@@ a line that comes before, such as the name of a function
+ a line that stays, after a blank
+-a line to remove, after a minus
++a line to add, after a plus
+*** End Patch
+
+It holds any number of file sections. "Move to" and the text behind @@ are optional. An update has one @@ part for each place that it changes, in the order of the file; in each one about three lines that stay go before and after the change, so that the place is found: there are no line numbers. "*** End of File" after a part says that it ends the file. Paths are relative to the working folder. If one part does not fit, nothing is changed.`,
+	Parameters: []byte(`{"type":"object","properties":{
+"input":{"type":"string","description":"The whole text from *** Begin Patch to *** End Patch"}
+},"required":["input"],"additionalProperties":false}`),
+}
+
+// applyPatch is the patch tool. The model calls it as a function or with free text.
+func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
+	text := call.Arguments
+	if !call.Custom {
+		var args struct {
+			Input *string `json:"input"`
+		}
+		if err := decodeArguments(call.Arguments, &args); err != nil {
+			return Result{Output: err.Error()}, nil
+		}
+		if args.Input == nil {
+			return Result{Output: (&argumentError{"input", "missing"}).Error()}, nil
+		}
+		text = *args.Input
+	}
+	return t.patch(ctx, call.ID, text, t.Cwd)
+}
+
+// patch applies a patch, if the policy and the user allow it. Its paths are relative to
+// dir.
+func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
+	if t.box.options.ReadOnly {
+		return Result{Output: "patch rejected: this conversation must not change files"}, nil
+	}
+	parsed, err := patch.Parse(text)
+	if err != nil {
+		return Result{Output: err.Error()}, nil
+	}
+	if parsed.IsEmpty() {
+		return Result{Output: "patch rejected: it changes no file"}, nil
+	}
+	work, err := t.box.folder(t.Cwd)
+	if err != nil {
+		return Result{Output: "patch rejected: " + err.Error()}, nil
+	}
+	plan, err := parsed.Plan(work, dir)
+	if err != nil {
+		return Result{Output: fmt.Sprintf("the patch does not fit: %v", err)}, nil
+	}
+	a := application{turn: t, id: id, text: text, dir: dir, plan: plan, changes: plan.Changes()}
+	a.judge()
+	output, err := a.decide(ctx)
+	return Result{Output: output}, err
+}
+
+// application is the application of one patch.
+type application struct {
+	turn      *Turn
+	id        string
+	text, dir string
+	plan      *patch.Plan
+	changes   map[string]protocol.FileChange
+	// inside is true if commands may write to all files of the patch, and none is
+	// protected. protected is true if one is, or if a write would change other names of the
+	// file, which may lie anywhere.
+	inside, protected bool
+}
+
+// folder returns a working folder and where it led when it was first used. It fails if the
+// folder leads elsewhere now.
+func (b *Toolbox) folder(dir string) (patch.Folder, error) {
+	work := patch.Folder{Path: dir}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return work, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if work.Real = b.folders[dir]; work.Real == "" {
+		work.Real = real
+		b.folders[dir] = real
+	}
+	if work.Real != real {
+		return work, fmt.Errorf("the working folder %s was replaced: it led to %s and now leads to %s", dir, work.Real, real)
+	}
+	return work, nil
+}
+
+func (a application) decide(ctx context.Context) (output string, err error) {
+	t := a.turn
+	verdict := policy.DecidePatch(policy.PatchInput{
+		Policy:  t.ApprovalPolicy,
+		Sandbox: t.SandboxPolicy.Mode,
+		Inside:  a.inside,
+	})
+	switch verdict.Action {
+	case policy.Run:
+		return a.run(true, a.confined(false)), nil
+	case policy.RunSandboxed:
+		return a.tryConfined(ctx)
+	case policy.Ask:
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes()})
+		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
+			return refusal, err
+		}
+		return a.run(false, a.plan.Apply), nil
+	}
+	return strings.Join(append([]string{verdict.Reason}, a.notes()...), ". "), nil
+}
+
+// notes returns a sentence about files that a write changes under other names too, if the
+// patch writes any.
+func (a application) notes() []string {
+	const most = 8
+	var shown []string
+	links := a.plan.HardLinks()
+	for _, path := range links[:min(len(links), most)] {
+		shown = append(shown, elicit.ShowCommand([]string{path}))
+	}
+	if shown == nil {
+		return nil
+	}
+	if more := len(links) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
+}
+
+// judge sets inside and protected.
+func (a *application) judge() {
+	t := a.turn
+	roots, err := t.roots()
+	a.protected = a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
+	if s := t.box.options.Sandbox; s != nil {
+		a.protected = a.protected || a.plan.Touches(s.Protected(roots.Paths))
+	}
+	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots.Paths)
+}
+
+// errOutside reports a patch that was not tried, because no sandbox could stop it.
+var errOutside = errors.New("it writes where the sandbox does not allow it")
+
+// confined returns a function that applies the patch in the sandbox. If this system has no
+// sandbox, the function applies the patch without one, unless mustJudge is true: then only
+// the sandbox could decide whether the patch is allowed. A patch of protected files fails
+// at once, because the sandbox does not protect all of them.
+func (a application) confined(mustJudge bool) func() error {
+	switch {
+	case a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess:
+		return a.plan.Apply
+	case a.protected:
+		return func() error { return errOutside }
+	}
+	c, err := a.turn.confine()
+	switch {
+	case err == nil:
+		return func() error {
+			err := c.Do(a.plan.Apply)
+			if !errors.Is(err, sandbox.ErrUnavailable) {
+				return err
+			}
+			if mustJudge {
+				return errOutside
+			}
+			return a.plan.Apply()
+		}
+	case !errors.Is(err, sandbox.ErrUnavailable):
+		return func() error { return err }
+	case mustJudge:
+		return func() error { return errOutside }
+	}
+	return a.plan.Apply
+}
+
+// run applies the patch, emits its events, and returns the output for the model.
+func (a application) run(auto bool, apply func() error) string {
+	output, _ := a.apply(auto, apply)
+	return output
+}
+
+func (a application) apply(auto bool, apply func() error) (output string, err error) {
+	t := a.turn
+	t.acting()
+	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
+	end := t.box.options.Activity.Begin()
+	err = apply()
+	end()
+	if err != nil {
+		text := fmt.Sprintf("nothing was changed: %v\n", err)
+		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
+		return command.ModelOutput(command.Result{Aggregated: text, ExitCode: 1}), err
+	}
+	summary := a.plan.Summary()
+	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
+	t.diff.Add(a.plan)
+	if diff := t.diff.String(); diff != "" {
+		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
+	}
+	return command.ModelOutput(command.Result{Aggregated: summary}), nil
+}
+
+// tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
+// to apply it without one.
+func (a application) tryConfined(ctx context.Context) (output string, err error) {
+	output, failure := a.apply(true, a.confined(true))
+	if failure == nil || !isDenial(failure) {
+		return output, nil
+	}
+	t := a.turn
+	after := policy.AfterDenial(t.ApprovalPolicy)
+	if after.Action != policy.Ask {
+		return output, nil
+	}
+	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})
+	request := protocol.ExecApprovalRequest{
+		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
+	}
+	remarks := a.notes()
+	if led := describeLinks(a.plan.Links(), t.Cwd); led != "" {
+		remarks = append(remarks, led)
+	}
+	if len(remarks) > 0 {
+		request.Reason, request.FromEngine = request.Reason+" "+strings.Join(remarks, " "), true
+	}
+	refusal, err := readOutcome("the command was not run", t.Host.ApproveExec(ctx, request))
+	if err != nil || refusal != "" {
+		return refusal, err
+	}
+	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
+	return a.run(false, a.plan.Apply), nil
+}
+
+// describeLinks returns a sentence about the targets of symbolic links that a patch writes
+// through, or "".
+func describeLinks(links map[string]string, cwd string) string {
+	var led []string
+	for _, to := range slices.Sorted(maps.Keys(links)) {
+		line := elicit.ShowCommand([]string{links[to]}) + " → " + elicit.ShowCommand([]string{to})
+		if rel, err := filepath.Rel(cwd, to); err != nil || !filepath.IsLocal(rel) {
+			line += " (outside the workspace)"
+		}
+		led = append(led, line)
+	}
+	if led == nil {
+		return ""
+	}
+	return "Symbolic links lead elsewhere: " + strings.Join(led, ", ")
+}

@@ -1,0 +1,336 @@
+package tool_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The folders of a canary.
+const (
+	work    = "work"    // a repository whose configuration names a program
+	plain   = "plain"   // a repository without configuration of its own
+	home    = "home"    // with a profile that starts a program
+	empty   = "empty"   // a home without a profile
+	bin     = "bin"     // the listed programs, and the witness in place of every other
+	witness = "witness" // writes its name into the tree when it is started
+)
+
+// canary is a tree that must stay as it is.
+type canary struct {
+	base   string
+	before map[string]string
+}
+
+func newCanary(t testing.TB) *canary {
+	t.Helper()
+	c := &canary{base: t.TempDir()}
+	for _, dir := range []string{work, plain, home, empty, bin, "outside"} {
+		if err := os.Mkdir(c.path(dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.write(t, witness, "#!/bin/sh\necho \"$0 $*\" >>"+c.path("outside/started")+"\n")
+	c.write(t, home+"/.bash_profile", c.path(witness)+"\n")
+	for _, repo := range []string{work, plain} {
+		c.write(t, repo+"/a.txt", "one\ntwo\n")
+		c.write(t, repo+"/b.go", "package b\n")
+		c.write(t, repo+"/x", "#!/bin/sh\nexec "+c.path(witness)+"\n")
+		c.write(t, repo+"/.gitattributes", "*.txt diff=text\n")
+		c.git(t, repo, "init", "-q", "-b", "main")
+		c.git(t, repo, "add", ".")
+		c.git(t, repo, "commit", "-qm", "first")
+		c.sign(t, repo)
+		c.git(t, repo, "branch", "feat/x")
+		c.git(t, repo, "status") // so that nothing is left to refresh
+	}
+	for _, key := range []string{"core.fsmonitor", "diff.external", "diff.text.textconv", "gpg.program", "core.pager", "core.editor"} {
+		c.git(t, work, "config", key, c.path(witness))
+	}
+	c.fillBin(t)
+	c.before = c.tree(t)
+	return c
+}
+
+func (c *canary) path(name string) string { return filepath.Join(c.base, name) }
+
+func (c *canary) write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(c.path(name), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *canary) git(t testing.TB, repo string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = c.path(repo)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+c.path(empty),
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// sign adds a signature to the last commit, so that git would ask gpg about it.
+func (c *canary) sign(t testing.TB, repo string) {
+	t.Helper()
+	header, text, _ := strings.Cut(c.git(t, repo, "cat-file", "commit", "HEAD"), "\n\n")
+	c.write(t, "outside/commit", header+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ\n -----END PGP SIGNATURE-----\n\n"+text+"\n")
+	c.git(t, repo, "update-ref", "HEAD", c.git(t, repo, "hash-object", "-t", "commit", "-w", c.path("outside/commit")))
+}
+
+// fillBin makes a folder for PATH in which every program but the listed ones is the
+// witness.
+func (c *canary) fillBin(t testing.TB) {
+	t.Helper()
+	real := []string{"bash", "cat", "echo", "false", "find", "git", "grep", "head", "ls", "nl", "pwd", "rg", "sed", "tail", "true", "wc", "which"}
+	names := []string{"x", "gpg", "gpgsm", "gpg2", "ssh", "ssh-keygen", "less", "more", "pager", "vi", "editor", "man", "gzip", "xz", "bzip2", "zstd", "touch", "rm"}
+	for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"} {
+		entries, _ := os.ReadDir(dir) // not every system has them all
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		target := c.path(witness)
+		if slices.Contains(real, name) {
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target = path
+		}
+		if err := os.Symlink(target, c.path(bin+"/"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tree describes all files: kind, mode, time and content. The time of a folder also shows
+// that a file was made in it and removed again.
+func (c *canary) tree(t testing.TB) map[string]string {
+	t.Helper()
+	seen := map[string]string{}
+	err := filepath.WalkDir(c.base, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return err
+		}
+		var content []byte
+		if info.Mode().IsRegular() {
+			if content, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		seen[path] = fmt.Sprintf("%s %s %q", info.Mode(), info.ModTime().Format(time.RFC3339Nano), content)
+		if path == c.path(bin) {
+			return filepath.SkipDir // a thousand links
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func (c *canary) unchanged(t testing.TB, how string, argv []string) {
+	t.Helper()
+	after := c.tree(t)
+	diff := cmp.Diff(c.before, after)
+	if c.before = after; diff != "" {
+		t.Fatalf("%s, %q changes the tree:\n%s", how, argv, diff)
+	}
+}
+
+// denyHost is a host that denies what it is asked, and remembers it.
+type denyHost struct {
+	engine.DenyAll
+	asked bool
+}
+
+func (*denyHost) Emit(protocol.EventMsg) {}
+
+func (*denyHost) EmitAs(string, protocol.EventMsg) {}
+
+func (h *denyHost) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	h.asked = true
+	return elicit.Outcome{Decision: elicit.Denied}
+}
+
+func (h *denyHost) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+	h.asked = true
+	return elicit.Outcome{Decision: elicit.Denied}
+}
+
+// ask has a model run a command in a hostile repository with a hostile profile. It reports
+// whether there was a question, which is denied.
+func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []string) (asked bool) {
+	t.Helper()
+	h := &denyHost{}
+	ctx.Cwd, ctx.Host = c.path(work), h
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
+	box := tool.New(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
+	timeout := int64(2000)
+	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
+	if _, err := box.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
+		t.Fatal(err)
+	}
+	return h.asked
+}
+
+// run runs a command where it could write to the whole tree and start every program, so
+// that only its own words prevent it.
+func (c *canary) run(t testing.TB, argv []string) {
+	t.Helper()
+	p := protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{c.base}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+	}
+	env := []string{"PATH=" + c.path(bin), "HOME=" + c.path(empty), "TMPDIR=" + c.path("outside"), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
+	confinement, err := sandbox.New(sandbox.Options{}).Confine(p, c.path(plain), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if argv[0] == "bash" { // the profile of the system sets another PATH
+		argv = []string{"bash", "-c", argv[2]}
+	}
+	spec := command.Spec{Argv: argv, Dir: c.path(plain), Env: env, Starter: confinement, Timeout: 2 * time.Second}
+	if _, err := command.Run(t.Context(), spec, nil); t.Context().Err() != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSafeCommandsAreConfined has known safe commands start a program that the profile or
+// the repository names. It cannot write under any policy with a sandbox.
+func TestSafeCommandsAreConfined(t *testing.T) {
+	c := newCanary(t)
+	// Without a sandbox the witness can write.
+	free := tool.Context{ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
+	for _, argv := range [][]string{{"git", "status"}, {"git", "diff", "HEAD"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}} {
+		c.write(t, work+"/a.txt", fmt.Sprintln(argv)) // so that there is a difference
+		c.ask(t, sandbox.TierThread, free, argv)
+		if err := os.Remove(c.path("outside/started")); err != nil {
+			t.Errorf("%q: the witness was not started: %v", argv, err)
+		}
+	}
+	c.before = c.tree(t)
+
+	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
+		t.Run(string(tier), func(t *testing.T) {
+			sandboxtest.NeedTier(t, tier)
+			for _, p := range protocol.ApprovalPolicies() {
+				for _, mode := range protocol.SandboxModes() {
+					if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {
+						continue
+					}
+					ctx := tool.Context{ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}}
+					for _, argv := range [][]string{
+						{"git", "status"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}, {"bash", "-lc", "git diff | head"},
+					} {
+						if asked := c.ask(t, tier, ctx, argv); asked && p != protocol.ApprovalOnFailure {
+							t.Errorf("%s %s %s: asked about %q", tier, p, mode, argv)
+						}
+						// Under workspace-write git may refresh its index.
+						if _, err := os.Stat(c.path("outside/started")); err == nil {
+							t.Fatalf("%s %s %s: %q wrote outside", tier, p, mode, argv)
+						}
+						if mode != protocol.SandboxWorkspaceWrite || p == protocol.ApprovalUntrusted {
+							c.unchanged(t, fmt.Sprintf("%s %s %s", tier, p, mode), argv)
+						}
+					}
+					c.before = c.tree(t)
+				}
+			}
+		})
+	}
+}
+
+// TestListedOptions runs each option of the lists alone.
+func TestListedOptions(t *testing.T) {
+	c := newCanary(t)
+	var listed map[string][]string
+	text, err := os.ReadFile("../../../internal/policy/testdata/options.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &listed); err != nil {
+		t.Fatal(err)
+	}
+	diff := strings.Fields("-p -u -s -R -z -a -w -b -W -c -0 -1 -2 -3 -U1 -M -M90% -C -B -D -l1 -Sx -Gx")
+	log := append(strings.Fields("-5 -n -n1 -t -m -r -i -E -F -P -g -q -L1,1:a.txt"), diff...)
+	for command, short := range map[string][]string{
+		"find": strings.Fields("-H -L -P -E -7 -10k -neweraB"), "rg": strings.Fields("-. -il -A1 -ez"),
+		"git status": strings.Fields("-s -b -v -vv -z -u -uno -unormal -uall"), "git diff": diff, "git log": log,
+		"git branch": strings.Fields("-a -r -v -vv -i"),
+	} {
+		for _, option := range append(listed[command], short...) {
+			words := append(strings.Fields(command), option)
+			if command == "git branch" { // that would make a branch
+				words = append(words, "made")
+			}
+			if policy.KnownSafe(words) {
+				c.run(t, words)
+				c.unchanged(t, "by itself", words)
+			}
+		}
+	}
+}
+
+// FuzzKnownSafe runs commands that are known to be safe. As a model's command in a hostile
+// repository with a hostile profile, such a command is not asked about and changes nothing.
+// In a repository without configuration, where it could write everything, it also changes
+// nothing, and starts only listed programs.
+//
+// The words of a command are joined by the unit separator.
+func FuzzKnownSafe(f *testing.F) {
+	judged, err := os.ReadFile("../../../internal/policy/testdata/judged.ndjson")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(judged) {
+		var r struct{ Command []string }
+		if err := json.Unmarshal(line, &r); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(strings.Join(r.Command, "\x1f"))
+	}
+	c := newCanary(f)
+	untrusted := tool.Context{ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
+	f.Fuzz(func(t *testing.T, words string) {
+		argv := strings.Split(words, "\x1f")
+		if !policy.KnownSafe(argv) {
+			return
+		}
+		if c.ask(t, sandbox.TierThread, untrusted, argv) {
+			t.Errorf("asked about %q", argv)
+		}
+		c.unchanged(t, "in the sandbox", argv)
+		c.run(t, argv)
+		c.unchanged(t, "by itself", argv)
+	})
+}

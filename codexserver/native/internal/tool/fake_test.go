@@ -1,0 +1,154 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// host records events and questions, and answers every question in the same way.
+type host struct {
+	engine.DenyAll
+	answer elicit.Decision
+
+	mu    sync.Mutex
+	trace []string
+	all   []protocol.EventMsg
+}
+
+func (h *host) add(m protocol.EventMsg, format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, m)
+	if format != "" {
+		h.trace = append(h.trace, fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *host) Emit(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		h.add(m, "begin")
+	case protocol.ExecCommandEnd:
+		h.add(m, "end %d", m.ExitCode)
+	case protocol.PatchApplyBegin:
+		h.add(m, "patch begin auto=%t", m.AutoApproved)
+	case protocol.PatchApplyEnd:
+		h.add(m, "patch end %t", m.Success)
+	case protocol.TurnDiff:
+		h.add(m, "diff")
+	default:
+		h.add(m, "")
+	}
+}
+
+func (h *host) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
+
+func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) elicit.Outcome {
+	reason := ""
+	if req.Reason != "" {
+		reason = ": " + req.Reason
+	}
+	h.add(req, "ask%s", reason)
+	return elicit.Outcome{Decision: h.answer}
+}
+
+func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest) elicit.Outcome {
+	h.add(req, "ask patch")
+	if req.Cwd == "" || !req.Once {
+		h.add(req, "without the folder, or for the session")
+	}
+	return elicit.Outcome{Decision: h.answer}
+}
+
+func (h *host) steps() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.trace, ", ")
+}
+
+// fakeSandbox only claims to confine commands. It claims to have caused exit code 66.
+type fakeSandbox struct {
+	stops   int // another exit code that it claims to have caused; 0 for none
+	host    *host
+	missing error // the result of Confine
+	forbid  error // what Do returns instead of running
+	notes   []string
+}
+
+func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
+	if s.missing != nil {
+		return nil, s.missing
+	}
+	return fakeConfinement{s, p}, nil
+}
+
+func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
+	var replaced *sandbox.ReplacedError
+	if errors.As(s.missing, &replaced) {
+		return sandbox.Roots{}, replaced
+	}
+	return sandbox.New(sandbox.Options{}).Roots(policy, cwd, env)
+}
+
+func (s *fakeSandbox) Protected(roots []string) []string {
+	protected := slices.Clone(roots)
+	for i := range protected {
+		protected[i] += "/.git"
+	}
+	return protected
+}
+
+type fakeConfinement struct {
+	s      *fakeSandbox
+	policy protocol.SandboxPolicy
+}
+
+func (c fakeConfinement) Start(cmd *exec.Cmd) error {
+	network := ""
+	if c.policy.NetworkAccess {
+		network = " with network"
+	}
+	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
+	return cmd.Start()
+}
+
+func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
+
+func (c fakeConfinement) Notes() []string { return c.s.notes }
+
+func (c fakeConfinement) Do(f func() error) error {
+	c.s.host.add(nil, "confined")
+	if c.s.forbid != nil {
+		return c.s.forbid
+	}
+	return f()
+}
+
+func (c fakeConfinement) Denied(r command.Result) bool {
+	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
+}
+
+// shellCall returns a call of the shell tool.
+func shellCall(t testing.TB, members string, argv ...string) tool.Call {
+	t.Helper()
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = fmt.Sprintf("%q", word)
+	}
+	return tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":[` + strings.Join(quoted, ",") + `]` + members + `}`}
+}
+
+var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}

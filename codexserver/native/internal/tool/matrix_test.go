@@ -1,0 +1,343 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+const retry = "ask: command failed; retry without sandbox?"
+
+// TestApprovalMatrix combines every approval policy with every sandbox mode, for a
+// command that is known to be safe, a plain one, one that asks for more, and one
+// that the sandbox stops. The user approves everything, and the conversation has
+// a network.
+func TestApprovalMatrix(t *testing.T) {
+	const (
+		free     = "begin, end 0"
+		confined = "begin, confined, end 0"
+		readOnly = "begin, confined to read-only, end 0"
+		asked    = "ask, begin, end 0"
+		refused  = ""
+	)
+	type row struct{ safe, plain, escalated, denied string }
+	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
+		"untrusted": {
+			row{readOnly, asked, refused, "ask, begin, end 66"},
+			row{readOnly, asked, refused, "ask, begin, end 66"},
+		},
+		"on-failure": {
+			row{confined, confined, refused, "begin, confined, end 66, " + retry + ", begin, end 66"},
+			row{free, free, refused, "begin, end 66"},
+		},
+		"on-request": {
+			row{confined, confined, "ask: because, begin, end 0", "begin, confined, end 66"},
+			row{free, free, free, "begin, end 66"},
+		},
+		"never": {
+			row{confined, confined, refused, "begin, confined, end 66"},
+			row{free, free, refused, "begin, end 66"},
+		},
+	}
+	for policy, want := range tests {
+		for _, mode := range protocol.SandboxModes() {
+			expect := want.confined
+			if mode == protocol.SandboxDangerFullAccess {
+				expect = want.danger
+			}
+			for _, c := range []struct {
+				name, members, want string
+				argv                []string
+			}{
+				{"safe", "", expect.safe, []string{"true"}},
+				{"plain", "", expect.plain, []string{"sh", "-c", "exit 0"}},
+				{"escalated", `,"with_escalated_permissions":true,"justification":"because"`, expect.escalated, []string{"sh", "-c", "exit 0"}},
+				{"denied", "", expect.denied, []string{"sh", "-c", "exit 66"}},
+			} {
+				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
+					h := &host{answer: elicit.Approved}
+					box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
+					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
+					if err != nil {
+						t.Fatal(err)
+					}
+					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
+					if diff := cmp.Diff(steps, h.steps()); diff != "" {
+						t.Errorf("steps (-want +got):\n%s", diff)
+					}
+					for _, m := range h.all {
+						if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Confinable != (policy == "untrusted") {
+							t.Errorf("confinable: %t", req.Confinable)
+						}
+					}
+					if c.want == refused && !strings.HasPrefix(res.Output, "not run: ") {
+						t.Errorf("the model receives %q", res.Output)
+					}
+					if c.want != refused && !strings.HasPrefix(res.Output, `{"output":`) {
+						t.Errorf("the model receives %q", res.Output)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestWithoutSandbox runs commands twice where the system has no sandbox.
+func TestWithoutSandbox(t *testing.T) {
+	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
+	for _, tt := range []struct {
+		policy protocol.ApprovalPolicy
+		argv   []string
+		want   string
+	}{
+		{"untrusted", plain, "ask, begin, end 0"},
+		{"untrusted", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-failure", safe, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", plain, "ask: OBSTACLE, begin, end 0"},
+		{"on-request", safe, "ask: OBSTACLE, begin, end 0"},
+		{"never", plain, ""},
+		{"never", safe, ""},
+	} {
+		const obstacle = "there is no sandbox on this system"
+		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
+			h := &host{answer: elicit.Approved}
+			turn := tool.New(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+			})
+			call := shellCall(t, "", tt.argv...)
+			if turn.Independent(call) {
+				t.Errorf("%s %q: may run concurrently with others, although the user is asked", tt.policy, tt.argv)
+			}
+			var res tool.Result
+			for range 2 {
+				var err error
+				if res, err = turn.Call(t.Context(), call); err != nil {
+					t.Fatal(err)
+				}
+			}
+			twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
+			if tt.want != "" {
+				twice += ", " + twice
+			} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+				t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
+			}
+			if diff := cmp.Diff(twice, h.steps()); diff != "" {
+				t.Errorf("%s %q: steps (-want +got):\n%s", tt.policy, tt.argv, diff)
+			}
+			warnings := 0
+			for _, m := range h.all {
+				switch m := m.(type) {
+				case protocol.BackgroundEvent:
+					warnings++
+				case protocol.ExecApprovalRequest:
+					if m.Confinable {
+						t.Errorf("%s %q: a rule may keep it in a sandbox that is missing", tt.policy, tt.argv)
+					}
+					if m.FromEngine != (m.Reason != "") {
+						t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
+					}
+				}
+			}
+			wouldConfine := 1
+			if strings.HasPrefix(tt.want, "ask,") {
+				wouldConfine = 0
+			}
+			if warnings != wouldConfine {
+				t.Errorf("%s %q: the user is warned %d times that nothing is confined", tt.policy, tt.argv, warnings)
+			}
+		}
+	}
+}
+
+// TestReplacedFolder checks that nothing runs and no question is asked after a writable folder
+// was replaced, neither for a known safe command nor for one that would leave the sandbox.
+func TestReplacedFolder(t *testing.T) {
+	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	for _, policy := range protocol.ApprovalPolicies() {
+		h := &host{answer: elicit.Approved}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		for _, call := range []tool.Call{
+			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
+		} {
+			res, err := turn.Call(t.Context(), call)
+			if err != nil || h.steps() != "" || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
+				t.Errorf("%s: %q, steps %q, %v", policy, res.Output, h.steps(), err)
+			}
+		}
+	}
+}
+
+// TestNotes checks that the user is notified once of a folder that is not writable.
+func TestNotes(t *testing.T) {
+	h := &host{}
+	turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
+		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+	})
+	for range 2 {
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var warnings []string
+	for _, m := range h.all {
+		if m, ok := m.(protocol.BackgroundEvent); ok {
+			warnings = append(warnings, m.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"/ is read-only"}, warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPatchUnderProgramSandbox has a sandbox that can confine only programs. Patches inside
+// the writable folders are applied. Other patches would have to be confined, and are not
+// tried.
+func TestPatchUnderProgramSandbox(t *testing.T) {
+	for path, want := range map[string]string{
+		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
+		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
+	} {
+		h := &host{answer: elicit.Denied}
+		dir := filepath.Join(t.TempDir(), "work")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
+			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
+			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+		})
+		text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, h.steps()); diff != "" {
+			t.Errorf("%s: steps (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
+		h := &host{answer: answer}
+		box := tool.New(tool.Options{Environ: environ})
+		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
+		for _, c := range calls {
+			last, err = turn.Call(t.Context(), c)
+		}
+		return h.steps(), last, err
+	}
+	again := shellCall(t, "", "sh", "-c", "exit 0")
+	other := shellCall(t, "", "sh", "-c", "exit 1")
+	elsewhere := shellCall(t, `,"workdir":"/"`, "sh", "-c", "exit 0")
+
+	steps, _, err := call(elicit.Approved, again, again)
+	if steps != "ask, begin, end 0, ask, begin, end 0" || err != nil {
+		t.Errorf("approved: %s, %v", steps, err)
+	}
+	steps, _, err = call(elicit.ApprovedForSession, again, again, other, elsewhere)
+	if steps != "ask, begin, end 0, begin, end 0, ask, begin, end 1, ask, begin, end 0" || err != nil {
+		t.Errorf("approved for the session: %s, %v", steps, err)
+	}
+	steps, res, err := call(elicit.Denied, again)
+	if steps != "ask" || err != nil || !strings.HasPrefix(res.Output, "the command was not run: ") {
+		t.Errorf("denied: %s, %q, %v", steps, res.Output, err)
+	}
+	var abort *tool.AbortError
+	if steps, _, err = call(elicit.Abort, again); steps != "ask" || !errors.As(err, &abort) {
+		t.Errorf("abort: %s, %v", steps, err)
+	}
+}
+
+func TestPatchMatrix(t *testing.T) {
+	const (
+		asked    = "ask patch, patch begin auto=false, patch end true, diff"
+		inside   = "patch begin auto=true, confined, patch end true, diff"
+		free     = "patch begin auto=true, patch end true, diff"
+		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		rejected = ""
+	)
+	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
+	for policy, want := range map[protocol.ApprovalPolicy][5]string{
+		"untrusted":  {asked, asked, asked, asked, asked},
+		"on-failure": {tried, inside, tried, stopped, free},
+		"on-request": {asked, inside, asked, asked, free},
+		"never":      {rejected, inside, rejected, rejected, free},
+	} {
+		for i, c := range []struct {
+			mode protocol.SandboxMode
+			path string
+		}{
+			{"read-only", "new.txt"}, {"workspace-write", "new.txt"}, {"workspace-write", "../out.txt"},
+			{"workspace-write", ".git/hooks/x"}, {"danger-full-access", "../out.txt"},
+		} {
+			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) {
+				h := &host{answer: elicit.Approved}
+				s := &fakeSandbox{host: h}
+				if want[i] == tried {
+					s.forbid = &fs.PathError{Op: "open", Path: c.path, Err: fs.ErrPermission}
+				}
+				dir := filepath.Join(t.TempDir(), "work")
+				if err := os.Mkdir(dir, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				box := tool.New(tool.Options{Environ: environ, Sandbox: s})
+				turn := box.Turn(tool.Context{
+					Cwd: dir, ApprovalPolicy: policy, Host: h,
+					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+				})
+				text := "*** Begin Patch\n*** Add File: " + c.path + "\n+x\n*** End Patch"
+				res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want[i], h.steps()); diff != "" {
+					t.Errorf("steps (-want +got):\n%s", diff)
+				}
+				_, err = os.Stat(filepath.Join(dir, c.path))
+				if written := err == nil; written != (want[i] != rejected) {
+					t.Errorf("written: %t; the model receives %q", written, res.Output)
+				}
+			})
+		}
+	}
+}
+
+// TestPatchWithoutSandbox checks that patches inside the writable folders are applied if
+// there is no sandbox, but not if the sandbox fails.
+func TestPatchWithoutSandbox(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"unavailable": {sandbox.ErrUnavailable, "patch begin auto=true, patch end true, diff"},
+		"broken":      {errors.New("the workspace was replaced"), "patch begin auto=true, patch end false"},
+	} {
+		h := &host{}
+		turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: tt.err}}).Turn(tool.Context{
+			Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		})
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", addNew)); err != nil {
+			t.Fatal(err)
+		}
+		if h.steps() != tt.want {
+			t.Errorf("%s: steps %s, want %s", name, h.steps(), tt.want)
+		}
+	}
+}

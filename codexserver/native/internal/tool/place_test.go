@@ -1,0 +1,312 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// watcher records questions, acts while they are open, and approves them.
+type watcher struct {
+	*host
+	during func()
+	patch  *protocol.PatchApprovalRequest
+	exec   *protocol.ExecApprovalRequest
+}
+
+func (w *watcher) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	w.patch = &r
+	w.during()
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	w.exec = &r
+	w.during()
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// workspace creates a working folder. It has a folder plain, and links notes.txt and sub to a
+// file and a folder next to the working folder.
+func workspace(t *testing.T) (work, outside string) {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, outside = filepath.Join(top, "work"), filepath.Join(top, "outside")
+	for _, dir := range []string{filepath.Join(work, "plain"), outside} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{filepath.Join(outside, "rc"): "one\n", filepath.Join(work, "plain", "file"): "one\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"notes.txt": "../outside/rc", "sub": outside} {
+		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return work, outside
+}
+
+const changeOne = "\n@@\n-one\n+two\n*** End Patch"
+
+// TestPatchQuestionShowsThePlace checks that a question names the real place of a write
+// through links.
+func TestPatchQuestionShowsThePlace(t *testing.T) {
+	work, outside := workspace(t)
+	linked := filepath.Join(filepath.Dir(work), "linked")
+	if err := os.Symlink(work, linked); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, cwd, dir, head string
+		want                 map[string]string // shown path to written path
+	}{
+		{"a file", work, "", "Update File: notes.txt", map[string]string{outside + "/rc": work + "/notes.txt"}},
+		{"a folder", work, "", "Update File: sub/rc", map[string]string{outside + "/rc": work + "/sub/rc"}},
+		{"the patch's folder", work, `,"workdir":"sub"`, "Update File: rc", map[string]string{outside + "/rc": work + "/sub/rc"}},
+		{"no link", work, "", "Update File: plain/file", map[string]string{work + "/plain/file": ""}},
+		{"a linked working folder", linked, "", "Update File: plain/file", map[string]string{linked + "/plain/file": ""}},
+		{"a link in it", linked, "", "Update File: notes.txt", map[string]string{outside + "/rc": linked + "/notes.txt"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnFailure} {
+				w := &watcher{host: &host{}, during: func() {}}
+				turn := tool.New(tool.Options{Environ: environ}).Turn(tool.Context{
+					Cwd: tt.cwd, ApprovalPolicy: policy, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
+				})
+				for _, back := range []string{"", "restore"} { // the second call puts the file back
+					text := "*** Begin Patch\n*** " + tt.head + changeOne
+					if back != "" {
+						text = strings.NewReplacer("-one", "-two", "+two", "+one").Replace(text)
+					}
+					if res, err := turn.Call(t.Context(), shellCall(t, tt.dir, "apply_patch", text)); err != nil || !strings.HasPrefix(res.Output, `{"output":"Success`) {
+						t.Fatalf("%q, %v", res.Output, err)
+					}
+				}
+				if policy == protocol.ApprovalOnFailure { // asks to leave the sandbox
+					for shown, written := range tt.want {
+						if got := strings.Contains(w.exec.Reason, written+" → "+shown+" (outside the workspace)"); written != "" && (!got || !w.exec.FromEngine) {
+							t.Errorf("the question says %q", w.exec.Reason)
+						}
+					}
+					continue
+				}
+				got := map[string]string{}
+				for path := range w.patch.Changes {
+					got[path] = w.patch.Links[path]
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestPatchAfterChange checks that a patch is not written to a place that changed while
+// its question was open.
+func TestPatchAfterChange(t *testing.T) {
+	for _, tt := range []struct {
+		name, patch string
+		during      func(work, outside string) error
+	}{
+		{"a folder became a link", "Update File: plain/file" + changeOne, func(work, outside string) error {
+			if err := os.Rename(outside+"/rc", outside+"/file"); err != nil {
+				return err
+			}
+			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
+				return err
+			}
+			return os.Symlink(outside, work+"/plain")
+		}},
+		{"a folder became a link, a new file", "Add File: plain/new\n+x\n*** End Patch", func(work, outside string) error {
+			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
+				return err
+			}
+			return os.Symlink(outside, work+"/plain")
+		}},
+		{"a link to the same folder elsewhere", "Add File: plain/new\n+x\n*** End Patch", func(work, outside string) error {
+			if err := os.Rename(work+"/plain", outside+"/plain"); err != nil {
+				return err
+			}
+			return os.Symlink(outside+"/plain", work+"/plain")
+		}},
+		{"another folder", "Update File: plain/file" + changeOne, func(work, outside string) error {
+			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
+				return err
+			}
+			if err := os.Mkdir(work+"/plain", 0o777); err != nil {
+				return err
+			}
+			return os.WriteFile(work+"/plain/file", []byte("one\n"), 0o666)
+		}},
+		{"a file became a link", "Update File: plain/file" + changeOne, func(work, outside string) error {
+			if err := os.Remove(work + "/plain/file"); err != nil {
+				return err
+			}
+			return os.Symlink("../../outside/rc", work+"/plain/file")
+		}},
+		{"a file became a link, deleted", "Delete File: plain/file\n*** End Patch", func(work, outside string) error {
+			if err := os.Remove(work + "/plain/file"); err != nil {
+				return err
+			}
+			return os.Symlink("../../outside/rc", work+"/plain/file")
+		}},
+		{"a link leads elsewhere, deleted", "Delete File: notes.txt\n*** End Patch", func(work, outside string) error {
+			if err := os.Remove(work + "/notes.txt"); err != nil {
+				return err
+			}
+			return os.Symlink("plain/file", work+"/notes.txt")
+		}},
+		{"a link where nothing was", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
+			return os.Symlink(outside+"/rc", work+"/new")
+		}},
+		{"a dangling link where nothing was", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
+			return os.Symlink(outside+"/new", work+"/new")
+		}},
+		{"a folder where nothing was", "Add File: new/deep/file\n+x\n*** End Patch", func(work, outside string) error {
+			return os.Symlink(outside, work+"/new")
+		}},
+		{"the working folder became a link", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
+			if err := os.Rename(work, work+".old"); err != nil {
+				return err
+			}
+			return os.Symlink(outside, work)
+		}},
+		{"another content", "Update File: notes.txt" + changeOne, func(work, outside string) error {
+			return os.WriteFile(outside+"/rc", []byte("one\nmore\n"), 0o666)
+		}},
+		{"the last of several", "Add File: new\n+x\n*** Update File: plain/file" + changeOne, func(work, outside string) error {
+			return os.WriteFile(work+"/plain/file", []byte("one\nmore\n"), 0o666)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			work, outside := workspace(t)
+			top := filepath.Dir(work)
+			var before map[string]string
+			w := &watcher{host: &host{}, during: func() {
+				if err := tt.during(work, outside); err != nil {
+					t.Fatal(err)
+				}
+				before = tree(t, top)
+			}}
+			turn := tool.New(tool.Options{Environ: environ}).Turn(tool.Context{
+				Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
+			})
+			res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch))
+			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
+				t.Errorf("%q, %v", res.Output, err)
+			}
+			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
+				t.Errorf("it changed files (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+// tree returns every file and link below a folder with its content.
+func tree(t *testing.T, top string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			all[path] = "/"
+			return err
+		case d.Type()&os.ModeSymlink != 0:
+			all[path], err = os.Readlink(path)
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestProtectedPatchIsAsked checks that files that other programs execute are never
+// written without a question, even if the sandbox would allow it.
+func TestProtectedPatchIsAsked(t *testing.T) {
+	for _, path := range []string{
+		".git/config", "sub/.git/hooks/x", ".GIT/config", "a/.Git", "GIT~1/config", ".g\u200cit/config", ".git./config", ".git::$INDEX_ALLOCATION/config",
+		".codex/config.toml", "sub/codex-mcp.toml", ".claude/settings.json", ".mcp.json", ".vscode/tasks.json", ".VSCode/tasks.json",
+		".cursor/mcp.json", ".envrc", "a/b/.envrc", ".hus\u212ay/pre-commit", "bare/config", "link/config",
+	} {
+		for policy, want := range map[protocol.ApprovalPolicy]string{
+			"on-request": "ask patch",
+			"on-failure": "patch begin auto=true, patch end false, " + retry,
+			"never":      "",
+		} {
+			for name, sandbox := range map[string]func(*host) tool.Sandbox{
+				"none": func(*host) tool.Sandbox { return nil },
+				"lax":  func(h *host) tool.Sandbox { return &fakeSandbox{host: h} },
+			} {
+				h := &host{answer: elicit.Denied}
+				dir := t.TempDir()
+				for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
+					if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
+					t.Fatal(err)
+				}
+				before := tree(t, dir)
+				turn := tool.New(tool.Options{Environ: environ, Sandbox: sandbox(h)}).Turn(tool.Context{
+					Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
+				})
+				text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+				if _, err := turn.Call(t.Context(), tool.Call{Name: "apply_patch", Arguments: text, Custom: true}); err != nil {
+					t.Fatal(err)
+				}
+				if got := h.steps(); want == "" && got != "" || !strings.HasPrefix(got, want) {
+					t.Errorf("%q, %s, sandbox %s: steps %q, want %q", path, policy, name, h.steps(), want)
+				}
+				if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+					t.Errorf("%q, %s, sandbox %s: it wrote\n%s", path, policy, name, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestPatchInReplacedFolder checks that a working folder that was replaced between two
+// turns is not patched.
+func TestPatchInReplacedFolder(t *testing.T) {
+	work, outside := workspace(t)
+	h := &host{answer: elicit.Approved}
+	box := tool.New(tool.Options{Environ: environ})
+	context := tool.Context{Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	box.Turn(context)
+	if err := os.Rename(work, work+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, work); err != nil {
+		t.Fatal(err)
+	}
+	res, err := box.Turn(context).Call(t.Context(), shellCall(t, "", "apply_patch", addNew))
+	if err != nil || !strings.Contains(res.Output, "was replaced") || h.steps() != "" {
+		t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
+	}
+}

@@ -1,0 +1,397 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+var shellDefinition = model.Tool{
+	Name:        "shell",
+	Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
+	Parameters: []byte(`{"type":"object","properties":{
+"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax [\"bash\",\"-lc\",SCRIPT]"},
+"workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
+"timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, 10000 by default"},
+"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
+"justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
+},"required":["command"],"additionalProperties":false}`),
+}
+
+// maxTimeout is the longest timeout that a model may request.
+const maxTimeout = 24 * time.Hour
+
+type shellArguments struct {
+	Command       []string `json:"command"`
+	Workdir       string   `json:"workdir"`
+	TimeoutMS     *float64 `json:"timeout_ms"`
+	Escalated     *bool    `json:"with_escalated_permissions"`
+	Justification string   `json:"justification"`
+}
+
+func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
+
+// shellArgumentsOf reads the arguments of either shell tool.
+func shellArgumentsOf(call Call) (shellArguments, error) {
+	var a shellArguments
+	if s := call.Shell; s != nil {
+		a.Command = s.Command
+		if s.TimeoutMS != nil {
+			ms := float64(*s.TimeoutMS)
+			a.TimeoutMS = &ms
+		}
+		if s.WorkingDirectory != nil {
+			a.Workdir = *s.WorkingDirectory
+		}
+	} else if err := decodeArguments(call.Arguments, &a); err != nil {
+		return a, err
+	}
+	for i, word := range a.Command {
+		if strings.Contains(word, "\x00") {
+			return a, &argumentError{fmt.Sprintf("command.%d", i), "has a NUL byte"}
+		}
+	}
+	switch {
+	case len(a.Command) == 0:
+		return a, &argumentError{"command", "want at least one word"}
+	case strings.Contains(a.Workdir, "\x00"):
+		return a, &argumentError{"workdir", "has a NUL byte"}
+	case a.TimeoutMS != nil && !(*a.TimeoutMS > 0):
+		return a, &argumentError{"timeout_ms", "want more than 0"}
+	}
+	return a, nil
+}
+
+// run is the run of one command.
+type run struct {
+	turn *Turn
+	id   string
+	// dir is the folder, with links resolved if possible. named is the folder's path in the
+	// call.
+	dir, named string
+	shellArguments
+}
+
+// run reads a call of either shell tool.
+func (t *Turn) run(call Call) (run, error) {
+	args, err := shellArgumentsOf(call)
+	if err != nil {
+		return run{}, err
+	}
+	dir := t.Cwd
+	if args.Workdir != "" {
+		dir = args.Workdir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(t.Cwd, dir)
+		}
+	}
+	if strings.Contains(dir, "\x00") {
+		return run{}, &argumentError{"workdir", "has a NUL byte"}
+	}
+	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
+	// The user sees and approves the real folder, not a link to it.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		r.dir = real
+	}
+	return r, nil
+}
+
+// shell runs a command. If the command would only apply a patch, shell applies it instead.
+func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
+	r, err := t.run(call)
+	if err != nil {
+		return Result{Output: err.Error()}, nil
+	}
+	if inv, ok := patch.Recognize(r.Command); ok {
+		return t.patch(ctx, call.ID, inv.Text, inv.In(r.named))
+	}
+	output, err := r.decide(ctx)
+	return Result{Output: output}, err
+}
+
+// input returns the basis of the policy's decision, if the command can be confined.
+func (r run) input() policy.Input {
+	t := r.turn
+	return policy.Input{
+		Policy:           t.ApprovalPolicy,
+		Sandbox:          t.SandboxPolicy.Mode,
+		SandboxAvailable: true,
+		Strict:           t.box.options.Strict,
+		Command:          r.Command,
+		Escalated:        r.escalated(),
+		SessionApproved:  r.approved(),
+	}
+}
+
+// judge has the policy decide about the command, and prepares its sandbox. It refuses every
+// command, even an approved one, if a writable folder was replaced: the question would
+// name another folder.
+func (r run) judge() (policy.Verdict, Confinement) {
+	t := r.turn
+	if _, err := t.roots(); err != nil {
+		return notRun(err), nil
+	}
+	in := r.input()
+	verdict := policy.Decide(in)
+	sandboxPolicy := t.SandboxPolicy
+	switch verdict.Action {
+	case policy.RunReadOnly:
+		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	case policy.RunSandboxed:
+	case policy.Ask:
+		if !verdict.Confinable || t.box.options.Sandbox == nil {
+			return verdict, nil
+		}
+		// A rule lets the command run where it can write the working folder, also in a
+		// conversation without a sandbox.
+		if sandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
+			sandboxPolicy.Mode, sandboxPolicy.NetworkAccess = protocol.SandboxWorkspaceWrite, false
+		}
+		// No answer may need the sandbox, so the user is not informed if there is none.
+		confinement, err := t.box.options.Sandbox.Confine(sandboxPolicy, t.Cwd, t.box.options.Environ)
+		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
+			return notRun(err), nil
+		}
+		return verdict, confinement
+	default:
+		return verdict, nil
+	}
+	confinement, err := t.confineTo(sandboxPolicy)
+	if err == nil {
+		return verdict, confinement
+	}
+	if !errors.Is(err, sandbox.ErrUnavailable) { // unexpected, so the command must not run
+		return notRun(err), nil
+	}
+	in.SandboxAvailable = false
+	return policy.Decide(in), nil
+}
+
+func notRun(err error) policy.Verdict {
+	return policy.Verdict{Action: policy.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
+}
+
+// key identifies an approval for the session. It is equal only for equal words in the same
+// folder and the same sandbox, whatever characters they have.
+func (r run) key() string {
+	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
+}
+
+// approved reports whether the user approved the command for the session, and what it
+// names is unchanged.
+func (r run) approved() bool {
+	then, ok := r.turn.box.approval(r.key())
+	if !ok {
+		return false
+	}
+	now, ok := r.turn.place(r.dir).Content(r.Command)
+	return ok && now == then
+}
+
+// decide has the policy decide about the command, and then runs it, asks or refuses.
+func (r run) decide(ctx context.Context) (output string, err error) {
+	verdict, confinement := r.judge()
+	switch verdict.Action {
+	case policy.Run:
+		return r.free(ctx)
+	case policy.RunReadOnly:
+		return r.readOnly(ctx, confinement)
+	case policy.RunSandboxed:
+		return r.confined(ctx, confinement, policy.AfterDenial(r.turn.ApprovalPolicy))
+	case policy.Ask:
+		reason := r.Justification
+		if reason == "" {
+			reason = verdict.Reason
+		}
+		confined, refusal, err := r.ask(ctx, reason, confinement != nil)
+		switch {
+		case err != nil || refusal != "":
+			return refusal, err
+		case confined:
+			return r.confined(ctx, confinement, policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule})
+		}
+		return r.free(ctx)
+	}
+	return verdict.Reason, nil
+}
+
+// stoppedUnderRule is the reason of a question about a command that a rule allowed.
+const stoppedUnderRule = "the sandbox stopped the command, which a rule allows only inside; retry without sandbox?"
+
+// ask asks whether the command may run. If not, it returns a refusal for the model.
+// Confined is true if it may run only in the sandbox.
+func (r run) ask(ctx context.Context, reason string, confinable bool) (confined bool, refusal string, err error) {
+	req := protocol.ExecApprovalRequest{
+		CallID: r.id, Command: r.Command, Cwd: r.dir,
+		Reason: reason, FromEngine: reason != r.Justification,
+		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
+		Confinable:    confinable,
+	}
+	place := r.turn.place(r.dir)
+	req.Program, req.Replaceable = place.Replaceable(r.Command)
+	sum, lasts := place.Content(r.Command)
+	req.Once = !lasts
+	shown, missing := command.OpenFolder(r.dir)
+	if missing == nil {
+		defer shown.Close() // while it is open, no other folder gets its identity
+	}
+	out := r.turn.Host.ApproveExec(ctx, req)
+	refusal, err = readOutcome("the command was not run", out)
+	switch {
+	case err != nil || refusal != "":
+		return false, refusal, err
+	case missing == nil && !isAt(shown, r.dir):
+		return false, fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir), nil
+	case out.Confined && !confinable:
+		return false, "not run: it may run only in the sandbox, which is not possible", nil
+	case out.Decision == elicit.ApprovedForSession && lasts && !out.Confined:
+		r.turn.box.approve(r.key(), sum)
+	}
+	return out.Confined, "", nil
+}
+
+// isAt reports whether an open folder is at a path without links.
+func isAt(folder *os.File, path string) bool {
+	other, err := command.OpenFolder(path)
+	if err != nil {
+		return false
+	}
+	defer other.Close()
+	a, errA := folder.Stat()
+	b, errB := other.Stat()
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// free runs the command without a sandbox. If it was approved for the session, the approval
+// also covers it with the files that it changes itself, but only if no other command or patch
+// of this server can have changed them meanwhile.
+func (r run) free(ctx context.Context) (output string, err error) {
+	box := r.turn.box
+	begun, idle := box.options.Activity.state()
+	lasts := idle && r.approved()
+	_, output, err = r.exec(ctx, nil)
+	if !lasts {
+		return output, err
+	}
+	sum, ok := r.turn.place(r.dir).Content(r.Command)
+	if now, idle := box.options.Activity.state(); ok && idle && now == begun+1 {
+		box.approve(r.key(), sum)
+	}
+	return output, err
+}
+
+// readOnly runs a command that is known to be safe. If the sandbox stops it, that is its
+// result.
+func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
+	res, output, err := r.exec(ctx, c)
+	if err != nil || res == nil || !c.Denied(*res) {
+		return output, err
+	}
+	return stopped(res, "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"), nil
+}
+
+// confined runs the command in the sandbox. If the sandbox stops it and after is
+// [policy.Ask], confined asks the user to run the command again without the sandbox.
+func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
+	res, output, err := r.exec(ctx, c)
+	if err != nil || res == nil || !c.Denied(*res) {
+		return output, err
+	}
+	if after.Action != policy.Ask {
+		note := after.Reason
+		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
+			note += "; with_escalated_permissions asks the user to run it outside"
+		}
+		return stopped(res, note), nil
+	}
+	emit := r.turn.Host.Emit
+	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, command.FormatOutput(res.Stderr))})
+	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
+		return refusal, err
+	}
+	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
+	return r.free(ctx)
+}
+
+// stopped returns the output for the model, with a note about the sandbox.
+func stopped(res *command.Result, note string) string {
+	res.Aggregated += "\n(" + note + ")\n"
+	return command.ModelOutput(*res)
+}
+
+// exec runs the command and emits its events. The result is nil if the command did not
+// start.
+func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, error) {
+	t := r.turn
+	o := t.box.options
+	spec := command.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Keepers: o.Keepers, Leftovers: o.Leftovers}
+	if c != nil {
+		spec.Starter, spec.Leftovers = c, nil
+		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
+	}
+	if r.TimeoutMS != nil {
+		spec.Timeout = time.Duration(min(*r.TimeoutMS, float64(maxTimeout/time.Millisecond)) * float64(time.Millisecond))
+	}
+	t.acting()
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
+	spec.Exact = c == nil // an approval is for this folder
+	end := o.Activity.Begin()
+	res, err := command.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
+	})
+	end()
+	var start *command.StartError
+	if errors.As(err, &start) {
+		text := startText(start)
+		res = command.Result{Stderr: text, Aggregated: text, ExitCode: -1}
+	} else if err != nil {
+		return nil, "", err
+	}
+	t.Host.Emit(protocol.ExecCommandEnd{
+		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
+		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),
+		Omitted: res.Omitted,
+	})
+	if start != nil {
+		return nil, "execution error: " + start.Error(), nil
+	}
+	return &res, command.ModelOutput(res), nil
+}
+
+// withProfile returns the command to start: the command itself, or the user's shell, which
+// reads its profile and then executes the command.
+func (r run) withProfile() []string {
+	shell := r.turn.box.options.Shell
+	if shell == "" {
+		return r.Command
+	}
+	return append([]string{shell, "-lc", `exec "$@"`, shell}, r.Command...)
+}
+
+// startText returns the reason in the form that clients know, with the system's words and
+// number.
+func startText(err *command.StartError) string {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return err.Err.Error()
+	}
+	text := []byte(errno.Error())
+	if text[0] >= 'a' && text[0] <= 'z' {
+		text[0] -= 'a' - 'A'
+	}
+	return fmt.Sprintf("%s (os error %d)", text, int(errno))
+}

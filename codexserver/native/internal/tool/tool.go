@@ -1,0 +1,319 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Call is a model's call of a tool.
+type Call struct {
+	// ID is the call's id, which the model chose.
+	ID string
+	// Name is the tool's name.
+	Name string
+	// Arguments is a JSON text or, when Custom is true, free text.
+	Arguments string
+	Custom    bool
+	// Shell is the action of a model with a built-in shell tool, or nil.
+	Shell *protocol.LocalShellAction
+}
+
+// Result is a tool's result for the model.
+type Result struct {
+	// Output answers the call.
+	Output string
+	// Items are sent to the model after the outputs of all calls of a response.
+	Items []protocol.ResponseItem
+}
+
+// Options are the options of a conversation's tools.
+type Options struct {
+	// Environ is the environment of commands, NAME=value.
+	Environ []string
+	// Sandbox confines commands; nil when there is none.
+	Sandbox Sandbox
+	// Keepers keep the processes of commands. Leftovers keeps the processes that commands
+	// without a sandbox leave running. See [command.Spec].
+	Keepers   *keeper.Pool
+	Leftovers *command.Leftovers
+	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
+	// profile. With "" they run without it.
+	Shell string
+	// Strict uses the strict rules for commands that are known to be safe.
+	Strict bool
+	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
+	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
+	LocalShell, PatchTool, PlanTool, ImageTool bool
+	// ReadOnly refuses every patch under all policies.
+	ReadOnly bool
+	// Writable returns absolute folders that commands of other conversations may write, in
+	// addition to those of this one. Default: none.
+	Writable func() []string
+	// Activity is shared by all conversations of a server. Default: that of this one.
+	Activity *Activity
+}
+
+// Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
+// one.
+type Sandbox interface {
+	// Confine prepares a confinement for commands in cwd with the environment env. The
+	// error wraps [sandbox.ErrUnavailable] when this system cannot enforce the policy.
+	// After any other error nothing may run.
+	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
+	// Roots returns the folders that the policy leaves writable, whether or not this
+	// system can enforce it.
+	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error)
+	// Protected returns the paths below the roots that a patch may change only if the user
+	// approves it.
+	Protected(roots []string) []string
+}
+
+// Confinement is a sandbox for some commands.
+type Confinement interface {
+	command.Starter
+	// Environ returns the variables to add to the environment of a confined command.
+	Environ() []string
+	// Notes are sentences about folders that the policy names and that are not writable.
+	Notes() []string
+	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
+	// cannot be confined and did not run.
+	Do(f func() error) error
+	// Denied reports whether a command failed because of the confinement.
+	Denied(command.Result) bool
+}
+
+// Confine returns a conversation's sandbox for its tools.
+func Confine(s *sandbox.Sandbox) Sandbox { return confiner{s} }
+
+type confiner struct{ *sandbox.Sandbox }
+
+func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error) {
+	confinement, err := c.Sandbox.Confine(policy, cwd, env)
+	if err != nil {
+		return nil, err
+	}
+	return confinement, nil
+}
+
+// Toolbox is the tools of one conversation. It is safe for concurrent use.
+type Toolbox struct {
+	options Options
+
+	confines atomic.Bool // the last attempt to confine a command succeeded
+
+	mu       sync.Mutex
+	approved map[string]string // commands approved for the session, and the sum of what they name
+	folders  map[string]string // where each working folder led when it was first used
+	informed map[string]bool   // messages about the sandbox that were sent to the user
+}
+
+// New makes a conversation's tools.
+func New(o Options) *Toolbox {
+	if o.Activity == nil {
+		o.Activity = &Activity{}
+	}
+	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}}
+}
+
+// Offer returns the definitions of the tools for the model.
+func (b *Toolbox) Offer() []model.Tool {
+	tools := []model.Tool{shellDefinition}
+	if b.options.LocalShell {
+		tools = []model.Tool{{Type: "local_shell"}}
+	}
+	if b.options.PlanTool {
+		tools = append(tools, planDefinition)
+	}
+	if b.options.PatchTool {
+		tools = append(tools, patchDefinition)
+	}
+	if b.options.ImageTool {
+		tools = append(tools, imageDefinition)
+	}
+	return tools
+}
+
+// Context has the settings of one turn.
+type Context struct {
+	// Cwd is the absolute working folder.
+	Cwd            string
+	ApprovalPolicy protocol.ApprovalPolicy
+	SandboxPolicy  protocol.SandboxPolicy
+	// Host receives the events and the questions.
+	Host engine.Host
+	// Acting, unless nil, is called before a call does anything that the model must
+	// remember later. Concurrent calls may call it at the same time.
+	Acting func()
+}
+
+// AbortError reports that the answer to an approval ends the turn.
+type AbortError struct {
+	Outcome elicit.Outcome
+}
+
+// Error implements error.
+func (e *AbortError) Error() string { return e.Outcome.ForModel() }
+
+// Turn has the tools for one turn.
+type Turn struct {
+	Context
+	box  *Toolbox
+	diff *patch.Diff
+}
+
+// Turn begins a turn.
+func (b *Toolbox) Turn(c Context) *Turn {
+	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
+	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
+}
+
+// Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
+// or the context's cause.
+func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	switch {
+	case call.Shell != nil:
+		return t.shell(ctx, call)
+	case call.Name == "apply_patch":
+		return t.applyPatch(ctx, call)
+	case call.Custom:
+	case call.Name == "shell", call.Name == "container.exec":
+		return t.shell(ctx, call)
+	case call.Name == "update_plan":
+		return t.updatePlan(call), nil
+	case call.Name == "view_image":
+		return t.viewImage(call), nil
+	}
+	return Result{Output: "unsupported call: " + call.Name}, nil
+}
+
+// Independent reports whether a call neither changes anything nor asks the user, so that it
+// may run concurrently with other such calls.
+func (t *Turn) Independent(call Call) bool {
+	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
+		return call.Name == "view_image" && !call.Custom
+	}
+	r, err := t.run(call)
+	if err != nil || !policy.KnownSafeStrict(r.Command) {
+		return false
+	}
+	if !t.box.confines.Load() {
+		r.judge() // sets confines
+	}
+	in := r.input()
+	in.SandboxAvailable = t.box.confines.Load()
+	switch policy.Decide(in).Action {
+	case policy.Run, policy.RunReadOnly:
+		return true
+	case policy.RunSandboxed:
+		return policy.AfterDenial(t.ApprovalPolicy).Action != policy.Ask
+	}
+	return false
+}
+
+// UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
+func (t *Turn) UnifiedDiff() string { return t.diff.String() }
+
+func (t *Turn) acting() {
+	if t.Acting != nil {
+		t.Acting()
+	}
+}
+
+// confine returns the sandbox of the turn.
+func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
+
+// confineTo returns the sandbox for a policy. It informs the user once if the sandbox is
+// missing, or about folders that are not writable.
+func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
+	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
+		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
+	}
+	t.box.confines.Store(err == nil)
+	if err != nil {
+		t.inform(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
+		return nil, err
+	}
+	for _, note := range c.Notes() {
+		t.inform(note)
+	}
+	return c, nil
+}
+
+// inform sends the user a message about the sandbox, once in the conversation.
+func (t *Turn) inform(message string) {
+	t.box.mu.Lock()
+	known := t.box.informed[message]
+	t.box.informed[message] = true
+	t.box.mu.Unlock()
+	if !known {
+		t.Host.Emit(protocol.BackgroundEvent{Message: message})
+	}
+}
+
+// roots returns the folders that the turn's policy leaves writable.
+func (t *Turn) roots() (sandbox.Roots, error) {
+	if s := t.box.options.Sandbox; s != nil {
+		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	}
+	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+}
+
+// place returns the place of the turn's commands in dir. Its roots do not depend on the
+// sandbox mode: a command of another turn, or a patch, may have written to these folders.
+func (t *Turn) place(dir string) program.Place {
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
+	env := t.box.options.Environ
+	roots := sandbox.AskedRoots(p, t.Cwd, env)
+	if others := t.box.options.Writable; others != nil {
+		roots = append(roots, others()...)
+	}
+	return program.Place{Dir: dir, Env: env, Roots: roots}
+}
+
+// approval returns the sum of what a command named when the user approved it for the
+// session.
+func (b *Toolbox) approval(key string) (sum string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sum, ok = b.approved[key]
+	return sum, ok
+}
+
+func (b *Toolbox) approve(key, sum string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.approved[key] = sum
+}
+
+// Forget removes all approvals for the session.
+func (b *Toolbox) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.approved)
+}
+
+func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {
+	switch out.Decision {
+	case elicit.Approved, elicit.ApprovedForSession:
+		return "", nil
+	case elicit.Abort:
+		return "", &AbortError{Outcome: out}
+	}
+	return fmt.Sprintf("%s: %s", what, out.ForModel()), nil
+}

@@ -1,0 +1,173 @@
+package tool_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// begin starts a turn in dir in which every command may run.
+func begin(dir string) (*tool.Turn, *host) {
+	h := &host{answer: elicit.Approved}
+	box := tool.New(tool.Options{Environ: environ})
+	return box.Turn(tool.Context{
+		Cwd: dir, ApprovalPolicy: "never", Host: h,
+		SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
+	}), h
+}
+
+func TestArgumentErrors(t *testing.T) {
+	tests := []struct{ name, tool, arguments, want string }{
+		{"no JSON", "shell", `ls`, "failed to parse function arguments: "},
+		{"a string for an array", "shell", `{"command":"ls"}`, "failed to parse function arguments: command: want an array, found string"},
+		{"a number for a string", "shell", `{"command":["ls",1]}`, "failed to parse function arguments: command.1: want a string, found number"},
+		{"no command", "shell", `{}`, "failed to parse function arguments: command: want at least one word"},
+		{"no words", "shell", `{"command":[]}`, "failed to parse function arguments: command: want at least one word"},
+		{"a NUL byte", "shell", `{"command":["ls","a\u0000b"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
+		{"a NUL byte in the program", "container.exec", `{"command":["ls\u0000"]}`, "failed to parse function arguments: command.0: has a NUL byte"},
+		{"a NUL byte in a script", "shell", `{"command":["bash","-lc","ls\u0000"]}`, "failed to parse function arguments: command.2: has a NUL byte"},
+		{"a NUL byte in a patch", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\u0000\n+x\n*** End Patch"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
+		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
+		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
+		{"zero time-out", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
+		{"a string for a boolean", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
+		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
+		{"no plan", "update_plan", `{}`, "failed to parse function arguments: plan: missing"},
+		{"no step", "update_plan", `{"plan":[{"status":"pending"}]}`, "failed to parse function arguments: plan.0.step: missing"},
+		{"no status", "update_plan", `{"plan":[{"step":"x"}]}`, "failed to parse function arguments: plan.0.status: missing"},
+		{"unknown status", "update_plan", `{"plan":[{"step":"x","status":"done"}]}`, "failed to parse function arguments: plan.0.status: want "},
+		{"no input", "apply_patch", `{}`, "failed to parse function arguments: input: missing"},
+		{"no path", "view_image", `{}`, "failed to parse function arguments: path: missing"},
+		{"unknown tool", "nope", `{}`, "unsupported call: nope"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			turn, h := begin(t.TempDir())
+			res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: tt.tool, Arguments: tt.arguments})
+			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
+				t.Errorf("%q, %v", res.Output, err)
+			}
+			if len(h.all) > 0 {
+				t.Errorf("events %v", h.all)
+			}
+		})
+	}
+}
+
+func TestOffer(t *testing.T) {
+	names := func(o tool.Options) (names []string) {
+		for _, d := range tool.New(o).Offer() {
+			if d.Type == "" {
+				var schema struct {
+					Type       string         `json:"type"`
+					Properties map[string]any `json:"properties"`
+					Required   []string       `json:"required"`
+				}
+				if err := json.Unmarshal(d.Parameters, &schema); err != nil {
+					t.Errorf("%s: %v", d.Name, err)
+				}
+				for _, name := range schema.Required {
+					if schema.Properties[name] == nil {
+						t.Errorf("%s requires %s, which it does not have", d.Name, name)
+					}
+				}
+			}
+			names = append(names, d.Name+d.Type)
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"shell"}, names(tool.Options{})); diff != "" {
+		t.Error(diff)
+	}
+	all := tool.Options{LocalShell: true, PatchTool: true, PlanTool: true, ImageTool: true}
+	if diff := cmp.Diff([]string{"local_shell", "update_plan", "apply_patch", "view_image"}, names(all)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNUL checks that arguments with NUL bytes are refused without a question.
+func TestNUL(t *testing.T) {
+	dir := "a\x00"
+	for want, action := range map[string]*protocol.LocalShellAction{
+		"failed to parse function arguments: command.1: has a NUL byte": {Command: []string{"ls", "a\x00b"}},
+		"failed to parse function arguments: workdir: has a NUL byte":   {Command: []string{"ls"}, WorkingDirectory: &dir},
+	} {
+		turn, h := begin(t.TempDir())
+		turn.ApprovalPolicy = protocol.ApprovalUntrusted
+		res, err := turn.Call(t.Context(), tool.Call{Shell: action})
+		if err != nil || res.Output != want || len(h.all) > 0 {
+			t.Errorf("%q, %v, events %v", res.Output, err, h.all)
+		}
+	}
+	turn, h := begin("/a\x00b") // a client's folder
+	turn.ApprovalPolicy = protocol.ApprovalUntrusted
+	res, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}})
+	if err != nil || !strings.Contains(res.Output, "has a NUL byte") || len(h.all) > 0 {
+		t.Errorf("%q, %v, events %v", res.Output, err, h.all)
+	}
+}
+
+// TestApprovalOfOtherWords approves a command for the session, and then runs another one
+// that looks the same when its words are joined.
+func TestApprovalOfOtherWords(t *testing.T) {
+	for _, pair := range [][2][]string{
+		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a b"}},
+		{{"sh", "-c", "exit 0", "a", "b"}, {"sh", "-c", "exit 0", "a\x00b"}},
+		{{"sh", "-c", "exit 0", "a\x00b"}, {"sh", "-c", "exit 0", "a", "b"}},
+		{{"sh", "-c", "exit 0", `a" "b`}, {"sh", "-c", "exit 0", "a", "b"}},
+		{{"sh", "-c", "exit 0", ""}, {"sh", "-c", "exit 0"}},
+	} {
+		turn, h := begin(t.TempDir())
+		turn.ApprovalPolicy = protocol.ApprovalUntrusted
+		h.answer = elicit.ApprovedForSession
+		for _, argv := range pair {
+			before := len(h.all)
+			if _, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: argv}}); err != nil {
+				t.Fatal(err)
+			}
+			ran := len(h.all) > before
+			if strings.Contains(strings.Join(argv, ""), "\x00") {
+				if ran {
+					t.Errorf("%q: %s", argv, h.steps())
+				}
+			} else if _, asked := h.all[before].(protocol.ExecApprovalRequest); !ran || !asked {
+				t.Errorf("%q after %q: not asked", argv, pair[0])
+			}
+		}
+	}
+}
+
+func TestIndependent(t *testing.T) {
+	turn, h := begin(t.TempDir())
+	for _, tt := range []struct {
+		call tool.Call
+		want bool
+	}{
+		{shellCall(t, "", "ls"), true},
+		{shellCall(t, `,"with_escalated_permissions":true`, "ls"), false},
+		{shellCall(t, "", "touch", "x"), false},
+		{shellCall(t, "", "git", "status"), false},
+		{shellCall(t, ""), false},
+		{tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"cat", "x"}}}, true},
+		{tool.Call{Name: "view_image", Arguments: `{}`}, true},
+		{tool.Call{Name: "update_plan", Arguments: `{}`}, false},
+		{tool.Call{Name: "apply_patch", Custom: true}, false},
+	} {
+		if got := turn.Independent(tt.call); got != tt.want {
+			t.Errorf("%+v: %t", tt.call, got)
+		}
+	}
+	// In a sandbox it depends on whether the user is asked about stopped commands.
+	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
+		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
+		if got := turn.Independent(shellCall(t, "", "ls")); got != want {
+			t.Errorf("%s: %t", p, got)
+		}
+	}
+}

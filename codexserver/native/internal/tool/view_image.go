@@ -1,0 +1,78 @@
+package tool
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+var imageDefinition = model.Tool{
+	Name:        "view_image",
+	Description: "Shows you an image file of this machine.",
+	Parameters: []byte(`{"type":"object","properties":{
+"path":{"type":"string","description":"The file, relative to the working folder"}
+},"required":["path"],"additionalProperties":false}`),
+}
+
+// maxImage is the size in bytes of the largest image file that is sent to the model.
+const maxImage = 20 << 20
+
+func (t *Turn) viewImage(call Call) Result {
+	var args struct {
+		Path string `json:"path"`
+	}
+	if err := decodeArguments(call.Arguments, &args); err != nil {
+		return Result{Output: err.Error()}
+	}
+	if args.Path == "" {
+		return Result{Output: (&argumentError{"path", "missing"}).Error()}
+	}
+	path := args.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(t.Cwd, path)
+	}
+	url, err := imageURL(path)
+	if err != nil {
+		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}
+	}
+	t.acting()
+	t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
+	return Result{
+		Output: "attached local image path",
+		Items: []protocol.ResponseItem{protocol.MessageItem{
+			Role:    "user",
+			Content: []protocol.ContentItem{{Type: "input_image", ImageURL: url}},
+		}},
+	}
+}
+
+// imageURL reads an image file as a data URL. It determines the kind by the content, or
+// else by the name.
+func imageURL(path string) (string, error) {
+	data, err := safefile.Read(path, maxImage)
+	if err != nil {
+		return "", err
+	}
+	kind := http.DetectContentType(data)
+	if !strings.HasPrefix(kind, "image/") {
+		switch strings.ToLower(filepath.Ext(path)) {
+		case ".png":
+			kind = "image/png"
+		case ".jpg", ".jpeg":
+			kind = "image/jpeg"
+		case ".gif":
+			kind = "image/gif"
+		case ".webp":
+			kind = "image/webp"
+		default:
+			return "", fmt.Errorf("%s is not an image: use PNG, JPEG, GIF or WebP", path)
+		}
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+}
