@@ -13,6 +13,7 @@ import (
 // chatWire is the Chat Completions API.
 type chatWire struct {
 	strict bool // do not request the usage
+	bare   bool // do not send reasoning back
 }
 
 func (chatWire) path() string                  { return "/chat/completions" }
@@ -103,9 +104,17 @@ func (chatWire) read(s *stream) (*Response, error) {
 	}
 }
 
+// The member of a message that has the reasoning goes back with it. The type of a
+// [protocol.ReasoningText] remembers it; both are Codex's.
+const (
+	byReasoningContent = "reasoning_text" // llama.cpp, DeepSeek, Kimi, Qwen
+	byReasoning        = "text"           // OpenRouter, vLLM
+)
+
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
 	text, reasoning strings.Builder
+	member          string // of the first piece of reasoning
 	calls           []*chatCallPieces
 	usage           *protocol.TokenUsage
 	finished        bool
@@ -118,11 +127,16 @@ type chatCallPieces struct {
 }
 
 func (a *chatAnswer) add(d chatDelta, s *stream) error {
-	for _, raw := range []jsontext.Value{d.Reasoning, d.ReasoningContent} {
-		if piece := reasoningText(raw); piece != "" {
-			a.reasoning.WriteString(piece)
-			s.emit(Event{Type: RawReasoningDelta, Text: piece})
+	piece, member := reasoningText(d.ReasoningContent), byReasoningContent
+	if piece == "" { // some servers send both, with the same text
+		piece, member = reasoningText(d.Reasoning), byReasoning
+	}
+	if piece != "" {
+		if a.reasoning.Len() == 0 {
+			a.member = member
 		}
+		a.reasoning.WriteString(piece)
+		s.emit(Event{Type: RawReasoningDelta, Text: piece})
 	}
 	if d.Content != nil && *d.Content != "" {
 		a.text.WriteString(*d.Content)
@@ -171,7 +185,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	if a.reasoning.Len() > 0 {
 		r.Items = append(r.Items, protocol.ReasoningItem{
 			Summary: []protocol.ReasoningText{},
-			Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: a.reasoning.String()}},
+			Content: []protocol.ReasoningText{{Type: a.member, Text: a.reasoning.String()}},
 		})
 	}
 	if a.text.Len() > 0 {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +20,9 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		m.begin("system")
 		m.b = appendString(m.b, req.Instructions)
 		m.end()
+	}
+	if !w.bare {
+		m.member = reasoningMember(req.Items)
 	}
 	for _, item := range req.Items {
 		if err := m.add(item); err != nil {
@@ -72,11 +77,31 @@ type chatMessages struct {
 	any   bool   // a message was written
 	role  string // of the open message, or ""
 	calls int    // in the open message
+
+	member    string // of a message with calls that has its reasoning, or ""
+	reasoning string // of the response whose message comes next or is open
+}
+
+// reasoningMember returns the member in which the provider sent the reasoning of this
+// history, or "" if it sent none.
+func reasoningMember(items []protocol.ResponseItem) string {
+	for _, item := range slices.Backward(items) {
+		if r, ok := item.(protocol.ReasoningItem); ok && len(r.Content) > 0 {
+			if r.Content[0].Type == byReasoning {
+				return "reasoning"
+			}
+			return "reasoning_content"
+		}
+	}
+	return ""
 }
 
 // begin writes the beginning of a message, up to its content.
 func (m *chatMessages) begin(role string) {
 	m.end()
+	if role != "assistant" {
+		m.reasoning = ""
+	}
 	if m.any {
 		m.b = append(m.b, ',')
 	}
@@ -91,14 +116,23 @@ func (m *chatMessages) end() {
 	}
 	if m.calls > 0 {
 		m.b = append(m.b, ']')
+		if m.member != "" {
+			// DeepSeek and Kimi refuse a call without the member, even if it is empty.
+			m.b = appendString(append(appendString(append(m.b, ','), m.member), ':'), m.reasoning)
+		}
 	}
 	m.b = append(m.b, '}')
-	m.role = ""
+	m.role, m.reasoning = "", ""
 }
 
 // add writes an item in the form of this wire. It drops items that the wire does not have.
 func (m *chatMessages) add(item protocol.ResponseItem) error {
 	switch item := item.(type) {
+	case protocol.ReasoningItem:
+		m.end() // it begins a response
+		for _, part := range item.Content {
+			m.reasoning += part.Text
+		}
 	case protocol.MessageItem:
 		m.begin(item.Role)
 		m.content(item.Content)
@@ -201,6 +235,10 @@ func sizeOf(req *Request) int {
 		case protocol.MessageItem:
 			for _, c := range item.Content {
 				n += len(c.Text) + len(c.ImageURL) + 32
+			}
+		case protocol.ReasoningItem:
+			for _, part := range item.Content {
+				n += len(part.Text)
 			}
 		case protocol.FunctionCallItem:
 			n += len(item.Arguments)

@@ -43,6 +43,7 @@ type Client struct {
 	MaxToolCalls int
 
 	strict atomic.Bool // the provider refuses members that the oldest Chat API did not have
+	bare   atomic.Bool // the provider refuses messages with their reasoning
 }
 
 // Stream sends a request and calls emit with the events of the response, on the caller's
@@ -51,7 +52,9 @@ type Client struct {
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	resp, err := c.stream(ctx, req, emit)
 	var refused *StatusError
-	if errors.As(err, &refused) && strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) {
+	if errors.As(err, &refused) &&
+		(strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) ||
+			strings.Contains(refused.Body, "reasoning") && reasoningMember(req.Items) != "" && c.bare.CompareAndSwap(false, true)) {
 		return c.stream(ctx, req, emit)
 	}
 	return resp, err
@@ -60,7 +63,10 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	p := c.Provider
 	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	wire := wireOf(p.WireAPI, c.strict.Load())
+	var wire wire = chatWire{strict: c.strict.Load(), bare: c.bare.Load()}
+	if p.WireAPI == config.WireResponses {
+		wire = responsesWire{}
+	}
 	body, err := wire.body(req)
 	if err != nil {
 		return nil, fmt.Errorf("request to the model: %w", err)
@@ -262,7 +268,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
 	case reply.Error.Type == "usage_limit_reached":
 		return &UsageLimitError{Plan: reply.Error.Plan, ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
-	case code == "context_length_exceeded":
+	case isOverflow(resp.StatusCode, string(body)):
 		return ErrContextWindow
 	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
@@ -367,13 +373,6 @@ type wire interface {
 	headers(http.Header, *Request)
 	body(*Request) ([]byte, error)
 	read(*stream) (*Response, error)
-}
-
-func wireOf(api config.WireAPI, strict bool) wire {
-	if api == config.WireResponses {
-		return responsesWire{}
-	}
-	return chatWire{strict: strict}
 }
 
 // rawSchema returns a tool's parameters, by default the schema of an empty object.

@@ -127,7 +127,9 @@ func TestChatStreams(t *testing.T) {
 		{name: "arguments as an object", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]}`), chatDone),
 			want: []protocol.ResponseItem{call("a", "f", `{"x":1}`)}},
 		{name: "reasoning in each spelling", stream: sse(delta(`{"reasoning":"a"}`), delta(`{"reasoning_content":"b"}`), delta(`{"reasoning":{"text":"c"}}`), delta(`{"content":"d"}`), chatDone),
-			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "abc"}}}, text("d")}},
+			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "text", Text: "abc"}}}, text("d")}},
+		{name: "reasoning in both members", stream: sse(delta(`{"reasoning":"a","reasoning_content":"a"}`), delta(`{"content":"d"}`), chatDone),
+			want: []protocol.ResponseItem{protocol.ReasoningItem{Summary: []protocol.ReasoningText{}, Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "a"}}}, text("d")}},
 		{name: "text before calls", stream: sse(delta(`{"content":"so"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`), chatDone),
 			want: []protocol.ResponseItem{text("so"), call("a", "f", "{}")}},
 		{name: "nothing", stream: sse(chatDone, "[DONE]")},
@@ -321,9 +323,9 @@ func TestBodies(t *testing.T) {
 	}{
 		{config.WireChat, `{"model":"m","messages":[{"role":"system","content":"be"},` +
 			`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:x"}}]},` +
-			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}],"reasoning_content":"raw"},` +
 			`{"role":"tool","content":"out","tool_call_id":"c"},` +
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"p\"}"}}]},` +
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"function","function":{"name":"apply_patch","arguments":"{\"input\":\"p\"}"}}],"reasoning_content":""},` +
 			`{"role":"tool","content":"ok","tool_call_id":"d"}],"stream":true,"stream_options":{"include_usage":true},` +
 			`"tools":[{"type":"function","function":{"name":"f","description":"does f","strict":false,"parameters":{"type":"object"}}}]}`},
 		{config.WireResponses, `{"model":"m","instructions":"be","input":[` +
@@ -364,5 +366,48 @@ func TestProviderWithoutUsage(t *testing.T) {
 	}
 	if d := cmp.Diff([]bool{true, false, false}, asked); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestReasoningGoesBack answers with reasoning and a call, and checks the next request. The
+// reasoning returns in the member in which it came, and only with calls. A provider that
+// refuses it does not get it again.
+func TestReasoningGoesBack(t *testing.T) {
+	const calls = `"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`
+	for _, tt := range []struct {
+		name, delta string
+		refused     string
+		want        string // of the message of the assistant
+	}{
+		{"DeepSeek", `{"reasoning_content":"I think",` + calls + `}`, "", `,"reasoning_content":"I think"}`},
+		{"OpenRouter", `{"reasoning":"I think",` + calls + `}`, "", `,"reasoning":"I think"}`},
+		{"without calls", `{"reasoning_content":"I think","content":"so"}`, "", `{"role":"assistant","content":"so"}`},
+		{"refused", `{"reasoning_content":"I think",` + calls + `}`, `{"error":{"message":"messages.1.reasoning_content: Extra inputs are not permitted"}}`, `"arguments":"{}"}}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &answers{all: []answer{{body: sse(`{"choices":[{"delta":`+tt.delta+`}]}`, chatDone)}}}
+			c := client(a, config.Provider{})
+			items := []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: "go"}}}}
+			resp, err := c.Stream(t.Context(), &model.Request{Items: items}, func(model.Event) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			items = append(items, resp.Items...)
+			items = append(items, protocol.FunctionCallOutputItem{CallID: "c", Output: "out"})
+			if tt.refused != "" {
+				a.all = append(a.all, answer{status: 400, body: tt.refused}, answer{body: sse(chatDone)})
+			}
+			for range 2 {
+				if _, err := c.Stream(t.Context(), &model.Request{Items: items}, func(model.Event) {}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if last := a.bodies[len(a.bodies)-1]; !strings.Contains(last, tt.want) {
+				t.Errorf("the request lacks %s: %s", tt.want, last)
+			}
+			if want := 3; tt.refused != "" && len(a.bodies) != want+1 {
+				t.Errorf("%d requests, want %d", len(a.bodies), want+1)
+			}
+		})
 	}
 }

@@ -35,13 +35,14 @@ func streamError(raw jsontext.Value) error {
 		Code    jsontext.Value `json:"code"`
 		Message jsontext.Value `json:"message"`
 	}
+	if isOverflow(0, string(raw)) {
+		return ErrContextWindow
+	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient) != nil {
 		return &StreamError{Reason: shorten(textOf(raw))}
 	}
 	message := shorten(textOf(reply.Message))
 	switch textOf(reply.Code) {
-	case "context_length_exceeded":
-		return ErrContextWindow
 	case "insufficient_quota", "invalid_prompt", "invalid_request_error":
 		return fmt.Errorf("the provider refused the request: %s", message)
 	}
