@@ -35,25 +35,25 @@ func (c *conversation) compactLimit() int64 {
 	return 0
 }
 
-// size returns the tokens of the history: as the provider counted them, or an estimate
-// from its bytes. A history to which the model has added nothing counts as 0, since it
-// cannot be made smaller.
+// size returns the tokens of the history: those that the provider counted, and an estimate
+// of what the model has not read. A history to which the model has added nothing counts as
+// 0, since it cannot be made smaller.
 func (c *conversation) size() int64 {
+	last, tokens := len(c.history), int64(0)
+	for last > 0 && !byModel(c.history[last-1]) {
+		last--
+		tokens += estimate(c.history[last])
+	}
 	if c.usage != nil {
-		return c.usage.LastTokenUsage.TotalTokens
+		return c.usage.LastTokenUsage.TotalTokens + tokens
 	}
-	bytes, added := 0, false
-	for _, item := range c.history {
-		m, isMessage := item.(protocol.MessageItem)
-		added = added || !isMessage || m.Role == "assistant"
-		if raw, err := protocol.AppendItem(nil, item); err == nil {
-			bytes += len(raw)
-		}
-	}
-	if !added {
+	if last == 0 {
 		return 0
 	}
-	return int64(bytes / bytesPerToken)
+	for _, item := range c.history[:last] {
+		tokens += estimate(item)
+	}
+	return tokens
 }
 
 // full reports whether the history needs a compaction.

@@ -51,6 +51,7 @@ type conversation struct {
 	sent          protocol.TurnContext // what the model was last sent of now
 	history       []protocol.ResponseItem
 	usage         *protocol.TokenUsageInfo
+	window        window // what the provider said of the model's context window
 	limits        *protocol.RateLimits
 	turns         int
 	compactions   int

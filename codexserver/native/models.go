@@ -42,18 +42,18 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	if err != nil {
 		list.Notes = append(list.Notes, fmt.Sprintf("the provider %q does not list its models: %v", cfg.ModelProvider, err))
 	}
-	for i, name := range listed {
+	for i, m := range listed {
 		if len(list.Models) >= maxModels {
 			list.Notes = append(list.Notes, fmt.Sprintf("the provider %q lists %d more models, which are left out", cfg.ModelProvider, len(listed)-i))
 			break
 		}
-		addModel(list, name, "")
+		addModel(list, m.Name, "")
 	}
 	return list, nil
 }
 
 // listed returns the models that the provider lists.
-func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]string, error) {
+func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.Listed, error) {
 	leave, err := e.requests.take(ctx)
 	if err != nil {
 		return nil, err

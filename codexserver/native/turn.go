@@ -64,6 +64,9 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	c.inbox.Store(box)
 	// A folder that was replaced fails each command, with the reason.
 	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg, c.engine.environ))
+	if len(in.Items) > 0 {
+		c.learnWindow(ctx)
+	}
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err == nil {
@@ -362,18 +365,6 @@ func (c *conversation) reasoning() *model.Reasoning {
 		r.Summary = ""
 	}
 	return r
-}
-
-// contextWindow returns the model's context window in tokens, nil when unknown.
-func (c *conversation) contextWindow() *int64 {
-	window := c.cfg.ContextWindow
-	if window == 0 {
-		window = model.FamilyOf(c.now.Model).ContextWindow
-	}
-	if window <= 0 {
-		return nil
-	}
-	return &window
 }
 
 // count adds the usage of a response to the conversation's.

@@ -1,0 +1,88 @@
+package native
+
+import (
+	"context"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// windowTimeout is how long the first turn of a conversation waits for the provider's list
+// of models.
+const windowTimeout = 2 * time.Second
+
+// window is the context window of a model.
+type window struct {
+	model  string // whose window this is
+	tokens int64  // 0 when unknown
+}
+
+// contextWindow returns the model's context window in tokens, nil when unknown.
+func (c *conversation) contextWindow() *int64 {
+	tokens := c.knownWindow()
+	if tokens == 0 && c.window.model == c.now.Model {
+		tokens = c.window.tokens
+	}
+	if tokens <= 0 {
+		return nil
+	}
+	return &tokens
+}
+
+// knownWindow returns the window of the configuration or of the model's family, or 0.
+func (c *conversation) knownWindow() int64 {
+	if c.cfg.ContextWindow != 0 {
+		return c.cfg.ContextWindow
+	}
+	return model.FamilyOf(c.now.Model).ContextWindow
+}
+
+// learnWindow asks the provider once for the window of a model that is not known.
+func (c *conversation) learnWindow(ctx context.Context) {
+	if c.window.model == c.now.Model || c.knownWindow() != 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, windowTimeout)
+	defer stop()
+	leave, err := c.engine.requests.take(ctx)
+	if err != nil {
+		return // the next turn asks again
+	}
+	defer leave()
+	c.window = window{model: c.now.Model, tokens: c.client.Window(ctx, c.now.Model)}
+}
+
+// imageTokens estimates an image, whose tokens do not follow from its bytes.
+const imageTokens = 1000
+
+// estimate returns about how many tokens an item has.
+func estimate(item protocol.ResponseItem) int64 {
+	images := 0
+	if m, ok := item.(protocol.MessageItem); ok {
+		text := 0
+		for _, part := range m.Content {
+			if part.Type == "input_image" {
+				images++
+			}
+			text += len(part.Text)
+		}
+		return int64(text/bytesPerToken + images*imageTokens)
+	}
+	raw, err := protocol.AppendItem(nil, item)
+	if err != nil {
+		return 0
+	}
+	return int64(len(raw) / bytesPerToken)
+}
+
+// byModel reports whether the model wrote an item.
+func byModel(item protocol.ResponseItem) bool {
+	switch item := item.(type) {
+	case protocol.MessageItem:
+		return item.Role == "assistant"
+	case protocol.FunctionCallOutputItem, protocol.CustomToolCallOutputItem:
+		return false
+	}
+	return true
+}
