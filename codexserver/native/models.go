@@ -53,7 +53,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 }
 
 // listed returns the models that the provider lists.
-func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.Listed, error) {
+func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.ListEntry, error) {
 	leave, err := e.requests.take(ctx)
 	if err != nil {
 		return nil, err

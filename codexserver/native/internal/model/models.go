@@ -21,8 +21,8 @@ const (
 	modelListTimeout = 10 * time.Second
 )
 
-// Listed is a model in the list of a provider.
-type Listed struct {
+// ListEntry is a model in the list of a provider.
+type ListEntry struct {
 	Name string
 	// Window is the context window in tokens, or 0 if the provider does not say.
 	Window int64
@@ -30,7 +30,7 @@ type Listed struct {
 
 // Models returns the models that the provider lists, in its order. It fails after 10
 // seconds.
-func (c *Client) Models(ctx context.Context) ([]Listed, error) {
+func (c *Client) Models(ctx context.Context) ([]ListEntry, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, modelListTimeout, fmt.Errorf("no answer within %v", modelListTimeout))
 	defer stop()
 	target, err := c.target("/models")
@@ -66,7 +66,7 @@ func (c *Client) Window(ctx context.Context, name string) int64 {
 	return windowOf(list, name)
 }
 
-func windowOf(list []Listed, name string) int64 {
+func windowOf(list []ListEntry, name string) int64 {
 	if len(list) == 1 {
 		return list[0].Window
 	}
@@ -78,7 +78,7 @@ func windowOf(list []Listed, name string) int64 {
 	return 0
 }
 
-func (c *Client) models(ctx context.Context, target *url.URL) ([]Listed, error) {
+func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, error) {
 	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
@@ -105,22 +105,22 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]Listed, error) 
 		return nil, fmt.Errorf("its list of models has more than %d bytes", maxModelList)
 	}
 	var list struct {
-		Data []listed `json:"data"`
+		Data []wireEntry `json:"data"`
 	}
 	if json.Unmarshal(text, &list, lenient) != nil {
 		return nil, errors.New("its list of models cannot be read")
 	}
-	var models []Listed
+	var models []ListEntry
 	for _, m := range list.Data {
 		if m.ID != "" {
-			models = append(models, Listed{Name: m.ID, Window: m.window()})
+			models = append(models, ListEntry{Name: m.ID, Window: m.window()})
 		}
 	}
 	return models, nil
 }
 
-// listed is a model in a list, with the members in which servers state its window.
-type listed struct {
+// wireEntry is a model in a list, with the members in which servers state its window.
+type wireEntry struct {
 	ID   string `json:"id"`
 	Meta struct {
 		NCtx jsontext.Value `json:"n_ctx"` // llama.cpp: of a slot
@@ -133,7 +133,7 @@ type listed struct {
 	State               jsontext.Value `json:"state"`                 // LM Studio
 }
 
-func (m *listed) window() int64 {
+func (m *wireEntry) window() int64 {
 	for _, raw := range []jsontext.Value{m.Meta.NCtx, m.LoadedContextLength, m.MaxModelLen, m.ContextLength, m.ContextWindow} {
 		if n := tokensOf(raw); n > 0 {
 			return n
