@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -23,11 +23,11 @@ type Principal struct {
 	name    string
 	end     context.CancelCauseFunc
 	threads *thread.Share
-	jobs    *tools.Jobs
+	jobs    *mcptool.Jobs
 	session *modern.Session
 
 	mu      sync.Mutex
-	clients map[*tools.Jobs]bool // the turns of clients with a handshake
+	clients map[*mcptool.Jobs]bool // the turns of clients with a handshake
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
@@ -44,11 +44,11 @@ func (s *Server) Approver(ctx context.Context) *Principal {
 
 func (s *Server) newPrincipal(ctx context.Context, name string, eras eras) *Principal {
 	turns, end := context.WithCancelCause(ctx)
-	threads, jobs := s.threads.Share(name), tools.NewJobs(turns)
+	threads, jobs := s.threads.Share(name), mcptool.NewJobs(turns)
 	return &Principal{
 		server: s, eras: eras, name: name, end: end, threads: threads, jobs: jobs,
 		session: modern.NewSession(turns, eras.modern, name, true, threads, jobs, &pace.Pace{}),
-		clients: map[*tools.Jobs]bool{},
+		clients: map[*mcptool.Jobs]bool{},
 	}
 }
 
@@ -91,7 +91,7 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 }
 
 // joined adds the turns of a client with a handshake, until left is called.
-func (p *Principal) joined(jobs *tools.Jobs) (left func()) {
+func (p *Principal) joined(jobs *mcptool.Jobs) (left func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clients[jobs] = true

@@ -16,12 +16,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -186,7 +186,7 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
-	table := tools.New(e, tools.Options{
+	table := mcptool.New(e, mcptool.Options{
 		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home, Folders: o.Folders, Turns: max(o.Turns, 0),
@@ -211,7 +211,7 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Approver != "" {
 		relay = approval.NewRelay(approvals)
 	}
-	eras := func(table *tools.Table) eras {
+	eras := func(table *mcptool.Table) eras {
 		return eras{
 			modern: &modern.Server{
 				Tools:        table,
@@ -281,7 +281,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	threads, jobs, pace := s.threads.Share(principal), tools.NewJobs(turns), &pace.Pace{}
+	threads, jobs, pace := s.threads.Share(principal), mcptool.NewJobs(turns), &pace.Pace{}
 	left := func() {}
 	if p != nil {
 		left = p.joined(jobs)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -42,7 +42,7 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 	defer w.progress.end()
 	id := callID(r.ID)
 	observer := thread.ObserverOf(ctx)
-	c := &tools.Call{
+	c := &mcptool.Call{
 		ID:         id,
 		Threads:    ss.threads,
 		Jobs:       ss.jobs,
@@ -68,7 +68,7 @@ func (ss *Session) callTool(ctx context.Context, r *jsonrpc.Request) (any, error
 // and the peer's encoder would keep several copies of it while it validates the JSON.
 func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
 	size := len(r.StructuredContent) + 1<<10
-	for _, text := range tools.Texts(r) {
+	for _, text := range mcptool.Texts(r) {
 		size += len(text) + len(text)/16 // room for escapes
 	}
 	return mcptypes.AppendJSON(make([]byte, 0, size), r)

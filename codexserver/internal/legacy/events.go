@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,8 +14,8 @@ import (
 // sendToolEvent sends an event to the caller of a tool. The thread is "" before
 // its conversation has begun.
 func (ss *Session) sendToolEvent(request jsonrpc.ID, thread string, e protocol.Event) {
-	params, err := tools.EventParams(request, thread, e)
-	ss.sendEvent(tools.EventMethod, params, err)
+	params, err := mcptool.EventParams(request, thread, e)
+	ss.sendEvent(mcptool.EventMethod, params, err)
 }
 
 // sendListenerEvent sends an event to a listener of a conversation.

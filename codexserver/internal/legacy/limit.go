@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -77,7 +77,7 @@ func (l *limit) handler(h jsonrpc.Handler) jsonrpc.Handler {
 
 // enterTool is enter for a call of a tool.
 func (l *limit) enterTool(name string) (leave func(), err error) {
-	if tools.Short(name) {
+	if mcptool.Short(name) {
 		return func() {}, nil
 	}
 	return l.leave, l.enter()

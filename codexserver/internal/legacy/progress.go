@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -23,8 +23,8 @@ type progress struct {
 
 	mu   sync.Mutex
 	sent float64
-	now  string     // the current activity
-	job  *tools.Job // nil before the turn is queued, and for tools without one
+	now  string       // the current activity
+	job  *mcptool.Job // nil before the turn is queued, and for tools without one
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -70,13 +70,13 @@ func (p *progress) event(m protocol.EventMsg) {
 	if p == nil {
 		return
 	}
-	if words := tools.Activity(m); words != "" {
+	if words := mcptool.Activity(m); words != "" {
 		p.say(words)
 	}
 }
 
 // begin records the turn of the call.
-func (p *progress) begin(j *tools.Job) {
+func (p *progress) begin(j *mcptool.Job) {
 	if p == nil {
 		return
 	}

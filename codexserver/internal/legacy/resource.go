@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -68,10 +68,10 @@ func (ss *Session) listTemplates(_ context.Context, p *mcptypes.ListResourceTemp
 
 func (ss *Session) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
 	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.Uri, ss.principal != "")
-	var none *tools.NoResourceError
+	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)
-		e.Data, _ = json.Marshal(map[string]string{"uri": tools.Cut(p.Uri, maxURI)}) // a string always encodes
+		e.Data, _ = json.Marshal(map[string]string{"uri": mcptool.Cut(p.Uri, maxURI)}) // a string always encodes
 		return nil, e
 	}
 	if err != nil {

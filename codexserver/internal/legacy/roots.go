@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -16,12 +16,12 @@ import (
 const rootsTimeout = 5 * time.Second
 
 // folder returns the folder of the options, or the client's first root, or
-// [tools.ProjectFolder].
+// [mcptool.ProjectFolder].
 func (ss *Session) folder(ctx context.Context) string {
 	if f := ss.server.Folder; f != "" {
 		return f
 	}
-	return cmp.Or(ss.root(ctx), tools.ProjectFolder())
+	return cmp.Or(ss.root(ctx), mcptool.ProjectFolder())
 }
 
 // root returns the client's first root that is a folder, or "" (MCP 2025-06-18,

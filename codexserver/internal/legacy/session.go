@@ -11,9 +11,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -24,7 +24,7 @@ import (
 // EngineReason must be set, unless they have a default.
 type Server struct {
 	Engine engine.Engine
-	Tools  *tools.Table
+	Tools  *mcptool.Table
 	// Approvals says how clients are asked.
 	Approvals elicit.Options
 	// Version is the server's version. EngineName is the engine that runs the turns, and
@@ -53,7 +53,7 @@ type Session struct {
 	principal string          // the owner of the session; "" if the server has one user
 	peer      *jsonrpc.Peer
 	threads   *thread.Share
-	jobs      *tools.Jobs
+	jobs      *mcptool.Jobs
 	turns     sync.WaitGroup // turns that no request waits for
 	end       inputEnd
 	stop      func() // ends the handling of requests
@@ -74,7 +74,7 @@ type Session struct {
 // NewSession returns a session of a principal, with the threads and jobs of its client.
 // Its turns end with ctx. It must not serve before [Session.Connect]. It calls stop when
 // its calls should end, because the client has disconnected or does not read.
-func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace, stop func()) *Session {
+func NewSession(ctx context.Context, s *Server, principal string, threads *thread.Share, jobs *mcptool.Jobs, p *pace.Pace, stop func()) *Session {
 	ss := &Session{server: s, log: s.Logger, ctx: ctx, principal: principal, threads: threads, jobs: jobs, pace: p, level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !s.Finish {
 		ss.end.stop = stop
@@ -129,7 +129,7 @@ func (ss *Session) notify(method string, params any) {
 // server/utilities/logging).
 func (ss *Session) warn(words string) {
 	ss.mu.Lock()
-	wanted := tools.Logs(ss.level, mcptypes.LoggingLevelWarning)
+	wanted := mcptool.Logs(ss.level, mcptypes.LoggingLevelWarning)
 	ss.mu.Unlock()
 	if !wanted {
 		return

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -26,7 +26,7 @@ import (
 // client waits for it.
 type call struct {
 	session *Session
-	call    *tools.Call
+	call    *mcptool.Call
 	tool    string
 	digest  digest
 	ctx     context.Context // of the turn
@@ -38,7 +38,7 @@ type call struct {
 	client    elicit.Client // of the newest request
 	outlet    *outlet       // of the request that waits for the call; nil between two
 	sent      float64       // progress so far; some clients use one token for all requests
-	job       *tools.Job    // the turn; nil before it is queued, and for tools without one
+	job       *mcptool.Job  // the turn; nil before it is queued, and for tools without one
 	questions []*question   // the open ones, in order of arrival
 	racing    []*question   // those that were answered less than the time race ago
 	keys      int           // how many questions there were
@@ -123,7 +123,7 @@ func (s *Session) newCall(q *request, p *params, d digest) (*call, error) {
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.outlet = s.newOutlet(q, "starting", 0, c.stuck)
 	observer := thread.ObserverOf(q.ctx)
-	tc := &tools.Call{
+	tc := &mcptool.Call{
 		ID:         callID(q.rpc.ID),
 		Threads:    s.threads,
 		Jobs:       s.jobs,
@@ -167,7 +167,7 @@ const maxCalls = 4096
 // enter counts the call, and fails if there are too many. The caller must call leave.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
-	if tools.Short(c.tool) {
+	if mcptool.Short(c.tool) {
 		return func() {}, nil
 	}
 	if s.calls.Add(1) > maxCalls {
@@ -203,7 +203,7 @@ func (c *call) over() bool {
 const maxText = 45_000
 
 // begin records the turn of the call.
-func (c *call) begin(j *tools.Job) {
+func (c *call) begin(j *mcptool.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.job = j

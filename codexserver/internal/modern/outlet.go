@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -91,16 +91,16 @@ func (o *outlet) event(thread string, e protocol.Event) {
 		}
 		o.mu.Lock()
 		o.gap.Send(o.request.rpc.Peer(), o.session.server.MaxUnread, e, func(e protocol.Event) {
-			params, err := tools.EventParams(o.request.rpc.ID, thread, e)
+			params, err := mcptool.EventParams(o.request.rpc.ID, thread, e)
 			if err != nil {
 				o.session.server.Logger.Error("event not sent", "error", err)
 				return
 			}
-			o.notify(tools.EventMethod, params)
+			o.notify(mcptool.EventMethod, params)
 		})
 		o.mu.Unlock()
 	}
-	if words := tools.Activity(e.Msg); words != "" {
+	if words := mcptool.Activity(e.Msg); words != "" {
 		o.progress(words)
 	}
 }
@@ -133,7 +133,7 @@ func (o *outlet) send(words string) {
 
 // warn sends a log message of the level warning, if the request wants those.
 func (o *outlet) warn(words string) {
-	if o == nil || o.request.meta.LogLevel == nil || !tools.Logs(*o.request.meta.LogLevel, mcptypes.LoggingLevelWarning) {
+	if o == nil || o.request.meta.LogLevel == nil || !mcptool.Logs(*o.request.meta.LogLevel, mcptypes.LoggingLevelWarning) {
 		return
 	}
 	data, err := json.Marshal(elicit.OneLine(words, 0))

@@ -3,7 +3,7 @@ package modern
 import (
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
@@ -61,7 +61,7 @@ func (s *Session) readResource(q *request) (any, error) {
 		return nil, invalid("/uri", "want a string")
 	}
 	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
-	var none *tools.NoResourceError
+	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		return nil, noResource(uri, none)
 	}
@@ -76,7 +76,7 @@ func (s *Session) readResource(q *request) (any, error) {
 }
 
 // noResource returns the error for a resource that does not exist.
-func noResource(uri string, why *tools.NoResourceError) error {
+func noResource(uri string, why *mcptool.NoResourceError) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params/uri: %s", why.Reason)
 	e.Data, _ = json.Marshal(map[string]string{"path": "/uri", "uri": uri}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // strings always encode
 	return e

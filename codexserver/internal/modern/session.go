@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -24,14 +24,14 @@ import (
 // Server has what the sessions of one server share. All fields must be set except
 // EngineName, EngineReason, and those with a default.
 type Server struct {
-	Tools *tools.Table
+	Tools *mcptool.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
 	// Version is the server's version. EngineName is the engine that runs the turns, and
 	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
 	// Folder is the working folder of a thread whose caller does not name one. Default:
-	// [tools.ProjectFolder].
+	// [mcptool.ProjectFolder].
 	Folder string
 	// Seal seals the states that clients keep between two rounds.
 	Seal *Seal
@@ -57,7 +57,7 @@ type Session struct {
 	shared    bool            // by several clients
 	ctx       context.Context // ends with the session
 	threads   *thread.Share
-	jobs      *tools.Jobs
+	jobs      *mcptool.Jobs
 	pace      *pace.Pace
 	running   sync.WaitGroup // calls
 	calls     atomic.Int64   // that may take long
@@ -71,7 +71,7 @@ type Session struct {
 // NewSession returns a session of a principal. Its turns end with ctx. The threads and jobs
 // are those of one client, or of all clients of the principal without a connection of their
 // own.
-func NewSession(ctx context.Context, s *Server, principal string, shared bool, threads *thread.Share, jobs *tools.Jobs, p *pace.Pace) *Session {
+func NewSession(ctx context.Context, s *Server, principal string, shared bool, threads *thread.Share, jobs *mcptool.Jobs, p *pace.Pace) *Session {
 	return &Session{server: s, principal: principal, shared: shared, ctx: ctx, threads: threads, jobs: jobs, pace: p, reads: make(chan struct{}, maxReads)}
 }
 
@@ -213,14 +213,14 @@ func tooMany() error {
 
 // folder returns the working folder of a thread whose caller does not name one. This era
 // has no requests for roots.
-func (s *Session) folder() string { return cmp.Or(s.server.Folder, tools.ProjectFolder()) }
+func (s *Session) folder() string { return cmp.Or(s.server.Folder, mcptool.ProjectFolder()) }
 
 // guarded calls a tool, and converts a panic to an error result.
 func (s *Session) guarded(call func() *mcptypes.CallToolResult) (result *mcptypes.CallToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.server.Logger.Error("panic", "in", "a tool", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-			result = tools.Broken()
+			result = mcptool.Broken()
 		}
 	}()
 	return call()

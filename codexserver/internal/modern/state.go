@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/go-json-experiment/json"
 )
 
@@ -124,7 +124,7 @@ func (s *Session) resume(sealed string, d digest, first func(*state)) (*state, a
 		if !lives(t.Process) {
 			t.Process = 0
 		}
-		return nil, (&call{session: s}).complete(tools.Lost(t.Thread, t.Process)), nil
+		return nil, (&call{session: s}).complete(mcptool.Lost(t.Thread, t.Process)), nil
 	}
 	st := ss.parked[t.Number]
 	if st == nil || st.call.digest != d {

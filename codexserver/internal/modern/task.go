@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -30,7 +30,7 @@ type task struct {
 
 // mayBeTask reports whether the call can be answered with a task.
 func (s *Session) mayBeTask(q *request, tool string) bool {
-	return q.tasks && s.server.Tasks.serves() && tools.IsTurn(tool)
+	return q.tasks && s.server.Tasks.serves() && mcptool.IsTurn(tool)
 }
 
 // becomeTask makes the call a task and returns the answer for the client. It returns nil if
@@ -134,7 +134,7 @@ func (t *task) end() {
 		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
 			// The client may read this from another process, and does not know that this
 			// server was stopped.
-			answer, _ = tools.Ended(file.Thread(), c.job.Did())
+			answer, _ = mcptool.Ended(file.Thread(), c.job.Did())
 		}
 		result, err := modern.Encode(c.complete(answer))
 		if err != nil { // does not happen: it was encoded before
@@ -242,7 +242,7 @@ func finished(f taskfile.Task) modern.DetailedTask {
 func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
 	switch owner {
 	case taskfile.Gone:
-		answer, did := tools.Ended(f.Thread(), f.Did)
+		answer, did := mcptool.Ended(f.Thread(), f.Did)
 		if did != "" {
 			did = "; " + did
 		}

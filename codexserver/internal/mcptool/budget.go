@@ -1,0 +1,120 @@
+package mcptool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// budgetProperty is the argument budget in a tool's schema.
+const budgetProperty = `"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply continues."}`
+
+// budget limits one turn.
+type budget struct {
+	Tokens  *int64   `json:"tokens"`
+	Minutes *float64 `json:"minutes"`
+
+	Unknown map[string]jsontext.Value `json:",embed"`
+}
+
+// check reports a budget that is not valid. Nil means no budget.
+func (b *budget) check() error {
+	switch {
+	case b == nil:
+		return nil
+	case len(b.Unknown) > 0:
+		name := Cut(slices.Min(slices.Collect(maps.Keys(b.Unknown))), maxArgumentName)
+		return fmt.Errorf("unknown argument /budget/%s: a budget has tokens and minutes", pointerEscaper.Replace(name))
+	case b.Tokens == nil && b.Minutes == nil:
+		return errors.New("argument /budget: want tokens, minutes or both")
+	case b.Tokens != nil && *b.Tokens < 1:
+		return errors.New("argument /budget/tokens: want at least 1")
+	case b.Minutes != nil && *b.Minutes <= 0:
+		return errors.New("argument /budget/minutes: want more than 0")
+	}
+	return nil
+}
+
+// time returns how long the turn may take, or 0 for no limit.
+func (b *budget) time() time.Duration {
+	if b == nil || b.Minutes == nil {
+		return 0
+	}
+	d := *b.Minutes * float64(time.Minute)
+	if d >= math.MaxInt64 {
+		return 0 // centuries
+	}
+	return max(time.Duration(d), 1)
+}
+
+// tokens returns how many tokens the turn may use, 0 without a limit.
+func (b *budget) tokens() int64 {
+	if b == nil || b.Tokens == nil {
+		return 0
+	}
+	return *b.Tokens
+}
+
+// spentError is the cause of the end of a turn that has reached its budget.
+type spentError struct{ what string }
+
+func (e *spentError) Error() string { return "budget of " + e.what + " reached" }
+
+// stopped returns the text of a turn that a budget stopped: the reason and the agent's last
+// message.
+func (e *spentError) stopped(last string) string {
+	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
+	if last = strings.TrimSpace(last); last != "" {
+		words += " Codex said last:\n\n" + last
+	}
+	return words
+}
+
+// meter stops a turn that reaches its budget.
+type meter struct {
+	budget *budget
+	stop   context.CancelCauseFunc // of the turn
+	timer  *time.Timer             // nil without a limit of time, and before the turn begins
+}
+
+// begin starts the time of the turn.
+func (m *meter) begin() {
+	if d := m.budget.time(); d > 0 {
+		words := plural(*m.budget.Minutes, "minute")
+		m.timer = time.AfterFunc(d, func() { m.stop(&spentError{words}) })
+	}
+}
+
+// used stops a turn that has used too many tokens.
+func (m *meter) used(tokens int64) {
+	if m.budget != nil && m.budget.Tokens != nil && tokens >= *m.budget.Tokens {
+		m.stop(&spentError{plural(float64(*m.budget.Tokens), "token")})
+	}
+}
+
+// blind reports whether the budget limits tokens, but the engine did not count any.
+func (m *meter) blind(tokens int64) bool {
+	return m.budget != nil && m.budget.Tokens != nil && tokens == 0
+}
+
+// end stops the timer.
+func (m *meter) end() {
+	if m.timer != nil {
+		m.timer.Stop()
+	}
+}
+
+func plural(n float64, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64) + " " + unit
+}

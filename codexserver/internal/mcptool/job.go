@@ -1,0 +1,332 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Job is a turn that a tool runs, from the call to the result. It is a [thread.Watcher]
+// that forwards to the caller's own. A job in the background outlives its call, and so does
+// a detached one.
+type Job struct {
+	thread.Watcher
+	attendance thread.Attendance // the caller's, with the job as its watcher
+	maxText    int               // see [Call.MaxText]
+	maxResult  int               // size of the structured content in bytes
+	report     *report.Collector
+	meter      meter
+	more       string               // where to read the rest of a shortened result
+	stall      time.Duration        // how long the model may be silent; 0 is forever
+	schema     *outputschema.Schema // of the answer, or nil
+	thread     *thread.Thread
+	review     *reviewCall   // nil for other turns
+	leave      func()        // reports the end to [turns], or nil
+	done       chan struct{} // closed when there is a result
+
+	mu         sync.Mutex
+	background bool
+	text       string   // the turn's last message
+	remarks    []string // why questions could not be answered, and what was left out
+	doing      string   // what the turn does now
+	since      time.Time
+	clock      stall.Clock
+	last       string              // the agent's last message
+	questions  []*approval.Request // the open ones
+	asked      bool                // a question opened that no caller has seen
+	changed    chan struct{}       // closed when a question opens
+	status     Status              // of a turn that has ended
+	did        report.Report       // of a turn that has ended
+	result     *mcptypes.CallToolResult
+	returned   bool // the result was returned to a caller
+}
+
+// newJob returns a job of a call with the attendance a.
+func (c *Call) newJob(a thread.Attendance) *Job {
+	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
+	j.attendance = a
+	j.attendance.Watcher = j
+	return j
+}
+
+// Ready implements [thread.Watcher].
+func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) {
+	j.report.Ready(ctx, m)
+	j.Watcher.Ready(ctx, m)
+}
+
+// Event implements [thread.Watcher].
+func (j *Job) Event(thread string, e protocol.Event) {
+	j.mu.Lock()
+	switch m := e.Msg.(type) {
+	case protocol.AgentMessage:
+		j.last = m.Message
+	case protocol.TaskComplete:
+		if m.LastAgentMessage != nil {
+			j.text = *m.LastAgentMessage
+		}
+	}
+	j.clock.Event(e.Msg)
+	if words := Activity(e.Msg); words != "" {
+		j.doing, j.since = words, time.Now()
+	}
+	j.mu.Unlock()
+	j.report.Event(e.Msg)
+	if _, ok := e.Msg.(protocol.TokenCount); ok {
+		j.meter.used(j.report.Tokens())
+	}
+	j.Watcher.Event(thread, e)
+}
+
+// Asked implements [thread.Watcher].
+func (j *Job) Asked(r *approval.Request) {
+	j.mu.Lock()
+	j.clock.Asked()
+	j.questions = append(j.questions, r)
+	j.asked = true
+	close(j.changed)
+	j.changed = make(chan struct{})
+	j.mu.Unlock()
+	j.report.Asked(r)
+	j.Watcher.Asked(r)
+}
+
+// Decided implements [thread.Watcher].
+func (j *Job) Decided(r *approval.Request, d approval.Decision) {
+	j.mu.Lock()
+	j.clock.Decided()
+	j.questions = slices.DeleteFunc(j.questions, func(q *approval.Request) bool { return q == r })
+	j.doing, j.since = "thinking", time.Now()
+	j.mu.Unlock()
+	for _, words := range d.Remarks {
+		j.remark(words)
+	}
+	j.report.Decided(r, d)
+	j.Watcher.Decided(r, d)
+}
+
+// remark adds a block to the result, unless it already has it.
+func (j *Job) remark(words string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.remarks, words) {
+		j.remarks = append(j.remarks, words)
+	}
+}
+
+// run runs the turn and returns its result: the answer, and further blocks with the
+// remarks. A turn that fails or is aborted has an error result with the reason. The thread
+// stays usable.
+func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
+	a := j.attendance
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.meter.stop = cancel
+	turn := 0
+	a.Begin = func(ctx context.Context) {
+		var commands int
+		turn, commands = j.thread.Trail().Count()
+		j.report.Number(commands)
+		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage(), j.thread.WritableRoots()...)
+		j.meter.begin()
+	}
+	var err error
+	if j.review != nil {
+		err = j.thread.Review(ctx, ticket, a, j.review.begin)
+	} else {
+		err = j.thread.Turn(ctx, ticket, a, in)
+	}
+	j.meter.end()
+	j.report.End(err)
+	if err == nil && j.meter.blind(j.report.Tokens()) {
+		j.remark("The budget of tokens was not held: the model's provider does not count them.")
+	}
+	if diff := j.report.Diff(); diff != "" {
+		j.thread.Trail().Changed(turn, diff)
+	}
+	output := j.output(err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	text := j.text
+	var abort *engine.AbortError
+	var spent *spentError
+	switch {
+	case err != nil && errors.As(context.Cause(ctx), &spent):
+		j.status, text = Aborted, spent.stopped(j.last)
+	case errors.As(err, &abort):
+		j.status, text = Aborted, "Turn aborted: "+abortCause(abort)
+	case err != nil:
+		j.status, text = Failed, err.Error()
+	default:
+		j.status = Completed
+	}
+	j.did = j.report.Report()
+	j.did.Output = output
+	if words := j.did.Remark(); words != "" {
+		j.remarks = append(j.remarks, words)
+	}
+	if spent != nil {
+		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
+	}
+	if j.review != nil && err == nil {
+		if text, err = j.review.end(text, &j.did); err != nil {
+			j.status, j.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
+		}
+	}
+	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
+	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
+	j.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.did.JSON(j.maxResult)}
+	if err != nil && spent == nil {
+		j.result.Content = append(j.result.Content, facts(j.did))
+		j.result.IsError = new(true)
+	}
+	if j.leave != nil {
+		j.leave()
+	}
+	close(j.done)
+	return j.result
+}
+
+// output returns the answer of a turn that ended with err as JSON, or nil if there is no
+// schema. If the answer does not match the schema, it adds a remark.
+func (j *Job) output(err error) jsontext.Value {
+	if err != nil || j.schema == nil {
+		return nil
+	}
+	j.mu.Lock()
+	text := j.text
+	j.mu.Unlock()
+	value, fault := j.schema.Check(text)
+	if fault != nil {
+		j.remark("The answer does not fit output-schema: " + fault.Error())
+	}
+	return value
+}
+
+// ThreadID returns the id of the job's thread.
+func (j *Job) ThreadID() string { return j.thread.ID() }
+
+// Detach moves a job to the background, for a caller that leaves without ending it.
+// codex-wait then returns the result. Detach returns false if there already is a result.
+func (j *Job) Detach() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.background = j.background || j.result == nil
+	return j.background
+}
+
+// Interim returns the result for a caller that leaves before the end: the state and an
+// advice.
+func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
+	s := j.State()
+	return interim(j.ThreadID(), s.Status, s.Words()+" "+advice)
+}
+
+// State is what a job does at one moment.
+type State struct {
+	Status Status
+	// Doing is what the turn does, Since when it began with that.
+	Doing string
+	Since time.Time
+	// Question is the subject of the oldest open question, or "".
+	Question string
+	// Stuck is true if the model has been silent for too long. Since is then when it fell
+	// silent.
+	Stuck bool
+}
+
+// State returns the current state.
+func (j *Job) State() State {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state()
+}
+
+func (j *Job) state() State {
+	s := State{Status: j.status, Doing: j.doing, Since: j.since}
+	switch {
+	case j.status != "":
+	case len(j.questions) > 0:
+		s.Status, s.Question = Waiting, brief(subject(j.questions[0]))
+	default:
+		s.Status = Running
+		if silent := j.clock.Since(); j.stall > 0 && !silent.IsZero() && time.Since(silent) >= j.stall {
+			s.Stuck, s.Doing, s.Since = true, "stuck", silent
+		}
+	}
+	return s
+}
+
+// Words returns the state as a line for a person.
+func (s State) Words() string {
+	if s.Question != "" {
+		return "waiting for approval of " + s.Question
+	}
+	d := time.Since(s.Since).Round(time.Second)
+	if s.Stuck {
+		words := "stuck: the model has been silent"
+		if d > 0 {
+			words += " for " + d.String()
+		}
+		return words + "; wait, or stop it with codex-interrupt"
+	}
+	if d >= 5*time.Second {
+		return s.Doing + ", " + d.String()
+	}
+	return s.Doing
+}
+
+// Stuck returns the words of the state if the model is stuck, and "" otherwise.
+func (j *Job) Stuck() string {
+	if s := j.State(); s.Stuck {
+		return s.Words()
+	}
+	return ""
+}
+
+// Status is the progress of a turn.
+type Status string
+
+// The statuses of a turn.
+const (
+	Running   Status = "running"
+	Waiting   Status = "waiting" // a question is open
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Aborted   Status = "aborted"
+)
+
+func abortCause(e *engine.AbortError) string {
+	switch {
+	case e.Cause == nil:
+		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
+	case errors.Is(e.Cause, jsonrpc.ErrClosed):
+		return clientGone
+	}
+	return e.Cause.Error()
+}
+
+const clientGone = "the client closed the connection"
+
+// notBegun returns the result of a call whose conversation could not be started or found.
+// If the client has disconnected, that is the reason.
+func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.CallToolResult {
+	if errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
+		return failure(thread, "Turn aborted: "+clientGone)
+	}
+	return failure(thread, tool+": "+err.Error())
+}

@@ -1,0 +1,164 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// maxRunning is how many turns may run in the background at a time.
+const maxRunning = 1024
+
+// maxEnded is how many jobs in the background are kept after their end.
+const maxEnded = 256
+
+// Jobs has the turns that tools run for one client. It is safe for concurrent use.
+type Jobs struct {
+	ctx     context.Context // of the turns in the background
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	list []*Job // in order of creation
+}
+
+// NewJobs returns an empty list. Turns in the background end with ctx.
+func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
+
+// Wait waits for the turns in the background, whose context must have ended.
+func (js *Jobs) Wait() { js.running.Wait() }
+
+// Busy reports whether a turn is running or queued.
+func (js *Jobs) Busy() bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return slices.ContainsFunc(js.list, func(j *Job) bool { return !j.over() })
+}
+
+// run runs a turn for a call, and waits for its end unless background is true.
+func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
+	j.thread, j.background = t, background
+	if !c.Jobs.add(j) {
+		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+	}
+	j.leave, c.leave = c.leave, nil
+	ticket := t.Queue()
+	if c.Begun != nil {
+		c.Begun(j)
+	}
+	if !background {
+		defer c.Jobs.ended(j)
+		return j.run(ctx, ticket, in)
+	}
+	c.Jobs.running.Go(func() {
+		j.run(c.Jobs.ctx, ticket, in)
+		c.Jobs.ended(j)
+	})
+	return interim(t.ID(), Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+}
+
+// add adds a job. It returns false if too many run in the background.
+func (js *Jobs) add(j *Job) bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if j.background {
+		n := 0
+		for _, other := range js.list {
+			if !other.over() && other.inBackground() {
+				n++
+			}
+		}
+		if n >= maxRunning {
+			return false
+		}
+	}
+	js.list = append(js.list, j)
+	return true
+}
+
+// ended removes a job whose caller has its result, or the oldest jobs if too many have
+// ended.
+func (js *Jobs) ended(j *Job) {
+	j.mu.Lock()
+	background := j.background
+	j.mu.Unlock()
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if !background {
+		js.list = slices.DeleteFunc(js.list, func(other *Job) bool { return other == j })
+		return
+	}
+	n := 0
+	for _, other := range js.list {
+		if other.over() {
+			n++
+		}
+	}
+	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
+		drop := n > maxEnded && other.over()
+		if drop {
+			n--
+		}
+		return drop
+	})
+}
+
+// over reports whether the turn has ended.
+func (j *Job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// of returns the first job of a thread whose result no caller has. If there is none, it
+// returns the last job of the thread, or nil.
+func (js *Jobs) of(id string) *Job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var last *Job
+	for _, j := range js.list {
+		if thread.CanonicalID(j.ThreadID()) != id {
+			continue
+		}
+		if !j.read() {
+			return j
+		}
+		last = j
+	}
+	return last
+}
+
+// unread returns the jobs in the background whose result no caller has, one for each
+// thread.
+func (js *Jobs) unread() []*Job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var all []*Job
+	seen := map[string]bool{}
+	for _, j := range js.list {
+		if id := j.ThreadID(); !seen[id] && !j.read() && j.inBackground() {
+			seen[id] = true
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+func (j *Job) read() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.returned
+}
+
+func (j *Job) inBackground() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.background
+}

@@ -1,0 +1,79 @@
+package mcptool
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+)
+
+const modelsTool = `{
+	"name": "codex-models",
+	"title": "Codex Models",
+	"description": "List what codex takes as model, effort and profile.",
+	"inputSchema": {"type": "object", "properties": {}},
+	"annotations": {"readOnlyHint": true, "openWorldHint": true}
+}`
+
+// models is the tool codex-models.
+type models struct{ lister engine.ModelLister }
+
+// modelRow is a model in the result.
+type modelRow struct {
+	Model         string   `json:"model"`
+	Default       bool     `json:"default,omitzero"`
+	Profiles      []string `json:"profiles,omitempty"`
+	Efforts       []string `json:"efforts,omitempty"`
+	DefaultEffort string   `json:"defaultEffort,omitzero"`
+	Description   string   `json:"description,omitzero"`
+}
+
+// Limits of the result.
+const (
+	maxModelText    = 40_000 // bytes of all models
+	maxModelEntries = 20     // elements of each list of a model
+)
+
+func (m models) call(ctx context.Context, _ *Call, _ stdjson.RawMessage) *mcptypes.CallToolResult {
+	list, err := m.lister.Models(ctx)
+	if err != nil {
+		return failure("", "codex-models: "+err.Error())
+	}
+	out := struct {
+		Models []modelRow `json:"models"`
+		Notes  []string   `json:"notes,omitempty"`
+	}{Models: []modelRow{}}
+	size := 0
+	for _, note := range list.Notes[:min(len(list.Notes), maxModelEntries)] {
+		out.Notes = append(out.Notes, elicit.OneLine(note, maxBrief))
+	}
+	for _, model := range list.Models {
+		row := rowOf(model)
+		if size += len(row.Model) + len(row.Description) + len(strings.Join(row.Profiles, `","`)) + len(strings.Join(row.Efforts, `","`)) + 100; size > maxModelText {
+			out.Notes = append(out.Notes, "there are more models")
+			break
+		}
+		out.Models = append(out.Models, row)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return failure("", "codex-models: "+err.Error())
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+}
+
+func rowOf(m protocol.Model) modelRow {
+	row := modelRow{Model: brief(m.Name), Default: m.IsDefault, DefaultEffort: brief(string(m.DefaultEffort)), Description: brief(m.Description)}
+	for _, name := range m.Profiles[:min(len(m.Profiles), maxModelEntries)] {
+		row.Profiles = append(row.Profiles, brief(name))
+	}
+	for _, effort := range m.Efforts[:min(len(m.Efforts), maxModelEntries)] {
+		row.Efforts = append(row.Efforts, brief(string(effort)))
+	}
+	return row
+}

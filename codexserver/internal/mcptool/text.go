@@ -1,0 +1,113 @@
+package mcptool
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Texts returns the text blocks of a result.
+func Texts(r *mcptypes.CallToolResult) []string {
+	var texts []string
+	for _, b := range r.Content {
+		if t, ok := b.(*mcptypes.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
+// blocks returns the texts as blocks. The first is unchanged. Each further one begins with a
+// newline, because some clients join the blocks without a separator.
+func blocks(texts ...string) []mcptypes.ContentBlock {
+	list := mcptypes.Text(texts...)
+	for i, text := range texts[1:] {
+		list[i+1] = &mcptypes.TextContent{Text: "\n" + text}
+	}
+	return list
+}
+
+// facts returns a further block for the model about what a turn did that ended with an error.
+// Claude Code does not show its model the structured content of an error, and shows only
+// the first and the last 5,000 characters of the texts. So this block is the last one, and
+// shorter.
+func facts(did report.Report) *mcptypes.TextContent {
+	did.Content = "" // the blocks before have it
+	return factsOf(did.JSON(report.MinLimit))
+}
+
+// factsOf is [facts] for a report as JSON.
+func factsOf(did jsontext.Value) *mcptypes.TextContent {
+	return &mcptypes.TextContent{
+		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
+		Text:        "\n" + string(did),
+	}
+}
+
+// joined joins the texts with empty lines.
+func joined(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0] // without a copy, since it may be long
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// maxResult returns the size of the largest structured content of a result in bytes.
+func (c *Call) maxResult() int {
+	most := cmp.Or(c.options.MaxResult, report.DefaultLimit)
+	if c.MaxText > 0 {
+		most = min(most, c.MaxText)
+	}
+	return most
+}
+
+// Cut returns at most most runes of the words, as valid UTF-8.
+func Cut(words string, most int) string {
+	n := 0
+	for i := range words { // without counting all, since it may be long
+		if n++; n > most {
+			return strings.ToValidUTF8(words[:i], "\uFFFD") + "…"
+		}
+	}
+	return strings.ToValidUTF8(words, "\uFFFD")
+}
+
+// maxBrief is how many characters a status line has at most.
+const maxBrief = 200
+
+// brief returns the first line of the words as a status line.
+func brief(words string) string {
+	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
+	return elicit.OneLine(words, maxBrief)
+}
+
+// cut shortens the text to most bytes of JSON, with a note where to read the whole text. 0
+// means no limit.
+func (j *Job) cut(text string, most int) string {
+	if most == 0 || len(quote(nil, text)) <= most {
+		return text
+	}
+	note := "\n\n[cut: codex-show has the whole answer, in the transcript]"
+	if path := j.thread.Info().RolloutPath; path != "" {
+		note = "\n\n[cut: the whole answer is in " + path + ", and codex-show has it, in the transcript]"
+	}
+	// Find the longest beginning that fits by binary search.
+	low, high := 0, len(text)
+	for low < high {
+		middle := (low + high + 1) / 2
+		if len(quote(nil, text[:middle]+note)) <= most {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	for low > 0 && !utf8.RuneStart(text[low]) {
+		low--
+	}
+	return text[:low] + note
+}

@@ -1,0 +1,271 @@
+// Package mcptool has the tools of the server, one in each file, and the table that finds
+// them by name. A tool does not depend on the version of MCP of its caller.
+package mcptool
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Call is a call of a tool, as a connection passes it.
+type Call struct {
+	// ID is the request's id as text. The events of a first turn have the same id.
+	ID string
+	// Threads are the threads that the client holds, Jobs its turns.
+	Threads *thread.Share
+	Jobs    *Jobs
+	// Attendance is for a turn that the call waits for, Background for others.
+	Attendance, Background thread.Attendance
+	// Place asks the questions of turns in the background while codex-wait waits for them.
+	// It is nil if the client is asked anyway, or cannot be asked.
+	Place approval.Place
+	// Asks is true if the client is asked about turns in the background even when
+	// codex-wait does not wait for them.
+	Asks bool
+	// Hold waits while the client has open questions of Place. It returns false if there
+	// were none. It is nil without Place.
+	Hold func(context.Context) bool
+	// Relay has the questions that the client's principal decides for others while
+	// codex-wait waits. Taker asks them. Both are nil for other clients.
+	Relay *approval.Relay
+	Taker approval.Place
+	// OpenOnly hides threads that are not open, whose rollouts may belong to another
+	// principal.
+	OpenOnly bool
+	// Shared reports that several clients share Jobs.
+	Shared bool
+	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
+	// limit.
+	MaxText int
+	// Begun, unless nil, is called when the call has a thread and its turn is queued.
+	Begun func(*Job)
+
+	options *Options // of the table
+	more    string   // where to read the rest of a shortened result
+	// Folder returns the folder to work in if the call does not name one. "" is the
+	// server's own. It may ask the client.
+	Folder func(context.Context) string
+
+	read []*Job // the jobs whose results the call returns
+
+	bounds bounds // of the table
+	leave  func() // reports to [turns] that the turn does not begin, or nil
+}
+
+// Options are the options of the tools.
+type Options struct {
+	// Tools are the tools to offer besides codex and codex-reply. Nil means all.
+	Tools []string
+	// Report says how the tools watch turns.
+	Report report.Options
+	// MaxResult is the size of the largest structured content of a result in bytes.
+	// Default: [report.DefaultLimit].
+	MaxResult int
+	// Stall is how long a model may be silent before it is reported as stuck. 0 is
+	// [stall.Default], a negative value forever.
+	Stall time.Duration
+	// AlwaysLoad asks clients that load tools on demand to load these at once.
+	AlwaysLoad bool
+	// LockedArguments are arguments of codex that a call may not choose.
+	LockedArguments []string
+	// TrustedCalls lets the argument config of codex set every key, unless there are
+	// Folders.
+	TrustedCalls bool
+	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
+	// and no reviews.
+	Home string
+	// Folders are the folders in which the paths of a call must lie. Nil allows all.
+	Folders []string
+	// Turns is how many turns may run or be queued at a time. 0 means no limit.
+	Turns int
+}
+
+// Table has the tools of a server. It is safe for concurrent use.
+type Table struct {
+	options   Options
+	engine    engine.Engine
+	rollouts  chan struct{} // has an element while a rollout is read
+	tools     []tool
+	worktrees *worktrees // nil without a folder for them
+	// locked are the arguments that a call of a tool may not choose, by tool: those of the
+	// options, and those that need a tool that is not offered.
+	locked map[string][]string
+	// bounded is true when calls may not choose the sandbox or the approval policy.
+	bounded bool
+	bounds  bounds
+	turns   *turns
+	// deciding is true for clients that decide what the turns of others ask, and have
+	// no turns of their own.
+	deciding bool
+}
+
+// tool is one tool.
+type tool struct {
+	name, definition string
+	call             func(ctx context.Context, c *Call, arguments stdjson.RawMessage) *mcptypes.CallToolResult
+}
+
+// New returns the tools that e can serve.
+func New(e engine.Engine, o Options) *Table {
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), bounds: o.Folders, turns: &turns{max: o.Turns}}
+	t.tools = []tool{
+		{"codex", codexTool, t.callCodex},
+		{"codex-reply", replyTool, t.callReply},
+		{"codex-wait", waitTool, callWait},
+		{"codex-show", showTool, t.callShow},
+	}
+	if o.Home != "" {
+		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs)}
+		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.callWorktree}, tool{"codex-review", reviewTool, t.callReview})
+	}
+	if library, ok := e.(engine.Library); ok {
+		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
+	}
+	t.tools = append(t.tools, tool{"codex-interrupt", interruptTool, callInterrupt})
+	if lister, ok := e.(engine.ModelLister); ok {
+		t.tools = append(t.tools, tool{"codex-models", modelsTool, models{lister}.call})
+	}
+	if o.Tools != nil {
+		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool {
+			return t.name != "codex" && t.name != "codex-reply" && !slices.Contains(o.Tools, t.name)
+		})
+	}
+	locked := allLocked(o.LockedArguments)
+	t.bounded = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
+	t.locked = map[string][]string{"codex": slices.Clone(locked), "codex-reply": lockedOf(locked), "codex-review": slices.Clone(locked)}
+	if !t.Has("codex-wait") {
+		for name, locked := range t.locked {
+			t.locked[name] = append(locked, "background")
+		}
+	}
+	if o.Home != "" && !t.Has("codex-worktree") {
+		t.locked["codex"] = append(t.locked["codex"], "worktree", "uncommitted")
+	}
+	return t
+}
+
+// Short reports whether calls of a tool never take long.
+func Short(name string) bool { return name == "codex-list" || name == "codex-interrupt" }
+
+// List returns the tools as clients see them, in a fixed order.
+func (t *Table) List() ([]mcptypes.Tool, error) {
+	definitions := make([]string, len(t.tools))
+	for i := range t.tools {
+		definitions[i] = t.tools[i].definition
+	}
+	var r mcptypes.ListToolsResult
+	if err := r.UnmarshalJSON([]byte(`{"tools": [` + strings.Join(definitions, ",") + `]}`)); err != nil {
+		return nil, err
+	}
+	for i := range r.Tools {
+		one := &r.Tools[i]
+		one.Meta = t.meta(one.Name)
+		if err := lockArguments(one, t.locked[one.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return r.Tools, nil
+}
+
+// meta returns the _meta of a tool for Claude Code: how many characters of a result its
+// model gets, and whether the tool is always loaded.
+func (t *Table) meta(name string) map[string]stdjson.RawMessage {
+	m := map[string]stdjson.RawMessage{}
+	if name == "codex" || name == "codex-reply" || name == "codex-wait" || name == "codex-review" {
+		m["anthropic/maxResultSizeChars"] = stdjson.RawMessage("100000")
+	}
+	if t.options.AlwaysLoad {
+		m["anthropic/alwaysLoad"] = stdjson.RawMessage("true")
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// IsTurn reports whether a tool runs a turn, which may take long.
+func IsTurn(name string) bool {
+	return name == "codex" || name == "codex-reply" || name == "codex-review"
+}
+
+// Has reports whether the table has a tool.
+func (t *Table) Has(name string) bool {
+	return slices.ContainsFunc(t.tools, func(t tool) bool { return t.name == name })
+}
+
+// Unknown returns the text of an error about a tool that is not in the table.
+func (t *Table) Unknown(name string) string {
+	if t.deciding {
+		return fmt.Sprintf("tool %q is not for approvers: they have only codex-wait", name)
+	}
+	return fmt.Sprintf("unknown tool %q", name)
+}
+
+// Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
+// turn that fails.
+func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
+	i := slices.IndexFunc(t.tools, func(t tool) bool { return t.name == name })
+	if i < 0 {
+		return failure("", t.Unknown(name))
+	}
+	if IsTurn(name) {
+		leave, err := t.turns.enter()
+		if err != nil {
+			return failure("", name+": "+err.Error())
+		}
+		c.leave = leave
+		defer func() {
+			if c.leave != nil {
+				c.leave()
+			}
+		}()
+	}
+	c.options, c.bounds = &t.options, t.bounds
+	if t.Has("codex-show") {
+		c.more = "codex-show has the rest"
+	}
+	return t.tools[i].call(ctx, c, arguments)
+}
+
+const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
+
+// result returns the texts as blocks, and also as structured content, because some clients
+// show only that to their model. Structured content came with MCP 2025-06-18. It is also
+// sent under earlier versions, as Codex did: clients find the thread's id there.
+func result(thread string, texts ...string) *mcptypes.CallToolResult {
+	structured := quote([]byte(`{"threadId":`), thread)
+	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
+	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: structured}
+}
+
+// interim returns the result of a call whose turn continues.
+func interim(thread string, status Status, text string) *mcptypes.CallToolResult {
+	r := result(thread, text)
+	last := len(r.StructuredContent) - 1
+	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
+	return r
+}
+
+// quote appends a JSON string. Invalid UTF-8 becomes U+FFFD.
+func quote(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // the error reports invalid UTF-8
+	return b
+}
+
+// failure returns the result of a call that failed before it had a turn.
+func failure(thread, text string) *mcptypes.CallToolResult {
+	r := result(thread, text)
+	r.IsError = new(true)
+	return r
+}

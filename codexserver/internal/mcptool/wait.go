@@ -1,0 +1,289 @@
+package mcptool
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// waitTool is for clients whose calls must be short.
+const waitTool = `{
+	"name": "codex-wait",
+	"title": "Codex Wait",
+	"description": "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
+	"inputSchema": {
+		"type": "object",
+		"additionalProperties": false,
+		"properties": {
+			"threadIds": {"type": "array", "items": {"type": "string"}, "description": "Default: all that run in the background."},
+			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "To wait at most. Default: 45."}
+		}
+	},
+	"outputSchema": {
+		"type": "object",
+		"required": ["threads"],
+		"properties": {
+			"threads": {
+				"type": "array",
+				"items": {
+					"type": "object",
+					"required": ["threadId", "status"],
+					"properties": {
+						"threadId": {"type": "string"},
+						"status": {"type": "string", "enum": ["running", "waiting", "completed", "failed", "aborted", "idle", "unknown"]},
+						"content": {"type": "string", "description": "The answer, with the other members of codex's result; before the end what Codex does now."},
+						"since": {"type": "string", "description": "When it began with that."}
+					}
+				}
+			}
+		}
+	},
+	"annotations": {"readOnlyHint": true, "openWorldHint": false}
+}`
+
+const (
+	defaultWait = 45 * time.Second
+	maxWait     = 50 * time.Second
+)
+
+type waitArguments struct {
+	ThreadIDs []string `json:"threadIds"`
+	Seconds   *float64 `json:"seconds"`
+}
+
+// wait returns the time to wait, from the argument seconds.
+func (a *waitArguments) wait() time.Duration {
+	if a.Seconds == nil {
+		return defaultWait
+	}
+	return time.Duration(min(max(*a.Seconds, 0), maxWait.Seconds()) * float64(time.Second))
+}
+
+// row is the result of codex-wait for one thread.
+type row struct {
+	ThreadID string `json:"threadId"`
+	Status   Status `json:"status"`
+	Content  string `json:"content"`
+	Since    string `json:"since,omitzero"`
+
+	whole jsontext.Value // the result, instead of the members
+}
+
+// The statuses of a thread without a turn.
+const (
+	idle    Status = "idle"
+	unknown Status = "unknown"
+)
+
+func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
+	var a waitArguments
+	err := decodeArguments(raw, &a)
+	if err == nil {
+		err = checkMembers[waitArguments](raw)
+	}
+	if err != nil {
+		return failure("", "codex-wait: "+err.Error())
+	}
+	if c.Relay != nil && a.ThreadIDs == nil {
+		return c.decide(ctx, &a)
+	}
+	if c.Shared && a.ThreadIDs == nil {
+		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
+	}
+	a.canonicalize()
+	jobs := c.jobs(&a)
+	if c.Place != nil {
+		for _, j := range jobs {
+			defer j.thread.Attach(ownQuestions{c.Place, j})()
+		}
+	}
+	for {
+		timer := time.NewTimer(a.wait())
+		await(ctx, jobs, c.Place == nil && !c.Asks, timer.C)
+		timer.Stop()
+		// The call stays open while the client has an open question, so that the answer
+		// finds a call.
+		if ctx.Err() != nil || c.Hold == nil || !c.Hold(ctx) {
+			return c.rows(&a, jobs)
+		}
+	}
+}
+
+// canonicalize makes the ids canonical and removes duplicates.
+func (a *waitArguments) canonicalize() {
+	for i, id := range a.ThreadIDs {
+		a.ThreadIDs[i] = thread.CanonicalID(id)
+	}
+	seen := map[string]bool{}
+	a.ThreadIDs = slices.DeleteFunc(a.ThreadIDs, func(id string) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
+}
+
+// ownQuestions is a place for the questions of one job only. Another turn of the thread may
+// belong to another client.
+type ownQuestions struct {
+	approval.Place
+	job *Job
+}
+
+// Ask implements [approval.Place].
+func (p ownQuestions) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	if !p.job.asks(r) {
+		return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
+	}
+	return p.Place.Ask(ctx, r)
+}
+
+// asks reports whether the question is an open one of the job.
+func (j *Job) asks(r *approval.Request) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Contains(j.questions, r)
+}
+
+// jobs returns the jobs that a call waits for.
+func (c *Call) jobs(a *waitArguments) []*Job {
+	if a.ThreadIDs == nil {
+		return c.Jobs.unread()
+	}
+	var jobs []*Job
+	for _, id := range a.ThreadIDs {
+		if j := c.Jobs.of(id); j != nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// await returns when the first of the jobs has ended, the time is over, or ctx ends. With
+// questions it also returns when there is an open question that no caller has seen. It
+// returns at once without jobs.
+func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time.Time) {
+	if len(jobs) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	first := make(chan struct{}, len(jobs))
+	for _, j := range jobs {
+		go func() { // ends with ctx
+			j.pause(ctx, questions)
+			first <- struct{}{}
+		}()
+	}
+	select {
+	case <-first:
+	case <-timeout:
+	case <-ctx.Done():
+	}
+}
+
+// pause returns when the job has ended or ctx ends. With questions it also returns when
+// there is an open question that no caller has seen.
+func (j *Job) pause(ctx context.Context, questions bool) {
+	for {
+		j.mu.Lock()
+		asked, changed := j.asked && len(j.questions) > 0, j.changed
+		j.mu.Unlock()
+		if questions && asked {
+			return
+		}
+		select {
+		case <-j.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// rows makes the result: a row for each thread.
+func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
+	rows := []row{}
+	found := map[string]bool{}
+	for _, j := range jobs {
+		found[thread.CanonicalID(j.ThreadID())] = true
+		r, ended := j.row(c.maxResult() / max(len(jobs), 1))
+		rows = append(rows, r)
+		if ended {
+			c.read = append(c.read, j)
+		}
+	}
+	for _, id := range a.ThreadIDs {
+		switch {
+		case found[id]:
+		case c.Threads.Find(id) != nil:
+			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."})
+		default:
+			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
+		}
+	}
+	return rowsResult(rows, "Nothing runs in the background.")
+}
+
+// rowsResult returns a result with the rows, or with the text none.
+func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
+	var text strings.Builder
+	for i, r := range rows {
+		if i > 0 {
+			text.WriteString("\n\n")
+		}
+		text.WriteString(r.ThreadID + " (" + string(r.Status) + "): " + r.Content)
+	}
+	if len(rows) == 0 {
+		text.WriteString(none)
+	}
+	structured, err := jsonv2.Marshal(map[string][]row{"threads": rows})
+	if err != nil {
+		return failure("", "codex-wait: "+err.Error())
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(text.String()), StructuredContent: structured}
+}
+
+// row returns the state or the result of the job, at most most bytes. ended is true if it
+// is the result.
+func (j *Job) row(most int) (r row, ended bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.state()
+	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
+	j.asked = false
+	if j.result == nil {
+		return r, false
+	}
+	r.Content, r.Since = j.cut(j.did.Content, most), ""
+	r.whole = j.did.JSON(most)
+	return r, true
+}
+
+// MarshalJSONTo implements [jsonv2.MarshalerTo].
+func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
+	if r.whole != nil {
+		return e.WriteValue(r.whole)
+	}
+	type plain row
+	return jsonv2.MarshalEncode(e, plain(r))
+}
+
+// Answered records that the client has the results that the call returns. If the client no
+// longer waits for a call, its results are kept for the next one.
+func (c *Call) Answered() {
+	for _, j := range c.read {
+		j.mu.Lock()
+		j.returned = true
+		j.mu.Unlock()
+	}
+}

@@ -1,0 +1,157 @@
+package mcptool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// worktrees are the git worktrees of threads. Nil means that the server has none.
+type worktrees struct {
+	store worktree.Store
+
+	recovery sync.Once
+	trouble  error // of the recovery
+}
+
+// storeIn returns the store below a folder.
+func storeIn(home string, programs *trusted.Programs) worktree.Store {
+	store := worktree.In(home)
+	store.Programs = programs
+	return store
+}
+
+// open returns the store. The first call recovers from processes that were killed.
+func (ws *worktrees) open() worktree.Store {
+	ws.recovery.Do(func() { ws.trouble = ws.store.Recover() })
+	return ws.store
+}
+
+// errNoWorktrees reports that this server has no folder for worktrees.
+var errNoWorktrees = errors.New("this server keeps no files, so it has no worktrees")
+
+// create makes a worktree of the repository that contains cwd. The words describe it to the
+// caller.
+func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *worktree.Worktree, words string, err error) {
+	if ws == nil {
+		return nil, "", errNoWorktrees
+	}
+	w, skipped, err := ws.open().Create(ctx, worktree.Options{Cwd: cwd, Uncommitted: uncommitted})
+	if err != nil {
+		return nil, "", err
+	}
+	lines := []string{fmt.Sprintf("The conversation works in a git worktree of its own, %s. Its changes are not in %s until codex-worktree applies them.", w.Cwd(), w.Root())}
+	lines = append(lines, skips("Not taken along", skipped)...)
+	if ws.trouble != nil {
+		lines = append(lines, ws.trouble.Error())
+	}
+	return w, strings.Join(lines, "\n"), nil
+}
+
+// place makes a conversation work in a worktree.
+func place(cfg *protocol.Config, w *worktree.Worktree) {
+	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
+}
+
+// revived returns the configuration for resuming a thread. It limits the thread to what
+// callers may choose here, because the rollout may come from a user who could choose more.
+func (t *Table) revived(id string) func() protocol.Config {
+	return func() protocol.Config {
+		cfg := t.worktrees.config(id)
+		cfg.Bounded = t.bounded
+		return cfg
+	}
+}
+
+// revive returns the thread with an id. With bounds it refuses a thread that works neither
+// in the bounds nor in a worktree of a repository there. The rollout may come from a user
+// who could name other folders.
+func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
+	if err != nil || t.bounds == nil {
+		return th, err
+	}
+	dir := th.Info().Cwd
+	if tree := t.worktrees.config(id).Worktree; tree != nil && within(dir, tree.Path) {
+		return th, nil
+	}
+	if _, _, err := t.bounds.resolve(dir); err != nil {
+		err = fmt.Errorf("argument /threadId: its folder: %w", err)
+		return nil, errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
+	}
+	return th, nil
+}
+
+// config returns the configuration for resuming a thread that may have a worktree.
+func (ws *worktrees) config(id string) (cfg protocol.Config) {
+	if ws == nil {
+		return cfg
+	}
+	if _, err := os.Lstat(ws.store.Records); err != nil {
+		return cfg // there are no worktrees
+	}
+	// If the worktree is not found, the thread's folder is one that no command may write to.
+	if w, err := ws.open().Find(id); err == nil {
+		place(&cfg, w)
+	}
+	return cfg
+}
+
+// bind records the thread of a worktree. If that fails it ends the thread, which could not
+// find the worktree again.
+func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) error {
+	err := w.Bind(ctx, thread.CanonicalID(t.ID()))
+	if err != nil {
+		err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), t.ID()))
+	}
+	return err
+}
+
+// drop removes a worktree in which no work was done, unless it is nil.
+func drop(ctx context.Context, w *worktree.Worktree) error {
+	if w == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	err := w.Discard(ctx, "")
+	var loss *worktree.LossError // of the copied uncommitted work
+	if errors.As(err, &loss) {
+		err = w.Discard(ctx, loss.Token)
+	}
+	return err
+}
+
+// maxLines is how many lines a list in a result has at most.
+const maxLines = 100
+
+// rows returns a heading and a line for each element, or nothing if there are none.
+func rows[E any](heading string, all []E, more int, line func(E) string) (lines []string) {
+	if len(all) == 0 {
+		return nil
+	}
+	lines = append(lines, heading+":")
+	for _, one := range all[:min(len(all), maxLines)] {
+		lines = append(lines, "- "+line(one))
+	}
+	if more += max(len(all)-maxLines, 0); more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return lines
+}
+
+func skips(heading string, skipped []worktree.Skip) []string {
+	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + elicit.OneLine(s.Reason, maxBrief) })
+}
+
+// shown returns a path as one quoted word without hidden characters, at most maxBrief
+// runes.
+func shown(path string) string { return Cut(elicit.ShowCommand([]string{path}), maxBrief) }
