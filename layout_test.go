@@ -41,6 +41,7 @@ var arrows = []struct {
 	{"codexserver/internal/thread", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/trail", "codexserver/protocol", "elicit"}},
 	// A tool does not depend on the era of its call, and an era does not depend on another one.
 	{"codexserver/internal/mcptool", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/config", "codexserver/internal/git", "codexserver/internal/gitinfo", "codexserver/internal/outputschema", "codexserver/internal/safefile", "codexserver/internal/report", "codexserver/internal/review", "codexserver/internal/stall", "codexserver/internal/thread", "codexserver/internal/trail", "codexserver/internal/trusted", "codexserver/internal/worktree", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
+	{"codexserver/internal/servertest", []string{"codexserver/approval", "codexserver/engine", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},
 	{"codexserver/internal/pace", []string{"codexserver/protocol", "jsonrpc"}},
 	{"codexserver/internal/modern", []string{"codexserver/approval", "codexserver/internal/pace", "codexserver/internal/safefile", "codexserver/internal/taskfile", "codexserver/internal/thread", "codexserver/internal/mcptool", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes", "mcptypes/modern"}},
 	{"codexserver/internal/legacy", []string{"codexserver/approval", "codexserver/engine", "codexserver/internal/pace", "codexserver/internal/thread", "codexserver/internal/mcptool", "codexserver/protocol", "elicit", "jsonrpc", "mcptypes"}},

@@ -1,0 +1,112 @@
+package servertest
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Desk is a desk that answers as configured and records what it sees.
+type Desk struct {
+	// Answer answers questions. Nil is [Never].
+	Answer Answer
+	// Invitation is what Invite returns.
+	Invitation string
+	// OnDecided, unless nil, is called with each decision.
+	OnDecided func()
+
+	mu      sync.Mutex
+	seen    []string
+	threads []approval.Thread
+	decided []approval.Decision
+}
+
+// Event implements [approval.Desk].
+func (d *Desk) Event(t approval.Thread, m protocol.EventMsg) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	words := m.EventType()
+	if u, ok := m.(protocol.UserMessage); ok {
+		words += " " + u.Message
+	}
+	d.seen, d.threads = append(d.seen, words), append(d.threads, t)
+}
+
+// Ask implements [approval.Desk].
+func (d *Desk) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, error) {
+	answer := d.Answer
+	if answer == nil {
+		answer = Never
+	}
+	words, err := answer(ctx)
+	return json.RawMessage(words), err
+}
+
+// Decided implements [approval.Desk].
+func (d *Desk) Decided(_ *approval.Request, made approval.Decision) {
+	d.mu.Lock()
+	d.decided = append(d.decided, made)
+	d.mu.Unlock()
+	if d.OnDecided != nil {
+		d.OnDecided()
+	}
+}
+
+// Invite implements [approval.Inviter].
+func (d *Desk) Invite() string { return d.Invitation }
+
+// Seen returns the types of the events, and the texts of the user's messages.
+func (d *Desk) Seen() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.seen)
+}
+
+// Threads returns the thread of each event.
+func (d *Desk) Threads() []approval.Thread {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.threads)
+}
+
+// Decisions returns the decisions as "approved by desk".
+func (d *Desk) Decisions() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var words []string
+	for _, made := range d.decided {
+		words = append(words, string(made.Decision)+" by "+string(made.By))
+	}
+	return words
+}
+
+// Journal is a log or a record that a test reads. It is safe for concurrent use.
+type Journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements [io.Writer].
+func (j *Journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// String returns what was written.
+func (j *Journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// Logger returns a logger of every level that writes to the journal.
+func (j *Journal) Logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}

@@ -1,0 +1,219 @@
+package servertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Engine is an engine with every optional interface of a server's engine but
+// [engine.Streamer] and [engine.Reacher]. It records what it is asked for. An
+// [engine.TurnFunc] is an engine without them.
+type Engine struct {
+	// Turn runs the turns. Nil is [Script].
+	Turn engine.TurnFunc
+	// Err is the error of Start. The profile "nosuch" fails anyway.
+	Err error
+	// Messages receives the messages for running turns. Nil means that turns take none.
+	Messages chan string
+	// ModelList is the result of Models. Nil is an empty list.
+	ModelList *protocol.ModelList
+
+	mu      sync.Mutex
+	started []Started
+	resumed []protocol.Config
+	turns   []protocol.TurnInput
+}
+
+// Started is a conversation that an engine has started.
+type Started struct {
+	ID     string
+	Config protocol.Config
+}
+
+// Started returns the conversations in order, without those that were resumed.
+func (e *Engine) Started() []Started {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.started)
+}
+
+// Resumed returns the configurations of the conversations that were resumed.
+func (e *Engine) Resumed() []protocol.Config {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.resumed)
+}
+
+// Turns returns the inputs of the turns.
+func (e *Engine) Turns() []protocol.TurnInput {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.turns)
+}
+
+// Start implements [engine.Engine].
+func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	if e.Err != nil {
+		return nil, e.Err
+	}
+	if cfg.Profile == "nosuch" {
+		return nil, &engine.ConfigError{Err: errors.New("no profile nosuch")}
+	}
+	c, err := e.begin(ctx, cfg, placedHost{host, cfg.Cwd})
+	if err == nil {
+		e.mu.Lock()
+		e.started = append(e.started, Started{c.ID(), cfg})
+		e.mu.Unlock()
+	}
+	return c, err
+}
+
+func (e *Engine) begin(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	turn := e.Turn
+	if turn == nil {
+		turn = Script()
+	}
+	c, err := turn.Start(ctx, cfg, host)
+	if err != nil {
+		return nil, err
+	}
+	recorded := conversation{c, e}
+	if e.Messages != nil {
+		return steerable{recorded}, nil
+	}
+	return recorded, nil
+}
+
+// placedHost says where the conversation works.
+type placedHost struct {
+	engine.Host
+	cwd string
+}
+
+func (h placedHost) Emit(m protocol.EventMsg) {
+	if s, ok := m.(protocol.SessionConfigured); ok {
+		s.Cwd = h.cwd
+		m = s
+	}
+	h.Host.Emit(m)
+}
+
+// conversation records its turns.
+type conversation struct {
+	engine.Conversation
+	engine *Engine
+}
+
+func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	c.engine.mu.Lock()
+	c.engine.turns = append(c.engine.turns, in)
+	c.engine.mu.Unlock()
+	return c.Conversation.Turn(ctx, in)
+}
+
+// steerable is a conversation whose turns take messages.
+type steerable struct{ conversation }
+
+// Steer implements [engine.Steerer].
+func (c steerable) Steer(_ context.Context, items []protocol.InputItem) error {
+	c.engine.Messages <- protocol.TextOf(items)
+	return nil
+}
+
+const rollouts = "/rollouts/"
+
+// FindRollout implements [engine.Resumer]. It finds the conversations that were started, and
+// one with the id "past".
+func (e *Engine) FindRollout(_ context.Context, id string) (string, error) {
+	if id != "past" && !slices.ContainsFunc(e.Started(), func(s Started) bool { return s.ID == id }) {
+		return "", engine.ErrNotFound
+	}
+	return rollouts + id, nil
+}
+
+// Resume implements [engine.Resumer].
+func (e *Engine) Resume(ctx context.Context, path string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	id, ok := strings.CutPrefix(path, rollouts)
+	if !ok {
+		return nil, engine.ErrNotFound
+	}
+	before := cfg
+	e.mu.Lock()
+	e.resumed = append(e.resumed, cfg)
+	for _, s := range e.started {
+		if s.ID == id {
+			before = s.Config
+		}
+	}
+	e.mu.Unlock()
+	c, err := e.begin(ctx, before, resumedHost{host, id})
+	if err != nil {
+		return nil, err
+	}
+	r := resumed{c, id}
+	if s, ok := c.(steerable); ok {
+		return struct {
+			resumed
+			engine.Steerer
+		}{r, s}, nil
+	}
+	return r, nil
+}
+
+// resumed is a conversation with the id of an earlier one.
+type resumed struct {
+	engine.Conversation
+	id string
+}
+
+func (r resumed) ID() string { return r.id }
+
+type resumedHost struct {
+	engine.Host
+	id string
+}
+
+func (h resumedHost) Emit(m protocol.EventMsg) {
+	if _, ok := m.(protocol.SessionConfigured); ok {
+		m = protocol.SessionConfigured{SessionID: h.id, Model: "m", InitialMessages: []json.RawMessage{
+			json.RawMessage(`{"type":"user_message","message":"before"}`),
+		}}
+	}
+	h.Host.Emit(m)
+}
+
+// List implements [engine.Library]. It lists the conversations that were started, in upper
+// case, or one with the id "past" if there are none.
+func (e *Engine) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	r := &protocol.ListConversationsResult{}
+	for _, s := range e.Started() {
+		r.Items = append(r.Items, protocol.ConversationSummary{ConversationID: strings.ToUpper(s.ID), Preview: "p"})
+	}
+	if len(r.Items) == 0 {
+		r.Items = []protocol.ConversationSummary{{ConversationID: "past", Path: rollouts + "past", Preview: "before"}}
+	}
+	return r, nil
+}
+
+// Archive implements [engine.Library].
+func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams) error {
+	if p.RolloutPath != rollouts+p.ConversationID {
+		return &engine.RefusedError{Err: errors.New("not this conversation's rollout")}
+	}
+	return nil
+}
+
+// Models implements [engine.ModelLister].
+func (e *Engine) Models(context.Context) (*protocol.ModelList, error) {
+	if e.ModelList == nil {
+		return &protocol.ModelList{}, nil
+	}
+	return e.ModelList, nil
+}

@@ -1,0 +1,133 @@
+package servertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Echo is a turn that answers with its prompt.
+func Echo(_ context.Context, host engine.Host, in []protocol.InputItem) error {
+	if len(in) > 0 {
+		host.Emit(protocol.AgentMessage{Message: in[0].Text})
+	}
+	return nil
+}
+
+// Hang is a turn that ends with its context.
+func Hang(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// AskExec is a turn that asks about the command "git init" and answers with the decision.
+func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
+	if out.Decision == elicit.Abort {
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
+	}
+	host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+	return nil
+}
+
+// Script returns a turn that does what its prompt says, word by word:
+//
+//	say:x         says x
+//	wait:2m       waits
+//	spend:5       has used 5 tokens more
+//	write:x       makes the file x in the working folder, with the content "x\n"
+//	fail:x        fails with the message x
+//	form          asks a question other than an approval
+//	a+b           asks about the commands a and b at once
+//
+// Its answer has the words of say, and how each question was decided.
+func Script() engine.TurnFunc { return (&script{}).turn }
+
+// script has what the turns of a script have spent.
+type script struct {
+	mu    sync.Mutex
+	spent protocol.TokenUsage
+}
+
+func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+	var said []string
+	for word := range strings.FieldsSeq(protocol.TextOf(in)) {
+		kind, rest, _ := strings.Cut(word, ":")
+		switch kind {
+		case "say":
+			host.Emit(protocol.AgentMessage{Message: rest})
+			said = append(said, rest)
+		case "wait":
+			d, err := time.ParseDuration(rest)
+			if err != nil {
+				return err
+			}
+			if err := Wait(ctx, d); err != nil {
+				return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
+			}
+		case "spend":
+			n, err := strconv.ParseInt(rest, 10, 64)
+			if err != nil {
+				return err
+			}
+			host.Emit(protocol.TokenCount{Info: s.spend(n)})
+			if ctx.Err() != nil {
+				return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+			}
+		case "write":
+			if err := os.WriteFile(filepath.Join(engine.ConfigOf(ctx).Cwd, rest), []byte(rest+"\n"), 0o644); err != nil {
+				return err
+			}
+		case "fail":
+			return errors.New(rest)
+		case "form":
+			answer, err := host.Elicit(ctx, json.RawMessage(`{"message":"Name?","requestedSchema":{"type":"object","properties":{}}}`))
+			said = append(said, fmt.Sprintf("form: %s %v", answer, err))
+		default:
+			decided, err := askAll(ctx, host, strings.Split(word, "+"))
+			if err != nil {
+				return err
+			}
+			said = append(said, decided...)
+		}
+	}
+	host.Emit(protocol.AgentMessage{Message: strings.Join(said, ", ")})
+	return nil
+}
+
+func (s *script) spend(n int64) *protocol.TokenUsageInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent.InputTokens, s.spent.OutputTokens = s.spent.InputTokens+n-1, s.spent.OutputTokens+1
+	return &protocol.TokenUsageInfo{TotalTokenUsage: s.spent, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
+}
+
+// askAll asks about commands at once.
+func askAll(ctx context.Context, host engine.Host, commands []string) (said []string, err error) {
+	var all sync.WaitGroup
+	outcomes := make([]elicit.Outcome, len(commands))
+	for i, command := range commands {
+		all.Go(func() {
+			outcomes[i] = host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{command}, Cwd: "/work"})
+		})
+	}
+	all.Wait()
+	for i, out := range outcomes {
+		if out.Decision == elicit.Abort {
+			return nil, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.Join(context.Cause(ctx), errors.New(out.ForModel()))}
+		}
+		said = append(said, commands[i]+": "+string(out.Decision))
+	}
+	return said, nil
+}
