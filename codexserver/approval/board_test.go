@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,55 +18,55 @@ func TestDecide(t *testing.T) {
 	const minutes = 2 * time.Minute
 	for _, tt := range []struct {
 		name    string
-		client  answer // nil for a client that cannot be asked
-		desk    answer // nil for no desk
-		want    string // the decision, its reason, and who made it
+		client  servertest.Answer // nil for a client that cannot be asked
+		desk    servertest.Answer // nil for no desk
+		want    string            // the decision, its reason, and who made it
 		remarks string
 		after   time.Duration
 	}{
-		{"client approves", says(accept), nil, "approved  client", "", 0},
-		{"client approves for the session", says(session), nil, "approved_for_session  client", "", 0},
-		{"client declines", says(decline), nil, "denied declined client", "", 0},
-		{"client cancels", says(cancel), nil, "abort cancelled client", "", 0},
-		{"client says something else", says(`{"action":"yes"}`), nil, "denied not_understood client", "", 0},
-		{"client fails", fails(errBroken), nil, "denied client_error client", "could not show", 0},
-		{"client is silent", waits, nil, "denied timeout client", "No answer within 120 s", minutes},
+		{"client approves", servertest.Say(servertest.Accept), nil, "approved  client", "", 0},
+		{"client approves for the session", servertest.Say(servertest.ForSession), nil, "approved_for_session  client", "", 0},
+		{"client declines", servertest.Say(servertest.Decline), nil, "denied declined client", "", 0},
+		{"client cancels", servertest.Say(servertest.Cancel), nil, "abort cancelled client", "", 0},
+		{"client says something else", servertest.Say(`{"action":"yes"}`), nil, "denied not_understood client", "", 0},
+		{"client fails", servertest.Fail, nil, "denied client_error client", "could not show", 0},
+		{"client is silent", servertest.Never, nil, "denied timeout client", "No answer within 120 s", minutes},
 		{"client cannot be asked", nil, nil, "denied unsupported client", "cannot show", 0},
 
-		{"desk alone approves", nil, after(time.Minute, accept), "approved  desk", "", time.Minute},
-		{"desk alone approves for the session", nil, says(session), "approved_for_session  desk", "", 0},
-		{"desk alone declines", nil, says(decline), "denied declined desk", "", 0},
-		{"desk alone cancels", nil, says(cancel), "abort cancelled desk", "", 0},
-		{"desk alone says something else", nil, says(`{"action":"yes"}`), "denied not_understood desk", "", 0},
-		{"desk alone sends no JSON", nil, says(`yes`), "denied not_understood desk", "", 0},
-		{"desk alone is silent", nil, waits, "denied timeout desk", "No answer within 120 s", minutes},
-		{"desk alone fails", nil, fails(errBroken), "denied unsupported client", "The desk could not show the question: broken. This MCP client cannot show", 0},
+		{"desk alone approves", nil, servertest.After(time.Minute, servertest.Accept), "approved  desk", "", time.Minute},
+		{"desk alone approves for the session", nil, servertest.Say(servertest.ForSession), "approved_for_session  desk", "", 0},
+		{"desk alone declines", nil, servertest.Say(servertest.Decline), "denied declined desk", "", 0},
+		{"desk alone cancels", nil, servertest.Say(servertest.Cancel), "abort cancelled desk", "", 0},
+		{"desk alone says something else", nil, servertest.Say(`{"action":"yes"}`), "denied not_understood desk", "", 0},
+		{"desk alone sends no JSON", nil, servertest.Say(`yes`), "denied not_understood desk", "", 0},
+		{"desk alone is silent", nil, servertest.Never, "denied timeout desk", "No answer within 120 s", minutes},
+		{"desk alone fails", nil, servertest.Fail, "denied unsupported client", "The desk could not show the question: broken. This MCP client cannot show", 0},
 		{"desk alone panics", nil, panics, "denied unsupported client", "it panicked", 0},
 
-		{"client first", says(accept), waits, "approved  client", "", 0},
-		{"client first, declined", says(decline), after(time.Second, accept), "denied declined client", "", 0},
-		{"client first, cancelled", says(cancel), after(time.Second, accept), "abort cancelled client", "", 0},
-		{"client first, desk fails", after(time.Second, accept), fails(errBroken), "approved  client", "", time.Second},
-		{"desk first, declined", after(time.Minute, accept), says(decline), "denied declined desk", "", 0},
-		{"desk first, approved", waits, says(accept), "approved  desk", "", 0},
-		{"client fails, desk approves", fails(errBroken), after(time.Second, accept), "approved  desk", "", time.Second},
-		{"client fails, desk is silent", fails(errBroken), waits, "denied timeout desk", "No answer within 120 s", minutes},
+		{"client first", servertest.Say(servertest.Accept), servertest.Never, "approved  client", "", 0},
+		{"client first, declined", servertest.Say(servertest.Decline), servertest.After(time.Second, servertest.Accept), "denied declined client", "", 0},
+		{"client first, cancelled", servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "abort cancelled client", "", 0},
+		{"client first, desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, "approved  client", "", time.Second},
+		{"desk first, declined", servertest.After(time.Minute, servertest.Accept), servertest.Say(servertest.Decline), "denied declined desk", "", 0},
+		{"desk first, approved", servertest.Never, servertest.Say(servertest.Accept), "approved  desk", "", 0},
+		{"client fails, desk approves", servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved  desk", "", time.Second},
+		{"client fails, desk is silent", servertest.Fail, servertest.Never, "denied timeout desk", "No answer within 120 s", minutes},
 		{"client fails after the desk", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
-			return "", errBroken
-		}, says(accept), "approved  desk", "", 0},
-		{"both silent", waits, waits, "denied timeout ", "No answer within 120 s", minutes},
-		{"both fail", fails(errBroken), fails(errBroken), "denied client_error client", "The desk could not show the question: broken. The client could not show", 0},
+			return "", servertest.ErrBroken
+		}, servertest.Say(servertest.Accept), "approved  desk", "", 0},
+		{"both silent", servertest.Never, servertest.Never, "denied timeout ", "No answer within 120 s", minutes},
+		{"both fail", servertest.Fail, servertest.Fail, "denied client_error client", "The desk could not show the question: broken. The client could not show", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var record, log journal
+				var record, log servertest.Journal
 				o := &approval.Options{
 					Questions: elicit.Options{Timeout: minutes},
 					Record:    approval.NewRecord(&record),
-					Logger:    log.logger(),
+					Logger:    log.Logger(),
 				}
-				d := &desk{answer: tt.desk}
+				d := &servertest.Desk{Answer: tt.desk}
 				if tt.desk != nil {
 					o.Desk = d
 				}
@@ -93,8 +94,8 @@ func TestDecide(t *testing.T) {
 				if n := strings.Count(log.String(), "msg=approval "); n != 1 {
 					t.Errorf("logged %d times: %s", n, &log)
 				}
-				if diff := cmp.Diff(tt.desk != nil, len(d.decided) == 1); diff != "" {
-					t.Errorf("the desk received %d decisions", len(d.decided))
+				if diff := cmp.Diff(tt.desk != nil, len(d.Decisions()) == 1); diff != "" {
+					t.Errorf("the desk received %d decisions", len(d.Decisions()))
 				}
 			})
 		})
@@ -107,11 +108,11 @@ func TestRaces(t *testing.T) {
 	answers := []struct {
 		words string
 		want  elicit.Decision
-	}{{session, elicit.ApprovedForSession}, {accept, elicit.Approved}, {decline, elicit.Denied}, {cancel, elicit.Abort}}
+	}{{servertest.ForSession, elicit.ApprovedForSession}, {servertest.Accept, elicit.Approved}, {servertest.Decline, elicit.Denied}, {servertest.Cancel, elicit.Abort}}
 	for n := 2; n <= 5; n++ {
 		for seed := range 200 {
 			synctest.Test(t, func(t *testing.T) {
-				var record journal
+				var record servertest.Journal
 				b := approval.NewBoard(&approval.Options{Record: approval.NewRecord(&record)}, nil)
 				possible := map[elicit.Decision]bool{}
 				strictest, first := 0, seed%n
@@ -127,7 +128,7 @@ func TestRaces(t *testing.T) {
 						strictest = max(strictest, kind)
 					}
 					p := raw{approval.Decider(fmt.Sprint("place", i)), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-						words, err := after(delay, answers[kind].words)(ctx)
+						words, err := servertest.After(delay, answers[kind].words)(ctx)
 						if err != nil {
 							return r.Question.ReadError(err, nil), nil
 						}
@@ -151,15 +152,15 @@ func TestRaces(t *testing.T) {
 func TestStricterAnswerCounts(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			b := approval.NewBoard(&approval.Options{Desk: &desk{answer: says(decline)}}, nil)
+			b := approval.NewBoard(&approval.Options{Desk: &servertest.Desk{Answer: servertest.Say(servertest.Decline)}}, nil)
 			at := make(chan struct{})
-			meet := func(words string) answer {
+			meet := func(words string) servertest.Answer {
 				return func(context.Context) (string, error) {
 					<-at
 					return words, nil
 				}
 			}
-			for _, words := range []string{accept, session} {
+			for _, words := range []string{servertest.Accept, servertest.ForSession} {
 				defer b.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 					words, _ := meet(words)(ctx)
 					return r.Question.Read([]byte(words), nil), nil
@@ -179,7 +180,7 @@ func TestStricterAnswerCounts(t *testing.T) {
 func TestTurnEndsBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{Questions: elicit.Options{Timeout: -1}}, nil)
-		defer b.Attach(newClient(after(time.Hour, accept), &elicit.Options{Timeout: -1}))()
+		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if got := b.Decide(ctx, request()); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByClient {
@@ -193,11 +194,11 @@ func TestTurnEndsBeforeAnswer(t *testing.T) {
 func TestPlacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{}, nil)
-		leave := b.Attach(newClient(waits, nil))
+		leave := b.Attach(newClient(servertest.Never, nil))
 		decided := make(chan approval.Decision)
 		go func() { decided <- b.Decide(t.Context(), request()) }()
 		synctest.Wait()
-		defer b.Attach(newClient(after(time.Minute, accept), nil))()
+		defer b.Attach(newClient(servertest.After(time.Minute, servertest.Accept), nil))()
 		leave()
 		leave() // twice does no harm
 		begin := time.Now()
@@ -210,7 +211,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 func TestLastPlaceLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := approval.NewBoard(&approval.Options{}, nil)
-		leave := b.Attach(newClient(waits, nil))
+		leave := b.Attach(newClient(servertest.Never, nil))
 		go func() {
 			synctest.Wait()
 			leave()
@@ -235,7 +236,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := approval.NewBoard(&approval.Options{}, nil)
 			defer b.Attach(unable(nil))()
-			go func() { b.Attach(newClient(says(accept), nil)) }()
+			go func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) }()
 			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
 				t.Errorf("decided %q", got.Decision)
 			}
@@ -247,14 +248,14 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 // delay the turn.
 func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log journal
-		b := approval.NewBoard(&approval.Options{Logger: log.logger()}, nil)
+		var log servertest.Journal
+		b := approval.NewBoard(&approval.Options{Logger: log.Logger()}, nil)
 		release := make(chan struct{})
 		defer b.Attach(raw{"stuck", func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-release
 			return elicit.Outcome{Decision: elicit.Approved}, nil
 		}})()
-		defer b.Attach(newClient(says(decline), nil))()
+		defer b.Attach(newClient(servertest.Say(servertest.Decline), nil))()
 		begin := time.Now()
 		if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || time.Since(begin) > time.Second {
 			t.Errorf("decided %q after %v", got.Decision, time.Since(begin))
@@ -294,22 +295,22 @@ func TestInvitation(t *testing.T) {
 	invites := func() string { return "come here" }
 	for _, tt := range []struct {
 		name    string
-		client  answer
-		desk    answer
+		client  servertest.Answer
+		desk    servertest.Answer
 		invites func() string
 		want    int
 	}{
-		{"client cannot be asked", nil, after(time.Second, accept), invites, 1},
-		{"client fails", fails(errBroken), after(time.Second, accept), invites, 1},
-		{"client answers", says(accept), waits, invites, 0},
-		{"desk fails", after(time.Second, accept), fails(errBroken), invites, 0},
-		{"somebody is there", nil, after(time.Second, accept), func() string { return "" }, 0},
-		{"the desk panics", nil, after(time.Second, accept), func() string { panic("a fault") }, 0},
+		{"client cannot be asked", nil, servertest.After(time.Second, servertest.Accept), invites, 1},
+		{"client fails", servertest.Fail, servertest.After(time.Second, servertest.Accept), invites, 1},
+		{"client answers", servertest.Say(servertest.Accept), servertest.Never, invites, 0},
+		{"desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, invites, 0},
+		{"somebody is there", nil, servertest.After(time.Second, servertest.Accept), func() string { return "" }, 0},
+		{"the desk panics", nil, servertest.After(time.Second, servertest.Accept), func() string { panic("a fault") }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				b := approval.NewBoard(&approval.Options{Desk: inviterDesk{&desk{answer: tt.desk, invites: tt.invites}}}, func(string) { sent++ })
+				b := approval.NewBoard(&approval.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string) { sent++ })
 				if tt.client == nil {
 					defer b.Attach(unable(nil))()
 				} else {
@@ -327,17 +328,17 @@ func TestInvitation(t *testing.T) {
 // TestPanics checks that a panic of foreign code affects neither the decision nor the
 // process.
 func TestPanics(t *testing.T) {
-	var log journal
+	var log servertest.Journal
 	boom := func() { panic("a fault") }
 	b := approval.NewBoard(&approval.Options{
-		Desk:   &desk{answer: says(accept), learn: boom},
+		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept), OnDecided: boom},
 		Record: approval.NewRecord(brokenWriter{boom}),
-		Logger: log.logger(),
+		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
 		t.Errorf("decided %q", got.Decision)
 	}
-	b = approval.NewBoard(&approval.Options{Logger: log.logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+	b = approval.NewBoard(&approval.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		panic("a fault")
 	}}}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {
@@ -357,5 +358,5 @@ func (w brokenWriter) Write([]byte) (int, error) {
 	if w.boom != nil {
 		w.boom()
 	}
-	return 0, errBroken
+	return 0, servertest.ErrBroken
 }

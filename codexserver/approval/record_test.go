@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -25,9 +26,9 @@ func TestRecordFails(t *testing.T) {
 		{"an event that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log journal
-			b := approval.NewBoard(&approval.Options{Record: tt.record, Logger: log.logger()}, nil)
-			defer b.Attach(newClient(says(accept), nil))()
+			var log servertest.Journal
+			b := approval.NewBoard(&approval.Options{Record: tt.record, Logger: log.Logger()}, nil)
+			defer b.Attach(newClient(servertest.Say(servertest.Accept), nil))()
 			r := request()
 			r.Event = tt.event
 			if got := b.Decide(t.Context(), r); got.Decision != elicit.Approved {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -17,37 +18,37 @@ func TestRelay(t *testing.T) {
 	const minutes = 2 * time.Minute
 	type taker struct {
 		comes, leaves time.Duration // leaves 0 is never
-		does          answer
+		does          servertest.Answer
 	}
 	for _, tt := range []struct {
 		name   string
 		takers []taker
-		desk   answer
+		desk   servertest.Answer
 		want   string // the decision, its reason, and who made it
 		after  time.Duration
 	}{
-		{"one is there", []taker{{0, 0, says(accept)}}, nil, "approved  approver", 0},
-		{"one comes later", []taker{{time.Minute, 0, says(decline)}}, nil, "denied declined approver", time.Minute},
+		{"one is there", []taker{{0, 0, servertest.Say(servertest.Accept)}}, nil, "approved  approver", 0},
+		{"one comes later", []taker{{time.Minute, 0, servertest.Say(servertest.Decline)}}, nil, "denied declined approver", time.Minute},
 		{"none comes", nil, nil, "denied timeout approver", minutes},
-		{"one comes too late", []taker{{2 * minutes, 0, says(accept)}}, nil, "denied timeout approver", minutes},
-		{"one is silent", []taker{{0, 0, waits}}, nil, "denied timeout approver", minutes},
-		{"one leaves, another one answers", []taker{{0, time.Second, waits}, {time.Minute, 0, says(accept)}}, nil, "approved  approver", time.Minute},
-		{"one leaves before it answers", []taker{{0, time.Second, after(time.Minute, accept)}}, nil, "denied timeout approver", minutes},
-		{"one fails, another one answers", []taker{{0, 0, fails(errBroken)}, {time.Second, 0, says(cancel)}}, nil, "abort cancelled approver", time.Second},
-		{"one panics, another one answers", []taker{{0, 0, panics}, {time.Second, 0, says(accept)}}, nil, "approved  approver", time.Second},
-		{"the stricter of two", []taker{{0, 0, after(time.Second, accept)}, {0, 0, after(time.Second, decline)}}, nil, "denied declined approver", time.Second},
-		{"the desk is first", []taker{{0, 0, after(time.Minute, accept)}}, after(time.Second, decline), "denied declined desk", time.Second},
-		{"the relay is first", []taker{{0, 0, after(time.Second, accept)}}, after(time.Minute, decline), "approved  approver", time.Second},
+		{"one comes too late", []taker{{2 * minutes, 0, servertest.Say(servertest.Accept)}}, nil, "denied timeout approver", minutes},
+		{"one is silent", []taker{{0, 0, servertest.Never}}, nil, "denied timeout approver", minutes},
+		{"one leaves, another one answers", []taker{{0, time.Second, servertest.Never}, {time.Minute, 0, servertest.Say(servertest.Accept)}}, nil, "approved  approver", time.Minute},
+		{"one leaves before it answers", []taker{{0, time.Second, servertest.After(time.Minute, servertest.Accept)}}, nil, "denied timeout approver", minutes},
+		{"one fails, another one answers", []taker{{0, 0, servertest.Fail}, {time.Second, 0, servertest.Say(servertest.Cancel)}}, nil, "abort cancelled approver", time.Second},
+		{"one panics, another one answers", []taker{{0, 0, panics}, {time.Second, 0, servertest.Say(servertest.Accept)}}, nil, "approved  approver", time.Second},
+		{"the stricter of two", []taker{{0, 0, servertest.After(time.Second, servertest.Accept)}, {0, 0, servertest.After(time.Second, servertest.Decline)}}, nil, "denied declined approver", time.Second},
+		{"the desk is first", []taker{{0, 0, servertest.After(time.Minute, servertest.Accept)}}, servertest.After(time.Second, servertest.Decline), "denied declined desk", time.Second},
+		{"the relay is first", []taker{{0, 0, servertest.After(time.Second, servertest.Accept)}}, servertest.After(time.Minute, servertest.Decline), "approved  approver", time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var record, log journal
+				var record, log servertest.Journal
 				o := &approval.Options{
 					Questions: elicit.Options{Timeout: minutes}, Approver: "bob",
-					Record: approval.NewRecord(&record), Logger: log.logger(),
+					Record: approval.NewRecord(&record), Logger: log.Logger(),
 				}
 				if tt.desk != nil {
-					o.Desk = &desk{answer: tt.desk}
+					o.Desk = &servertest.Desk{Answer: tt.desk}
 				}
 				relay := approval.NewRelay(o)
 				for _, one := range tt.takers {
@@ -85,7 +86,7 @@ func TestRelay(t *testing.T) {
 				if took := time.Since(begin); took != tt.after {
 					t.Errorf("decided after %v, want %v", took, tt.after)
 				}
-				line := record.text.String()
+				line := record.String()
 				if !strings.Contains(line, `"principal":"ann"`) || strings.Contains(line, `"approver":"bob"`) != (got.By == approval.ByApprover) {
 					t.Errorf("the record: %s", line)
 				}

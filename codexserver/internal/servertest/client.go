@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -23,6 +25,7 @@ type Server interface {
 type Client struct {
 	*jsonrpc.Peer
 	answer Answer
+	ended  func() error // closes the client once, and waits for the server
 
 	mu       sync.Mutex
 	decision string
@@ -47,17 +50,20 @@ func Dial(t testing.TB, s Server, a Answer) *Client {
 	running, served := make(chan error, 1), make(chan error, 1)
 	go func() { running <- c.Run(context.Background()) }()
 	go func() { served <- s.Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
+	c.ended = sync.OnceValue(func() error {
 		c.Close()
-		if err := <-running; err != nil {
-			t.Errorf("client: %v", err)
-		}
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
+		return errors.Join(<-running, <-served)
+	})
+	t.Cleanup(func() {
+		if err := c.ended(); err != nil {
+			t.Errorf("client and server: %v", err)
 		}
 	})
 	return c
 }
+
+// End ends the client's input and waits for the end of the session.
+func (c *Client) End() { _ = c.ended() } // the end of the test reports the error
 
 // Connect is [Dial] and sends initialize. With a nil answer the client has no elicitation.
 func Connect(t testing.TB, s Server, a Answer) *Client {
@@ -153,6 +159,16 @@ func (c *Client) CallTool(t testing.TB, name, arguments string) string {
 	return c.Ask(t, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
 }
 
+// NewConversation begins a conversation by the method of September 2025.
+func (c *Client) NewConversation(t testing.TB) (id string) {
+	t.Helper()
+	var result protocol.NewConversationResult
+	if err := c.Call(t.Context(), "newConversation", json.RawMessage(`{}`), &result); err != nil {
+		t.Fatal(err)
+	}
+	return result.ConversationID
+}
+
 // Received returns the params of the messages of a method.
 func (c *Client) Received(method string) []json.RawMessage {
 	c.mu.Lock()
@@ -194,6 +210,23 @@ func (c *Client) Heard() []string {
 	}
 	c.heard = len(c.received)
 	return lines
+}
+
+// Meta is the _meta of a request of 2026-07-28, whose client cannot answer questions.
+var Meta = MetaWith()
+
+// MetaWith is [Meta] with further members.
+func MetaWith(members ...string) string { return meta("", members) }
+
+// Capable is [Meta] of a client with these members of its capabilities.
+func Capable(capabilities string) string { return meta(capabilities, nil) }
+
+func meta(capabilities string, members []string) string {
+	members = append([]string{
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}`,
+		`"io.modelcontextprotocol/clientCapabilities":{` + capabilities + `}`,
+	}, members...)
+	return "{" + strings.Join(members, ",") + "}"
 }
 
 // ThreadOf returns the thread's id in a tool's result.

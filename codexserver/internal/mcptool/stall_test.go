@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -68,10 +69,10 @@ func TestStuckInTheBackground(t *testing.T) {
 	} {
 		t.Run(tt.stall.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := connectWith(t, &full{TurnFunc: mute}, &codexserver.Options{Stall: tt.stall})
-				c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
+				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: mute}, &codexserver.Options{Stall: tt.stall}), nil)
+				c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
 				got := stuckAt(t, func(minute int) string {
-					waited := c.ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`)
+					waited := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`)
 					if !strings.Contains(waited, `"status":"running"`) {
 						t.Errorf("minute %d: %s", minute, waited)
 					}
@@ -81,7 +82,7 @@ func TestStuckInTheBackground(t *testing.T) {
 					t.Errorf("stuck in the minutes %v, want %v", got, tt.want)
 				}
 				<-time.After(time.Second)
-				if got := c.ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"content":"done"`) {
+				if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"content":"done"`) {
 					t.Errorf("the end: %s", got)
 				}
 			})
@@ -89,25 +90,12 @@ func TestStuckInTheBackground(t *testing.T) {
 	}
 }
 
-// library lists the conversations that it has started.
-type library struct{ *full }
-
-func (e library) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	r := &protocol.ListConversationsResult{}
-	for _, id := range e.made {
-		r.Items = append(r.Items, protocol.ConversationSummary{ConversationID: strings.ToUpper(id), Preview: "p"})
-	}
-	return r, nil
-}
-
 func TestStuckInAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectWith(t, library{&full{TurnFunc: mute}}, nil)
-		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: mute}, nil), nil)
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
 		synctest.Wait()
-		list := func(int) string { return c.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`) }
+		list := func(int) string { return c.Ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`) }
 		if got := list(0); !strings.Contains(got, `"preview":"p","status":"running","doing":"thinking"`) {
 			t.Errorf("at the beginning: %s", got)
 		}
@@ -123,55 +111,41 @@ func TestStuckInAList(t *testing.T) {
 
 func TestStuckInProgress(t *testing.T) {
 	want := []int{5, 6, 22}
-	t.Run("with a session", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := connectRPC(t, mute)
-			c.ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
-			call := c.Start(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"p"},"_meta":{"progressToken":"t"}}`))
-			got := stuckAt(t, func(int) string {
-				synctest.Wait()
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				return c.progress
+	for era, meta := range map[string]string{"with a session": `{"progressToken":"t"}`, "without one": servertest.MetaWith(`"progressToken":"t"`)} {
+		t.Run(era, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := servertest.Dial(t, codexserver.New(mute, nil), nil)
+				call := c.Start(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"p"},"_meta":`+meta+`}`))
+				got := stuckAt(t, func(int) string {
+					synctest.Wait()
+					all := c.Received("notifications/progress")
+					return string(all[len(all)-1])
+				})
+				if !slices.Equal(got, want) {
+					t.Errorf("stuck in the minutes %v, want %v", got, want)
+				}
+				if err := call.Result(new(json.RawMessage)); err != nil {
+					t.Error(err)
+				}
 			})
-			if !slices.Equal(got, want) {
-				t.Errorf("stuck in the minutes %v, want %v", got, want)
-			}
-			if err := call.Result(new(json.RawMessage)); err != nil {
-				t.Error(err)
-			}
 		})
-	})
-	t.Run("without one", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := connectModern(t, mute, nil)
-			call := c.start("tools/call", toolCall("codex", `{"prompt":"p"}`)...)
-			got := stuckAt(t, func(int) string {
-				synctest.Wait()
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				return string(c.notes[len(c.notes)-1].params)
-			})
-			if !slices.Equal(got, want) {
-				t.Errorf("stuck in the minutes %v, want %v", got, want)
-			}
-			call.wait()
-		})
-	})
+	}
 }
 
 // TestStuckTask reads the status message of a task, by a request and from its file.
 func TestStuckTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := t.TempDir()
-		c := connectModern(t, mute, &codexserver.Options{Home: home})
-		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		c := servertest.Dial(t, codexserver.New(mute, &codexserver.Options{Home: home}), nil)
+		meta := servertest.Capable(`"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 		var task modern.CreateTaskResult
-		if err := modern.Decode(c.start("tools/call", toolCall("codex", `{"prompt":"p"}`)...).wait().raw, &task); err != nil {
+		if err := modern.Decode([]byte(c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":`+meta+`}`)), &task); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(5*time.Minute + 10*time.Second)
-		get := func() string { return string(c.start("tasks/get", fmt.Sprintf(`"taskId":%q`, task.TaskId)).wait().raw) }
+		get := func() string {
+			return c.Ask(t, "tasks/get", fmt.Sprintf(`{"taskId":%q,"_meta":%s}`, task.TaskId, meta))
+		}
 		if got := get(); !strings.Contains(got, `"statusMessage":"stuck: the model has been silent for 5m11s; wait, or stop it with codex-interrupt"`) {
 			t.Errorf("tasks/get: %s", got)
 		}

@@ -1,235 +1,35 @@
-package codexserver_test
+package legacy_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
-// full is an engine with every optional interface.
-type full struct {
-	engine.TurnFunc
-
-	mu   sync.Mutex
-	made []string // the conversations, in order
-}
-
-func (e *full) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if cfg.Profile == "nosuch" {
-		return nil, &engine.ConfigError{Err: errors.New("no profile nosuch")}
-	}
-	c, err := e.TurnFunc.Start(ctx, cfg, host)
-	if err == nil {
-		e.mu.Lock()
-		e.made = append(e.made, c.ID())
-		e.mu.Unlock()
-	}
-	return c, err
-}
-
-func (e *full) FindRollout(_ context.Context, id string) (string, error) {
-	if id != "past" {
-		return "", engine.ErrNotFound
-	}
-	return "/rollouts/past", nil
-}
-
-func (e *full) Resume(ctx context.Context, path string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	id, ok := strings.CutPrefix(path, "/rollouts/")
-	if !ok {
-		return nil, engine.ErrNotFound
-	}
-	host.Emit(protocol.SessionConfigured{SessionID: id, Model: "m", InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"user_message","message":"before"}`)}})
-	return &resumedThread{e.TurnFunc, id, host}, nil
-}
-
-type resumedThread struct {
-	f    engine.TurnFunc
-	id   string
-	host engine.Host
-}
-
-func (c *resumedThread) ID() string   { return c.id }
-func (c *resumedThread) Close() error { return nil }
-func (c *resumedThread) Turn(ctx context.Context, in protocol.TurnInput) error {
-	if err := c.f(ctx, c.host, in.Items); err != nil {
-		return err
-	}
-	c.host.Emit(protocol.TaskComplete{LastAgentMessage: &in.Items[0].Text})
-	return nil
-}
-
-func (e *full) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
-	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Path: "/rollouts/past", Preview: "before"}}}, nil
-}
-
-func (e *full) Archive(_ context.Context, p protocol.ArchiveConversationParams) error {
-	if p.RolloutPath != "/rollouts/"+p.ConversationID {
-		return &engine.RefusedError{Err: errors.New("not this conversation's rollout")}
-	}
-	return nil
-}
-
-func (e *full) AuthStatus(context.Context, protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
-	return &protocol.GetAuthStatusResult{AuthMethod: protocol.AuthAPIKey}, nil
-}
-func (e *full) LoginAPIKey(context.Context, string) error { return nil }
-func (e *full) LoginChatGPT(_ context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error) {
-	go done(protocol.LoginChatGPTComplete{LoginID: "l", Success: true})
-	return &protocol.LoginChatGPTResult{LoginID: "l", AuthURL: "http://127.0.0.1/"}, nil
-}
-func (e *full) CancelLogin(_ context.Context, id string) error {
-	if id != "l" {
-		return engine.ErrNotFound
-	}
-	return nil
-}
-func (e *full) Logout(context.Context) error { return nil }
-func (e *full) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
-	return &protocol.UserInfoResult{}, nil
-}
-func (e *full) SavedConfig(context.Context) (*protocol.UserSavedConfig, error) {
-	return &protocol.UserSavedConfig{Profiles: map[string]protocol.SavedProfile{}}, nil
-}
-func (e *full) SetDefaultModel(context.Context, protocol.SetDefaultModelParams) error { return nil }
-func (e *full) ExecOneOff(_ context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
-	return &protocol.ExecOneOffCommandResult{Stdout: p.Command[0]}, nil
-}
-func (e *full) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-	if p.Query == "slow" {
-		<-ctx.Done()
-	}
-	return &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}, nil
-}
-func (e *full) GitDiffToRemote(_ context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
-	if cwd != "/repo" {
-		return nil, &engine.RefusedError{Err: errors.New("no repository")}
-	}
-	return &protocol.GitDiffToRemoteResult{SHA: "0"}, nil
-}
-
-// rpcClient is a client of the JSON-RPC methods that keeps what it receives.
-type rpcClient struct {
-	*jsonrpc.Peer
-	decision json.RawMessage // its answer to approvals
-
-	mu       sync.Mutex
-	told     []string // method, and params without ids
-	progress string   // the last message of notifications/progress
-}
-
-func (c *rpcClient) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var p struct {
-		ID  *string `json:"id"`
-		Msg struct{ Message string }
-
-		Message string // of progress
-	}
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return nil, err
-	}
-	if r.Method == "notifications/progress" {
-		c.progress = p.Message
-	}
-	line := r.Method
-	if p.ID != nil {
-		line += " " + *p.ID
-	}
-	c.told = append(c.told, strings.TrimSpace(line+" "+p.Msg.Message))
-	switch {
-	case strings.HasSuffix(r.Method, "Approval"):
-		return c.decision, nil
-	case r.Method == "elicitation/create":
-		return json.RawMessage(`{"action":"decline"}`), nil
-	}
-	return nil, nil
-}
-
-func connectRPC(t *testing.T, e engine.Engine) *rpcClient {
-	t.Helper()
-	return connectWith(t, e, nil)
-}
-
-func connectWith(t *testing.T, e engine.Engine, o *codexserver.Options) *rpcClient {
-	t.Helper()
-	c := &rpcClient{decision: json.RawMessage(`{"decision":"approved"}`)}
-	ours, theirs := jsonrpc.Pipe()
-	c.Peer = jsonrpc.NewPeer(ours, c, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- c.Run(context.Background()) }()
-	go func() { served <- codexserver.New(e, o).Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
-		c.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
-
-// ask calls a method with params as text. In it, %s stands for the thread.
-func (c *rpcClient) ask(t *testing.T, method, params string) string {
-	t.Helper()
-	var result json.RawMessage
-	if err := c.Call(t.Context(), method, json.RawMessage(params), &result); err != nil {
-		return err.Error()
-	}
-	return string(result)
-}
-
-func (c *rpcClient) newConversation(t *testing.T) string {
-	t.Helper()
-	var result protocol.NewConversationResult
-	if err := c.Call(t.Context(), "newConversation", json.RawMessage(`{}`), &result); err != nil {
-		t.Fatal(err)
-	}
-	return result.ConversationID
-}
-
-func (c *rpcClient) heard() []string {
-	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	told := c.told
-	c.told = nil
-	return told
-}
-
-var echo = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
-	if len(in) > 0 {
-		host.Emit(protocol.AgentMessage{Message: in[0].Text})
-	}
-	return nil
-})
-
 func TestListenersGetEveryEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
-		id := c.newConversation(t)
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
+		id := c.NewConversation(t)
 		send := fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":"hi"}}]}`, id)
 		turn := func(n string) []string {
 			return []string{"codex/event/task_started " + n, "codex/event/agent_message " + n + " hi", "codex/event/task_complete " + n}
 		}
 
 		// No client listens: the events wait for the first listener.
-		if got := c.ask(t, "sendUserMessage", send); got != "{}" {
+		if got := c.Ask(t, "sendUserMessage", send); got != "{}" {
 			t.Fatal(got)
 		}
-		if got := c.heard(); len(got) != 0 {
+		if got := c.Heard(); len(got) != 0 {
 			t.Errorf("without a listener: %q", got)
 		}
 		var first, second protocol.AddConversationListenerResult
@@ -237,7 +37,7 @@ func TestListenersGetEveryEvent(t *testing.T) {
 		if err := c.Call(t.Context(), "addConversationListener", listen, &first); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(turn("0"), c.heard()); diff != "" {
+		if diff := cmp.Diff(turn("0"), c.Heard()); diff != "" {
 			t.Errorf("late listener (-want +got):\n%s", diff)
 		}
 
@@ -245,24 +45,24 @@ func TestListenersGetEveryEvent(t *testing.T) {
 		if err := c.Call(t.Context(), "addConversationListener", listen, &second); err != nil {
 			t.Fatal(err)
 		}
-		c.ask(t, "sendUserMessage", send)
+		c.Ask(t, "sendUserMessage", send)
 		var twice []string
 		for _, line := range turn("1") {
 			twice = append(twice, line, line)
 		}
-		if diff := cmp.Diff(twice, c.heard()); diff != "" {
+		if diff := cmp.Diff(twice, c.Heard()); diff != "" {
 			t.Errorf("two listeners (-want +got):\n%s", diff)
 		}
 
 		// One less; then messages in the order in which they were sent.
-		c.ask(t, "removeConversationListener", fmt.Sprintf(`{"subscriptionId":%q}`, first.SubscriptionID))
+		c.Ask(t, "removeConversationListener", fmt.Sprintf(`{"subscriptionId":%q}`, first.SubscriptionID))
 		for range 3 {
 			if err := c.Notify(t.Context(), "none", nil); err != nil {
 				t.Fatal(err)
 			}
 			c.Start(t.Context(), "sendUserMessage", json.RawMessage(send))
 		}
-		if diff := cmp.Diff(append(append(turn("2"), turn("3")...), turn("4")...), c.heard()); diff != "" {
+		if diff := cmp.Diff(append(append(turn("2"), turn("3")...), turn("4")...), c.Heard()); diff != "" {
 			t.Errorf("three messages (-want +got):\n%s", diff)
 		}
 	})
@@ -282,12 +82,12 @@ func TestApprovalRequestsOf2025(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			// The setting is about elicitation alone: here a flat answer is the answer.
-			c := connectWith(t, asking, &codexserver.Options{Approvals: elicit.Options{NoLegacyFlat: true}})
-			c.decision = json.RawMessage(decision)
-			id := c.newConversation(t)
-			c.ask(t, "addConversationListener", fmt.Sprintf(`{"conversationId":%q}`, id))
-			c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
-			got := c.heard()
+			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Approvals: elicit.Options{NoLegacyFlat: true}}), nil)
+			c.Decide(string(json.RawMessage(decision)))
+			id := c.NewConversation(t)
+			c.Ask(t, "addConversationListener", fmt.Sprintf(`{"conversationId":%q}`, id))
+			c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+			got := c.Heard()
 			wanted := []string{"codex/event/task_started 0", "codex/event/exec_approval_request 0", "execCommandApproval",
 				"codex/event/agent_message 0 " + want, "codex/event/task_complete 0"}
 			var seen []string
@@ -309,21 +109,21 @@ func TestInterrupt(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		c := connectRPC(t, waiting)
-		id := c.newConversation(t)
+		c := servertest.Dial(t, codexserver.New(waiting, nil), nil)
+		id := c.NewConversation(t)
 		named := fmt.Sprintf(`{"conversationId":%q}`, id)
-		c.ask(t, "addConversationListener", named)
-		if got := c.ask(t, "interruptConversation", named); !strings.Contains(got, "(-32600)") {
+		c.Ask(t, "addConversationListener", named)
+		if got := c.Ask(t, "interruptConversation", named); !strings.Contains(got, "(-32600)") {
 			t.Errorf("interrupt of nothing: %s", got)
 		}
-		c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
 		synctest.Wait()
-		if got := c.ask(t, "interruptConversation", named); got != `{"abortReason":"interrupted"}` {
+		if got := c.Ask(t, "interruptConversation", named); got != `{"abortReason":"interrupted"}` {
 			t.Errorf("interrupt: %s", got)
 		}
-		c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
 		want := []string{"codex/event/task_started 0", "codex/event/turn_aborted 0", "codex/event/task_started 2"}
-		if diff := cmp.Diff(want, c.heard()); diff != "" {
+		if diff := cmp.Diff(want, c.Heard()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -331,26 +131,26 @@ func TestInterrupt(t *testing.T) {
 
 func TestResumeByPathAndByTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
 		const want = `{"conversationId":"past","model":"m","initialMessages":[{"type":"user_message","message":"before"}]}`
 		for range 2 { // the second time it replaces itself
-			if got := c.ask(t, "resumeConversation", `{"path":"/rollouts/past"}`); got != want {
+			if got := c.Ask(t, "resumeConversation", `{"path":"/rollouts/past"}`); got != want {
 				t.Errorf("resume: %s", got)
 			}
-			if diff := cmp.Diff([]string{"codex/event"}, c.heard()); diff != "" {
+			if diff := cmp.Diff([]string{"codex/event"}, c.Heard()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		}
-		if got := c.ask(t, "resumeConversation", `{"path":"/elsewhere"}`); !strings.Contains(got, "not found") {
+		if got := c.Ask(t, "resumeConversation", `{"path":"/elsewhere"}`); !strings.Contains(got, "not found") {
 			t.Errorf("resume of nothing: %s", got)
 		}
 
-		other := connectRPC(t, &full{TurnFunc: echo})
-		got := other.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","sessionId":"past"}}`)
+		other := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
+		got := other.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","sessionId":"past"}}`)
 		if !strings.Contains(got, `"text":"again"`) || strings.Contains(got, "isError") {
 			t.Errorf("reply to an earlier process's conversation: %s", got)
 		}
-		got = other.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","threadId":"nosuch"}}`)
+		got = other.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","threadId":"nosuch"}}`)
 		if !strings.Contains(got, `"isError":true`) {
 			t.Errorf("reply to nothing: %s", got)
 		}
@@ -359,17 +159,17 @@ func TestResumeByPathAndByTool(t *testing.T) {
 
 func TestNotificationsAfterLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
 		for _, tt := range []struct{ method, params, want, told string }{
 			{"loginApiKey", `{"apiKey":"sk"}`, `{}`, "authStatusChange"},
 			{"logoutChatGpt", `{}`, `{}`, "authStatusChange"},
 			{"loginChatGpt", `{}`, `{"loginId":"l","authUrl":"http://127.0.0.1/"}`, "loginChatGptComplete authStatusChange"},
 			{"cancelLoginChatGpt", `{"loginId":"l"}`, `{}`, ""},
 		} {
-			if got := c.ask(t, tt.method, tt.params); got != tt.want {
+			if got := c.Ask(t, tt.method, tt.params); got != tt.want {
 				t.Errorf("%s: %s", tt.method, got)
 			}
-			if got := strings.Join(c.heard(), " "); got != tt.told {
+			if got := strings.Join(c.Heard(), " "); got != tt.told {
 				t.Errorf("%s: told %q, want %q", tt.method, got, tt.told)
 			}
 		}
@@ -378,10 +178,10 @@ func TestNotificationsAfterLogin(t *testing.T) {
 
 func TestSearchCancelsPreviousSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
 		slow := c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`))
 		synctest.Wait()
-		if got := c.ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"t"}`); got != `{"files":[]}` {
+		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"t"}`); got != `{"files":[]}` {
 			t.Error(got)
 		}
 		if err := slow.Result(nil); err != nil {
@@ -395,8 +195,8 @@ func TestSearchCancelsPreviousSearch(t *testing.T) {
 func TestBadParamsNameTheMember(t *testing.T) {
 	const turn = `{"conversationId":"%s","items":[],"cwd":"/","approvalPolicy":"never","sandboxPolicy":{"mode":"read-only"},"model":"m","summary":"auto"`
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
-		id := c.newConversation(t)
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
+		id := c.NewConversation(t)
 		for _, tt := range []struct{ method, params, want string }{
 			{"newConversation", `{"model":5}`, "/model"},
 			{"newConversation", `{"approvalPolicy":"bogus"}`, "/approvalPolicy"},
@@ -447,14 +247,14 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"tools/call", `{"name":"codex","arguments":[]}`, "/arguments"},
 			{"tools/call", `{"name":"codex","_meta":{"progressToken":1.5}}`, "/_meta/progressToken"},
 		} {
-			got := c.ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id))
+			got := c.Ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id))
 			if !strings.Contains(got, tt.want) || !strings.Contains(got, "(-32") {
 				t.Errorf("%s %s: %s, want %q", tt.method, tt.params, got, tt.want)
 			}
 			if strings.Contains(got, "sk-secret") {
 				t.Errorf("%s tells a secret: %s", tt.method, got)
 			}
-			if got := c.ask(t, "ping", `{}`); got != "{}" {
+			if got := c.Ask(t, "ping", `{}`); got != "{}" {
 				t.Fatalf("after %s %s: ping: %s", tt.method, tt.params, got)
 			}
 		}
@@ -467,7 +267,7 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"setDefaultModel", `{"model":null}`}, {"listConversations", `{}`},
 			{"archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`},
 		} {
-			if got := c.ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id)); strings.Contains(got, "(-32") {
+			if got := c.Ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id)); strings.Contains(got, "(-32") {
 				t.Errorf("%s %s: %s", tt.method, tt.params, got)
 			}
 		}
@@ -476,15 +276,11 @@ func TestBadParamsNameTheMember(t *testing.T) {
 
 func TestMethodsOfAPlainEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, echo)
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
 		for _, method := range []string{"resumeConversation", "listConversations", "archiveConversation", "loginApiKey", "getUserSavedConfig", "execOneOffCommand", "fuzzyFileSearch", "gitDiffToRemote"} {
-			if got := c.ask(t, method, `{}`); !strings.Contains(got, "(-32601)") {
+			if got := c.Ask(t, method, `{}`); !strings.Contains(got, "(-32601)") {
 				t.Errorf("%s: %s", method, got)
 			}
 		}
 	})
-}
-
-func (*full) Models(context.Context) (*protocol.ModelList, error) {
-	return &protocol.ModelList{}, nil
 }

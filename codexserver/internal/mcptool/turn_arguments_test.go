@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -12,60 +12,31 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// turnRecorder is an engine that records the inputs of its conversations and turns.
-type turnRecorder struct {
-	answer string
-	cfg    protocol.Config
-	in     protocol.TurnInput
-	turns  int
-}
-
-func (e *turnRecorder) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	e.cfg = cfg
-	say := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
-		host.Emit(protocol.AgentMessage{Message: e.answer})
-		return nil
-	})
-	c, err := say.Start(ctx, cfg, cwdHost{host, cfg.Cwd})
-	return recordedTurns{c, e}, err
-}
-
-// cwdHost says where the conversation works.
-type cwdHost struct {
-	engine.Host
-	cwd string
-}
-
-func (h cwdHost) Emit(m protocol.EventMsg) {
-	if s, ok := m.(protocol.SessionConfigured); ok {
-		s.Cwd = h.cwd
-		m = s
-	}
-	h.Host.Emit(m)
-}
-
-type recordedTurns struct {
-	engine.Conversation
-	engine *turnRecorder
-}
-
-func (c recordedTurns) Turn(ctx context.Context, in protocol.TurnInput) error {
-	c.engine.in = in
-	c.engine.turns++
-	return c.Conversation.Turn(ctx, in)
-}
-
-func (e *turnRecorder) Models(context.Context) (*protocol.ModelList, error) {
-	return &protocol.ModelList{
-		Models: []protocol.Model{
-			{Name: "one", IsDefault: true, Efforts: []protocol.ReasoningEffort{"low", "high"}, DefaultEffort: "low", Profiles: []string{"p"}},
-			{Name: "two", Description: strings.Repeat("x", 1000)},
+// says returns an engine whose turns give an answer.
+func says(answer string) *servertest.Engine {
+	return &servertest.Engine{
+		Turn: func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.Emit(protocol.AgentMessage{Message: answer})
+			return nil
 		},
-		Notes: []string{"a note"},
-	}, nil
+		ModelList: &protocol.ModelList{
+			Models: []protocol.Model{
+				{Name: "one", IsDefault: true, Efforts: []protocol.ReasoningEffort{"low", "high"}, DefaultEffort: "low", Profiles: []string{"p"}},
+				{Name: "two", Description: strings.Repeat("x", 1000)},
+			},
+			Notes: []string{"a note"},
+		},
+	}
+}
+
+// lastTurn returns the input of the last turn.
+func lastTurn(e *servertest.Engine) protocol.TurnInput {
+	all := e.Turns()
+	return all[len(all)-1]
 }
 
 const png = "\x89PNG\r\n\x1a\n rest"
@@ -81,30 +52,30 @@ func TestTurnArguments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), []byte(png), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := &turnRecorder{answer: `{"a":1}`}
-	c := connectRPC(t, e)
-	got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
+	e := says(`{"a":1}`)
+	c := servertest.Dial(t, codexserver.New(e, nil), nil)
+	got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
 		"images":["a.png",%q],"web-search":true,"writable-roots":["more","/x/../y"],"sandbox":"workspace-write"}}`, dir, pngURL()))
 	if !strings.Contains(got, `"output":{"a":1}`) || strings.Contains(got, "isError") {
 		t.Errorf("got %s", got)
 	}
 	want := protocol.Config{Effort: "high", WebSearch: new(true), WritableRoots: []string{filepath.Join(dir, "more"), filepath.Clean("/y")}}
-	if e.cfg.Effort != want.Effort || e.cfg.WebSearch == nil || !*e.cfg.WebSearch || fmt.Sprint(e.cfg.WritableRoots) != fmt.Sprint(want.WritableRoots) {
-		t.Errorf("the conversation got %+v", e.cfg)
+	if lastConfig(e).Effort != want.Effort || lastConfig(e).WebSearch == nil || !*lastConfig(e).WebSearch || fmt.Sprint(lastConfig(e).WritableRoots) != fmt.Sprint(want.WritableRoots) {
+		t.Errorf("the conversation got %+v", lastConfig(e))
 	}
-	if e.in.Effort != "" || string(e.in.OutputSchema) != `{"type":"object"}` || len(e.in.Items) != 3 || e.in.Items[1].ImageURL != pngURL() || e.in.Items[2].ImageURL != pngURL() {
-		t.Errorf("the turn got %+v", e.in)
+	if lastTurn(e).Effort != "" || string(lastTurn(e).OutputSchema) != `{"type":"object"}` || len(lastTurn(e).Items) != 3 || lastTurn(e).Items[1].ImageURL != pngURL() || lastTurn(e).Items[2].ImageURL != pngURL() {
+		t.Errorf("the turn got %+v", lastTurn(e))
 	}
-	id := threadOf(t, got)
-	got = c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"effort":"low","images":["a.png"],"output-schema":{"type":"array"}}}`, id))
-	if e.in.Effort != "low" || len(e.in.Items) != 2 || string(e.in.OutputSchema) != `{"type":"array"}` {
-		t.Errorf("the second turn got %+v: %s", e.in, got)
+	id := servertest.ThreadOf(t, got)
+	got = c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"effort":"low","images":["a.png"],"output-schema":{"type":"array"}}}`, id))
+	if lastTurn(e).Effort != "low" || len(lastTurn(e).Items) != 2 || string(lastTurn(e).OutputSchema) != `{"type":"array"}` {
+		t.Errorf("the second turn got %+v: %s", lastTurn(e), got)
 	}
 	if !strings.Contains(got, `The answer does not fit output-schema: got object, want array`) || strings.Contains(got, `"output"`) {
 		t.Errorf("an answer that does not fit: %s", got)
 	}
-	if c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"r","threadId":%q,"output-schema":null,"effort":null,"images":null}}`, id)); e.in.Effort != "" || len(e.in.Items) != 1 || e.in.OutputSchema != nil {
-		t.Errorf("the third turn got %+v", e.in)
+	if c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"r","threadId":%q,"output-schema":null,"effort":null,"images":null}}`, id)); lastTurn(e).Effort != "" || len(lastTurn(e).Items) != 1 || lastTurn(e).OutputSchema != nil {
+		t.Errorf("the third turn got %+v", lastTurn(e))
 	}
 }
 
@@ -139,10 +110,10 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &turnRecorder{answer: "ok"}
-	c := connectRPC(t, e)
-	turn := threadOf(t, c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q}}`, dir)))
-	e.turns = 0
+	e := says("ok")
+	c := servertest.Dial(t, codexserver.New(e, nil), nil)
+	turn := servertest.ThreadOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q}}`, dir)))
+	begun := len(e.Turns())
 	for arguments, want := range map[string]string{
 		`"effort":"High!"`:     "/effort: want a word",
 		`"effort":5`:           "/effort: want a string, found a number",
@@ -170,7 +141,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"images":["1","2","3","4","5","6","7","8","9","a","b"]`: "/images: 11 are more than 10",
 	} {
 		for _, tool := range []string{`{"name":"codex","arguments":{"prompt":"p","cwd":` + fmt.Sprintf("%q", dir), `{"name":"codex-reply","arguments":{"prompt":"p","threadId":` + fmt.Sprintf("%q", turn)} {
-			got := c.ask(t, "tools/call", tool+","+arguments+`}}`)
+			got := c.Ask(t, "tools/call", tool+","+arguments+`}}`)
 			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 				t.Errorf("%.60s %.80s: %.400s, want %s", tool, arguments, got, want)
 			}
@@ -184,7 +155,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two",
 		`"writable-roots":["` + strings.Repeat(`/x","`, 40) + `/x"]`: "/writable-roots: 41 are more than 32",
 	} {
-		got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
+		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
 		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%.80s: %.400s, want %s", arguments, got, want)
 		}
@@ -195,13 +166,13 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"while-running":"steer","effort":"low"`:     "/effort: a running turn keeps its own",
 		`"while-running":"steer","output-schema":{}`: "/output-schema: a running turn keeps its own",
 	} {
-		got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,%s}}`, turn, arguments))
+		got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,%s}}`, turn, arguments))
 		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s: %.400s, want %s", arguments, got, want)
 		}
 	}
-	if e.turns != 0 {
-		t.Errorf("%d turns began", e.turns)
+	if n := len(e.Turns()) - begun; n != 0 {
+		t.Errorf("%d turns began", n)
 	}
 }
 
@@ -217,16 +188,16 @@ func TestTurnArgumentsLocked(t *testing.T) {
 		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
 		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
 	} {
-		e := &turnRecorder{answer: "{}"}
-		c := connectWith(t, e, &codexserver.Options{LockedArguments: tt.locks})
-		id := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
+		e := says("{}")
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{LockedArguments: tt.locks}), nil)
+		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
 		var list struct {
 			Tools []struct {
 				Name        string
 				InputSchema struct{ Properties map[string]any }
 			}
 		}
-		if err := json.Unmarshal([]byte(c.ask(t, "tools/list", `{}`)), &list); err != nil {
+		if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
 			t.Fatal(err)
 		}
 		for name, v := range all {
@@ -238,7 +209,7 @@ func TestTurnArgumentsLocked(t *testing.T) {
 				if _, ok := list.Tools[i].InputSchema.Properties[name]; ok != taken {
 					t.Errorf("%v: %s offers %s: %v", tt.locks, list.Tools[i].Name, name, ok)
 				}
-				got := c.ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
+				got := c.Ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
 				if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
 					t.Errorf("%v: %s with %s: %s", tt.locks, list.Tools[i].Name, name, got)
 				}
@@ -248,8 +219,8 @@ func TestTurnArgumentsLocked(t *testing.T) {
 }
 
 func TestModels(t *testing.T) {
-	c := connectRPC(t, &turnRecorder{})
-	got := c.ask(t, "tools/call", `{"name":"codex-models"}`)
+	c := servertest.Dial(t, codexserver.New(says(""), nil), nil)
+	got := c.Ask(t, "tools/call", `{"name":"codex-models"}`)
 	for _, want := range []string{
 		`"structuredContent":{"models":[{"model":"one","default":true,"profiles":["p"],"efforts":["low","high"],"defaultEffort":"low"},{"model":"two","description":"xxx`,
 		`"notes":["a note"]`,
@@ -261,7 +232,7 @@ func TestModels(t *testing.T) {
 	if len(got) > 1500 {
 		t.Errorf("a description of %d bytes is not cut", len(got))
 	}
-	if list := connectRPC(t, echo).ask(t, "tools/list", `{}`); strings.Contains(list, `"name":"codex-models"`) {
+	if list := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil).Ask(t, "tools/list", `{}`); strings.Contains(list, `"name":"codex-models"`) {
 		t.Error("an engine that lists no models has the tool")
 	}
 }

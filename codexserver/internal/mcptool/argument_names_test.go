@@ -1,35 +1,21 @@
-package codexserver_test
+package mcptool_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// startRecorder is an engine that records the configurations of its conversations.
-type startRecorder struct {
-	engine.TurnFunc
-	cfg  protocol.Config
-	host engine.Host
-	n    int
-}
-
-func (e *startRecorder) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	e.cfg, e.host = cfg, host
-	e.n++
-	return e.TurnFunc.Start(ctx, cfg, host)
-}
-
 func TestUnknownArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &startRecorder{TurnFunc: echo}
-		c := connectRPC(t, e)
+		e := &servertest.Engine{Turn: servertest.Echo}
+		c := servertest.Dial(t, codexserver.New(e, nil), nil)
 		for name, want := range map[string]string{
 			"sandbox_mode":           "unknown argument /sandbox_mode: did you mean sandbox?",
 			"approval_policy":        "did you mean approval-policy?",
@@ -55,13 +41,13 @@ func TestUnknownArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%s:"x"}}`, quoted))
+			got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%s:"x"}}`, quoted))
 			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
 				t.Errorf("%.50s: %.300s, want %s", name, got, want)
 			}
 		}
-		if e.n != 0 {
-			t.Errorf("%d conversations were started", e.n)
+		if n := len(e.Started()); n != 0 {
+			t.Errorf("%d conversations were started", n)
 		}
 	})
 }
@@ -70,61 +56,55 @@ func TestUnknownArguments(t *testing.T) {
 // arguments, as Codex's servers did.
 func TestNullArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &startRecorder{TurnFunc: echo}
-		c := connectRPC(t, e)
-		got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","developer-instructions":null,"compact-prompt":null,"sandbox":null,"config":null,"timeout":null}}`)
-		if !strings.Contains(got, `"text":"p"`) || e.cfg.DeveloperInstructions != nil || e.cfg.CompactPrompt != nil {
-			t.Errorf("nulls: %s, %+v", got, e.cfg)
+		e := &servertest.Engine{Turn: servertest.Echo}
+		c := servertest.Dial(t, codexserver.New(e, nil), nil)
+		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","developer-instructions":null,"compact-prompt":null,"sandbox":null,"config":null,"timeout":null}}`)
+		if !strings.Contains(got, `"text":"p"`) || lastConfig(e).DeveloperInstructions != nil || lastConfig(e).CompactPrompt != nil {
+			t.Errorf("nulls: %s, %+v", got, lastConfig(e))
 		}
-		got = c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","developer-instructions":"be an expert","compact-prompt":""}}`)
-		if !strings.Contains(got, `"text":"p"`) || e.cfg.DeveloperInstructions == nil || *e.cfg.DeveloperInstructions != "be an expert" || e.cfg.CompactPrompt == nil {
-			t.Errorf("the arguments of 2026: %s, %+v", got, e.cfg)
+		got = c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","developer-instructions":"be an expert","compact-prompt":""}}`)
+		if !strings.Contains(got, `"text":"p"`) || lastConfig(e).DeveloperInstructions == nil || *lastConfig(e).DeveloperInstructions != "be an expert" || lastConfig(e).CompactPrompt == nil {
+			t.Errorf("the arguments of 2026: %s, %+v", got, lastConfig(e))
 		}
-		got = c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"config":{"model":"m"},"timeout":5}}`, threadOf(t, got)))
+		got = c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"config":{"model":"m"},"timeout":5}}`, servertest.ThreadOf(t, got)))
 		if !strings.Contains(got, `"text":"q"`) {
 			t.Errorf("codex-reply with more than it knows: %s", got)
 		}
 	})
 }
 
-// threadOf returns the thread's id in a tool's result.
-func threadOf(t *testing.T, result string) string {
-	t.Helper()
-	var r struct {
-		StructuredContent struct{ ThreadID string }
-	}
-	if err := json.Unmarshal([]byte(result), &r); err != nil || r.StructuredContent.ThreadID == "" {
-		t.Fatalf("no threadId in %s (%v)", result, err)
-	}
-	return r.StructuredContent.ThreadID
-}
-
 func TestThreadIDForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, &full{TurnFunc: echo})
-		id := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
+		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
 		for _, form := range []string{
 			id, strings.ToUpper(id), "urn:uuid:" + id, "URN:UUID:" + strings.ToUpper(id), "{" + id + "}", strings.ReplaceAll(id, "-", ""),
 		} {
 			for _, name := range []string{"threadId", "conversationId", "sessionId"} {
-				got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q",%q:%q}}`, name, form))
-				if !strings.Contains(got, `"text":"q"`) || threadOf(t, got) != id {
+				got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q",%q:%q}}`, name, form))
+				if !strings.Contains(got, `"text":"q"`) || servertest.ThreadOf(t, got) != id {
 					t.Errorf("%s %s: %s", name, form, got)
 				}
 			}
 		}
-		got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"conversationId":%q}}`, id, strings.ToUpper(id)))
+		got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"conversationId":%q}}`, id, strings.ToUpper(id)))
 		if !strings.Contains(got, `"text":"q"`) {
 			t.Errorf("one id in two forms: %s", got)
 		}
 		for _, wrong := range []string{"(" + id + ")", id[1:], "urn:" + id} {
-			got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q}}`, wrong))
+			got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q}}`, wrong))
 			if !strings.Contains(got, `"isError":true`) || !strings.Contains(got, wrong) {
 				t.Errorf("%s: %s", wrong, got)
 			}
 		}
-		if got := c.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"q","threadId":"past"}}`); !strings.Contains(got, `"text":"q"`) {
+		if got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"q","threadId":"past"}}`); !strings.Contains(got, `"text":"q"`) {
 			t.Errorf("an id that is no UUID: %s", got)
 		}
 	})
+}
+
+// lastConfig returns the configuration of the conversation that was started last.
+func lastConfig(e *servertest.Engine) protocol.Config {
+	all := e.Started()
+	return all[len(all)-1].Config
 }

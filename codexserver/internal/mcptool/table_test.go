@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -26,10 +26,10 @@ func TestProgress(t *testing.T) {
 			<-time.After(50 * time.Second)
 			return nil
 		})
-		c := connectRPC(t, slow)
-		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":{"progressToken":"t"}}`)
+		c := servertest.Dial(t, codexserver.New(slow, nil), nil)
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":{"progressToken":"t"}}`)
 		n := 0
-		for _, line := range c.heard() {
+		for _, line := range c.Heard() {
 			if strings.HasPrefix(line, "notifications/progress") {
 				n++
 			}
@@ -37,8 +37,8 @@ func TestProgress(t *testing.T) {
 		if n != 4 { // the start of the turn, and a heartbeat every 15 s before its end
 			t.Errorf("%d progress notifications in 50 s", n)
 		}
-		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-		for _, line := range c.heard() {
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
+		for _, line := range c.Heard() {
 			if strings.HasPrefix(line, "notifications/progress") {
 				t.Error("progress without a token")
 			}
@@ -52,21 +52,21 @@ func TestSessionTools(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		c := connectWith(t, &full{TurnFunc: waiting}, nil)
-		if got := c.ask(t, "tools/list", `{}`); !strings.Contains(got, `"codex-list"`) || !strings.Contains(got, `"codex-interrupt"`) {
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: waiting}, nil), nil)
+		if got := c.Ask(t, "tools/list", `{}`); !strings.Contains(got, `"codex-list"`) || !strings.Contains(got, `"codex-interrupt"`) {
 			t.Errorf("tools: %s", got)
 		}
-		if got := c.ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, `"structuredContent":{"conversations":[{"threadId":"past","preview":"before"}]}`) {
+		if got := c.Ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, `"structuredContent":{"conversations":[{"threadId":"past","preview":"before"}]}`) {
 			t.Errorf("codex-list: %s", got)
 		}
-		id := c.newConversation(t)
+		id := c.NewConversation(t)
 		named := fmt.Sprintf(`{"name":"codex-interrupt","arguments":{"threadId":%q}}`, id)
-		if got := c.ask(t, "tools/call", named); !strings.Contains(got, "Nothing was running.") {
+		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Nothing was running.") {
 			t.Errorf("interrupt of nothing: %s", got)
 		}
 		call := c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, id)))
 		synctest.Wait()
-		if got := c.ask(t, "tools/call", named); !strings.Contains(got, "Interrupted.") {
+		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Interrupted.") {
 			t.Errorf("interrupt: %s", got)
 		}
 		var result json.RawMessage
@@ -91,14 +91,14 @@ func TestChosenTools(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := connectWith(t, &full{TurnFunc: echo}, &codexserver.Options{Tools: tt.chosen, Home: t.TempDir()})
+				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Tools: tt.chosen, Home: t.TempDir()}), nil)
 				var list struct {
 					Tools []struct {
 						Name        string
 						InputSchema struct{ Properties map[string]json.RawMessage }
 					}
 				}
-				if err := json.Unmarshal([]byte(c.ask(t, "tools/list", `{}`)), &list); err != nil {
+				if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
 					t.Fatal(err)
 				}
 				var names []string
@@ -114,18 +114,18 @@ func TestChosenTools(t *testing.T) {
 					t.Errorf("the tools (-want +got):\n%s", diff)
 				}
 				for _, name := range append([]string{"codex", "codex-reply"}, config.Choosable...) {
-					got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
+					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
 					if unknown := strings.Contains(got, "unknown tool"); unknown == slices.Contains(tt.tools, name) {
 						t.Errorf("a call of %s: %s", name, got)
 					}
 				}
 				for _, name := range tt.refused {
-					got := c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
+					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
 					if !strings.Contains(got, "codex: argument /"+name+" is locked") {
 						t.Errorf("%s: %s", name, got)
 					}
 				}
-				got := c.ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
+				got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
 				if locked := strings.Contains(got, "codex-reply: argument /background is locked"); locked != slices.Contains(tt.refused, "background") {
 					t.Errorf("codex-reply: %s", got)
 				}
@@ -134,44 +134,15 @@ func TestChosenTools(t *testing.T) {
 	}
 }
 
-func TestRulesAndRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			rules approval.Rules
-			want  string
-		}{
-			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}}, "approved"},
-			{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}, Deny: [][]string{{"git", "init"}}}, "denied"},
-		} {
-			var record strings.Builder
-			c := connectWith(t, asking, &codexserver.Options{Rules: tt.rules, Record: &record})
-			got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-			if !strings.Contains(got, `"text":"`+tt.want+`"`) {
-				t.Errorf("%v: %s", tt.rules, got)
-			}
-			for _, line := range c.heard() {
-				if strings.HasPrefix(line, "elicitation") {
-					t.Errorf("%v: the client was asked", tt.rules)
-				}
-			}
-			for _, part := range []string{`"decision":"` + tt.want + `"`, `"command":["git","init"]`, `"threadId":"`} {
-				if !strings.Contains(record.String(), part) {
-					t.Errorf("the record lacks %s: %s", part, record.String())
-				}
-			}
-		}
-	})
-}
-
 func TestLockedArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free := connectWith(t, asking, nil)
+		free := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
 		var list struct {
 			Tools []struct {
 				InputSchema struct{ Properties map[string]json.RawMessage }
 			}
 		}
-		if err := json.Unmarshal([]byte(free.ask(t, "tools/list", `{}`)), &list); err != nil {
+		if err := json.Unmarshal([]byte(free.Ask(t, "tools/list", `{}`)), &list); err != nil {
 			t.Fatal(err)
 		}
 		offered := slices.Sorted(maps.Keys(list.Tools[0].InputSchema.Properties))
@@ -179,8 +150,8 @@ func TestLockedArguments(t *testing.T) {
 			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
 		}
 
-		c := connectWith(t, asking, &codexserver.Options{LockedArguments: []string{"config", "sandbox"}})
-		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{LockedArguments: []string{"config", "sandbox"}}), nil)
+		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
 			t.Errorf("offered although it is locked: %s", tools)
 		}
 		for args, want := range map[string]string{
@@ -191,7 +162,7 @@ func TestLockedArguments(t *testing.T) {
 			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
 			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
 		} {
-			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
+			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %s", args, got, want)
 			}
 		}
@@ -201,7 +172,7 @@ func TestLockedArguments(t *testing.T) {
 // TestLockedInConfig sends keys of config that choose what a locked argument chooses.
 func TestLockedInConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectWith(t, asking, &codexserver.Options{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}})
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}), nil)
 		for args, want := range map[string]string{
 			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
 			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,
@@ -217,7 +188,7 @@ func TestLockedInConfig(t *testing.T) {
 			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
 			`"writable-roots":["/"]`:                                       "argument /writable-roots is locked",
 		} {
-			if got := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {
+			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %s", args, got, want)
 			}
 		}

@@ -1,7 +1,6 @@
-package codexserver_test
+package mcptool_test
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,8 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 // TestCallConfig checks that a key of a call's config reaches the engine, is left out with
@@ -44,26 +42,23 @@ func TestCallConfig(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var got *protocol.Config
-				e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-					got = &cfg
-					return echo.Start(ctx, cfg, host)
-				})
-				c := connectWith(t, e, &codexserver.Options{TrustedCalls: tt.trusted})
+				e := &servertest.Engine{Turn: servertest.Echo}
+				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{TrustedCalls: tt.trusted}), nil)
 				params := `{"config":` + tt.config + `}`
 				if tt.method == "tools/call" {
 					params = `{"name":"codex","arguments":{"prompt":"p","config":` + tt.config + `}}`
 				}
-				result := c.ask(t, tt.method, params)
+				result := c.Ask(t, tt.method, params)
 				for _, part := range tt.result {
 					if !strings.Contains(result, part) {
 						t.Errorf("the result lacks %s: %s", part, result)
 					}
 				}
-				if (got != nil) != (tt.engine != "") {
-					t.Fatalf("the engine was asked: %v", got != nil)
+				if asked := len(e.Started()) > 0; asked != (tt.engine != "") {
+					t.Fatalf("the engine was asked: %v", asked)
 				}
-				if got != nil {
+				if tt.engine != "" {
+					got := lastConfig(e)
 					if got.FromCall != (tt.method == "tools/call" && !tt.trusted) {
 						t.Errorf("FromCall = %v", got.FromCall)
 					}
@@ -79,7 +74,7 @@ func TestCallConfig(t *testing.T) {
 						t.Errorf("the engine got %s, want %s", text, tt.engine)
 					}
 				}
-				events := slices.DeleteFunc(c.heard(), func(line string) bool { return !strings.Contains(line, "argument config: ") })
+				events := slices.DeleteFunc(c.Heard(), func(line string) bool { return !strings.Contains(line, "argument config: ") })
 				if len(events) != tt.events {
 					t.Errorf("%d warnings among the events, want %d: %q", len(events), tt.events, events)
 				}
@@ -109,22 +104,18 @@ func sameJSON(t *testing.T, a, b string) bool {
 func TestLockedCwd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		var got protocol.Config
-		e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-			got = cfg
-			return echo.Start(ctx, cfg, host)
-		})
-		c := connectWith(t, e, &codexserver.Options{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}})
+		e := &servertest.Engine{Turn: servertest.Echo}
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}), nil)
 		for _, cwd := range []string{`"/"`, `"."`, `null`} {
-			if result := c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":`+cwd+`}}`); !strings.Contains(result, "argument /cwd is locked") || got.Cwd != "" {
-				t.Errorf("cwd %s: %s, the engine got %q", cwd, result, got.Cwd)
+			if result := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":`+cwd+`}}`); !strings.Contains(result, "argument /cwd is locked") || len(e.Started()) > 0 {
+				t.Errorf("cwd %s: %s", cwd, result)
 			}
 		}
-		c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
-		if got.Cwd == "" || got.Cwd == "/" {
-			t.Errorf("cwd %q", got.Cwd)
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
+		if got := lastConfig(e).Cwd; got == "" || got == "/" {
+			t.Errorf("cwd %q", got)
 		}
-		if tools := c.ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd": {"type": "string", "description": "Folder`) || strings.Contains(tools, `"cwd":{"type":"string","description":"Folder`) {
+		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"cwd": {"type": "string", "description": "Folder`) || strings.Contains(tools, `"cwd":{"type":"string","description":"Folder`) {
 			t.Errorf("cwd is offered: %s", tools)
 		}
 	})

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -45,8 +46,8 @@ func TestFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := &turnRecorder{answer: "done"}
-	c := connect(t, e, &codexserver.Options{Folders: []string{own, second, other + "/inner"}, Home: filepath.Join(top, "home")}, nil)
+	e := says("done")
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Folders: []string{own, second, other + "/inner"}, Home: filepath.Join(top, "home")}), nil)
 	const outside = " does not lie in one of the folders"
 	for _, tt := range []struct {
 		name      string
@@ -81,19 +82,18 @@ func TestFolders(t *testing.T) {
 			if tt.tool == "codex" {
 				tt.arguments["prompt"] = "p"
 			}
-			before := e.turns
-			e.cfg = protocol.Config{}
-			got, _, err := c.call(t.Context(), tt.tool, tt.arguments)
+			before := len(e.Turns())
+			got, err := c.Tool(t.Context(), tt.tool, tt.arguments)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if tt.fault == "" {
-				if got.IsError || e.cfg.Cwd != tt.cwd {
-					t.Errorf("got %+v, in %q", got, e.cfg.Cwd)
+				if got.IsError || lastConfig(e).Cwd != tt.cwd {
+					t.Errorf("got %+v, in %q", got, lastConfig(e).Cwd)
 				}
 				return
 			}
-			if !got.IsError || !strings.Contains(got.Content, tt.fault) || e.turns != before {
+			if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != before {
 				t.Errorf("got %+v, want %s", got, tt.fault)
 			}
 		})
@@ -162,26 +162,26 @@ func TestFoldersOfConfig(t *testing.T) {
 	} {
 		for _, trusted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, trusted %v", tt.name, trusted), func(t *testing.T) {
-				e := &turnRecorder{answer: "done"}
-				c := connect(t, e, &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}, nil)
+				e := says("done")
+				c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}), nil)
 				arguments := map[string]any{"prompt": "p", "sandbox": "workspace-write", "config": tt.config}
 				maps.Copy(arguments, tt.arguments)
-				got, _, err := c.call(t.Context(), "codex", arguments)
+				got, err := c.Tool(t.Context(), "codex", arguments)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if tt.fault != "" {
-					if !got.IsError || !strings.Contains(got.Content, tt.fault) || e.turns != 0 {
+					if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != 0 {
 						t.Errorf("got %+v, want %s", got, tt.fault)
 					}
 					return
 				}
-				overrides, err := json.Marshal(e.cfg.Overrides)
+				overrides, err := json.Marshal(lastConfig(e).Overrides)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(e.cfg.WritableRoots, tt.roots) || !e.cfg.FromCall {
-					t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, e.cfg.WritableRoots, tt.overrides, tt.roots)
+				if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(lastConfig(e).WritableRoots, tt.roots) || !lastConfig(e).FromCall {
+					t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, lastConfig(e).WritableRoots, tt.overrides, tt.roots)
 				}
 			})
 		}
@@ -222,26 +222,26 @@ func TestWritableRootsOfConfig(t *testing.T) {
 		{"trusted", true, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := &turnRecorder{answer: "done"}
-			c := connect(t, e, &codexserver.Options{TrustedCalls: tt.trusted}, nil)
+			e := says("done")
+			c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{TrustedCalls: tt.trusted}), nil)
 			arguments := map[string]any{"prompt": "p", "cwd": dir, "sandbox": "workspace-write"}
 			maps.Copy(arguments, tt.arguments)
-			got, _, err := c.call(t.Context(), "codex", arguments)
+			got, err := c.Tool(t.Context(), "codex", arguments)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if tt.fault != "" {
-				if !got.IsError || !strings.Contains(got.Content, tt.fault) || e.turns != 0 {
+				if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != 0 {
 					t.Errorf("got %+v, want %s", got, tt.fault)
 				}
 				return
 			}
-			overrides, err := json.Marshal(e.cfg.Overrides)
+			overrides, err := json.Marshal(lastConfig(e).Overrides)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(e.cfg.WritableRoots, tt.roots) {
-				t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, e.cfg.WritableRoots, tt.overrides, tt.roots)
+			if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(lastConfig(e).WritableRoots, tt.roots) {
+				t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, lastConfig(e).WritableRoots, tt.overrides, tt.roots)
 			}
 		})
 	}
@@ -258,35 +258,35 @@ func TestLimitOfTurns(t *testing.T) {
 		host.Emit(protocol.AgentMessage{Message: "done"})
 		return nil
 	})
-	c := connect(t, e, &codexserver.Options{Turns: 2}, nil)
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Turns: 2}), nil)
 	var threads []string
 	for range 2 {
-		_, id, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})
+		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		threads = append(threads, id)
+		threads = append(threads, got.Thread)
 	}
 	for tool, arguments := range map[string]map[string]any{
 		"codex": {"prompt": "p"}, "codex-reply": {"prompt": "p", "threadId": threads[0]},
 	} {
-		got, _, err := c.call(t.Context(), tool, arguments)
+		got, err := c.Tool(t.Context(), tool, arguments)
 		if want := tool + ": 2 turns are under way"; err != nil || !got.IsError || !strings.HasPrefix(got.Content, want) {
 			t.Errorf("%s: %+v, %v; want %s", tool, got, err, want)
 		}
 	}
 	close(end)
 	for _, id := range threads {
-		if got, _, err := c.call(t.Context(), "codex-wait", map[string]any{"threadIds": []string{id}}); err != nil || got.IsError {
+		if got, err := c.Tool(t.Context(), "codex-wait", map[string]any{"threadIds": []string{id}}); err != nil || got.IsError {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
 	// Neither a call without a turn nor one that has ended counts.
 	for range 5 {
-		if got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "cwd": 1}); err != nil || !got.IsError {
+		if got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "cwd": 1}); err != nil || !got.IsError {
 			t.Errorf("a wrong call: %+v, %v", got, err)
 		}
-		if got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil || got.IsError {
+		if got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil || got.IsError {
 			t.Errorf("afterwards: %+v, %v", got, err)
 		}
 	}

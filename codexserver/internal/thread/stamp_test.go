@@ -1,29 +1,19 @@
-package codexserver_test
+package thread_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
-
-// eventClient records the events of its calls and the threads of the questions.
-type eventClient struct {
-	*jsonrpc.Peer
-	mu        sync.Mutex
-	events    []toolEvent
-	questions []string
-}
 
 type toolEvent struct {
 	Meta struct{ ThreadID string } `json:"_meta"`
@@ -35,42 +25,10 @@ type toolEvent struct {
 	} `json:"msg"`
 }
 
-func (c *eventClient) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch r.Method {
-	case "codex/event":
-		var e toolEvent
-		if err := json.Unmarshal(r.Params, &e); err != nil {
-			return nil, err
-		}
-		c.events = append(c.events, e)
-		return nil, nil
-	case "elicitation/create":
-		var q struct{ ThreadID string }
-		if err := json.Unmarshal(r.Params, &q); err != nil {
-			return nil, err
-		}
-		c.questions = append(c.questions, q.ThreadID)
-		return json.RawMessage(`{"action":"decline"}`), nil
-	}
-	return nil, nil
-}
-
-func (c *eventClient) ask(t *testing.T, method, params string) string {
-	t.Helper()
-	var result json.RawMessage
-	if err := c.Call(t.Context(), method, json.RawMessage(params), &result); err != nil {
-		t.Fatal(err)
-	}
-	return string(result)
-}
-
 // TestMembersOf2026 checks that events and questions have their types and members of 2025,
 // and the ids that Codex added later.
 func TestMembersOf2026(t *testing.T) {
-	everything := &startRecorder{}
-	everything.TurnFunc = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
+	everything := engine.TurnFunc(func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
 		for _, m := range []protocol.EventMsg{
 			protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"},
 			protocol.PatchApplyBegin{CallID: "c"}, protocol.PatchApplyEnd{CallID: "c"},
@@ -80,32 +38,39 @@ func TestMembersOf2026(t *testing.T) {
 		}
 		h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"ls"}, Cwd: "/"})
 		h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c"})
-		everything.host.Approve(ctx, &elicit.Question{Message: "Sure?"})
+		h.Approve(ctx, &elicit.Question{Message: "Sure?"})
 		return nil
-	}
+	})
 	withTurn := []string{
 		"apply_patch_approval_request", "exec_approval_request", "exec_command_begin", "exec_command_end",
 		"patch_apply_begin", "patch_apply_end", "task_complete", "task_started",
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := &eventClient{}
-		ours, theirs := jsonrpc.Pipe()
-		c.Peer = jsonrpc.NewPeer(ours, c, nil)
-		running, served := make(chan error, 1), make(chan error, 1)
-		go func() { running <- c.Run(context.Background()) }()
-		go func() { served <- codexserver.New(everything, nil).Serve(context.Background(), theirs) }()
-		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
-		thread := threadOf(t, c.ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
-		c.ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, thread))
+		c := servertest.Dial(t, codexserver.New(everything, nil), servertest.Say(servertest.Decline))
+		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`)
+		thread := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
+		c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, thread))
 		synctest.Wait() // the events are handled apart from the answer
-		c.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
+		var events []toolEvent
+		for _, params := range c.Received("codex/event") {
+			var e toolEvent
+			if err := json.Unmarshal(params, &e); err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, e)
+		}
+		var questions []string
+		for _, params := range c.Received("elicitation/create") {
+			var q struct{ ThreadID string }
+			if err := json.Unmarshal(params, &q); err != nil {
+				t.Fatal(err)
+			}
+			questions = append(questions, q.ThreadID)
 		}
 
 		turns := map[string]bool{}
 		var have []string
-		for _, e := range c.events {
+		for _, e := range events {
 			if e.Meta.ThreadID != thread {
 				t.Errorf("%s has the thread %q, want %q", e.Msg.Type, e.Meta.ThreadID, thread)
 			}
@@ -124,8 +89,8 @@ func TestMembersOf2026(t *testing.T) {
 		if got := slices.Compact(have); !slices.Equal(got, withTurn) {
 			t.Errorf("turn_id stands in %q, want %q", got, withTurn)
 		}
-		if want := slices.Repeat([]string{thread}, 6); !slices.Equal(c.questions, want) {
-			t.Errorf("the questions' threads are %q, want %q", c.questions, want)
+		if want := slices.Repeat([]string{thread}, 6); !slices.Equal(questions, want) {
+			t.Errorf("the questions' threads are %q, want %q", questions, want)
 		}
 	})
 }

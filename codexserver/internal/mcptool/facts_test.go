@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -36,13 +37,6 @@ var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protoc
 type block struct {
 	Text     string
 	Audience []mcptypes.Role
-}
-
-func blockOf(text string, a *mcptypes.Annotations) block {
-	if a == nil {
-		return block{text, nil}
-	}
-	return block{text, a.Audience}
 }
 
 // TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error
@@ -99,35 +93,29 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 					t.Errorf("the block and structured content (-want +got)\n%s", d)
 				}
 			}
-			t.Run("legacy", func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := connect(t, runs, nil, nil)
-					r, err := mcptypes.ToolsCall.Call(t.Context(), c, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: json.RawMessage(promptOf(tt.prompt))})
-					if err != nil {
-						t.Fatal(err)
-					}
-					var blocks []block
-					for _, b := range r.Content {
-						text := b.(*mcptypes.TextContent)
-						blocks = append(blocks, blockOf(text.Text, text.Annotations))
-					}
-					check(t, blocks, r.StructuredContent)
+			for era, meta := range map[string]string{"legacy": "{}", "modern": servertest.Meta} {
+				t.Run(era, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						c := servertest.Dial(t, codexserver.New(runs, nil), nil)
+						var r struct {
+							Content []struct {
+								Text        string
+								Annotations struct{ Audience []mcptypes.Role }
+							}
+							StructuredContent json.RawMessage
+						}
+						got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":%q},"_meta":%s}`, tt.prompt, meta))
+						if err := json.Unmarshal([]byte(got), &r); err != nil {
+							t.Fatal(err)
+						}
+						var blocks []block
+						for _, b := range r.Content {
+							blocks = append(blocks, block{b.Text, b.Annotations.Audience})
+						}
+						check(t, blocks, r.StructuredContent)
+					})
 				})
-			})
-			t.Run("modern", func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					a := connectModern(t, runs, nil).codex(tt.prompt)
-					if a.result == nil {
-						t.Fatal(a.text())
-					}
-					var blocks []block
-					for _, b := range a.result.Content {
-						text := b.(*modern.TextContent)
-						blocks = append(blocks, blockOf(text.Text, text.Annotations))
-					}
-					check(t, blocks, json.RawMessage(a.result.StructuredContent))
-				})
-			})
+			}
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,10 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 type toolShape struct {
@@ -34,8 +38,8 @@ func TestToolsAreASuperset(t *testing.T) {
 	}
 	var ours struct{ Tools []toolShape }
 	synctest.Test(t, func(t *testing.T) {
-		c := connectRPC(t, echo)
-		if err := json.Unmarshal([]byte(c.ask(t, "tools/list", `{}`)), &ours); err != nil {
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
+		if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &ours); err != nil {
 			t.Fatal(err)
 		}
 	})

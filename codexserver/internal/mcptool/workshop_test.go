@@ -1,9 +1,8 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,65 +13,39 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
 )
 
 // scribe is an engine whose turns write files: a prompt "NAME CONTENT" writes one
 // in the working folder. Its conversations outlive it.
 type scribe struct {
-	mu      sync.Mutex
-	configs map[string]protocol.Config // by id
-	resumed protocol.Config
-	fails   bool
-	hold    chan struct{} // what a turn waits for; nil is nothing
+	*servertest.Engine
+	hold chan struct{} // what a turn waits for; nil is nothing
 }
 
-func (s *scribe) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	if s.fails {
-		return nil, errors.New("no model")
-	}
-	c, err := s.writer(cfg.Cwd).Start(ctx, cfg, h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.configs[c.ID()] = cfg
-	}
-	return c, err
-}
-
-func (s *scribe) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
-
-func (s *scribe) Resume(_ context.Context, id string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.resumed = cfg
-	h.Emit(protocol.SessionConfigured{SessionID: id})
-	return &dialog{id, s.writer(s.configs[id].Cwd), h}, nil
-}
-
-func (s *scribe) writer(dir string) engine.TurnFunc {
-	return func(_ context.Context, h engine.Host, in []protocol.InputItem) error {
+func newScribe() *scribe {
+	s := &scribe{Engine: &servertest.Engine{}}
+	s.Turn = func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
 		if s.hold != nil {
 			<-s.hold
 		}
 		name, content, _ := strings.Cut(protocol.TextOf(in), " ")
 		h.Emit(protocol.AgentMessage{Message: "wrote " + name})
-		return os.WriteFile(filepath.Join(dir, name), []byte(content+"\n"), 0o644)
+		return os.WriteFile(filepath.Join(engine.ConfigOf(ctx).Cwd, name), []byte(content+"\n"), 0o644)
 	}
+	return s
 }
 
-type dialog struct {
-	id   string
-	turn engine.TurnFunc
-	host engine.Host
-}
-
-func (r *dialog) ID() string   { return r.id }
-func (r *dialog) Close() error { return nil }
-func (r *dialog) Turn(ctx context.Context, in protocol.TurnInput) error {
-	return r.turn(ctx, r.host, in.Items)
+// config returns the configuration that a conversation was started with.
+func (s *scribe) config(id string) protocol.Config {
+	for _, c := range s.Started() {
+		if c.ID == id {
+			return c.Config
+		}
+	}
+	return protocol.Config{}
 }
 
 // workshop is a repository, with a server's home next to it.
@@ -82,8 +55,9 @@ type workshop struct {
 	engine     *scribe
 	accept     bool // what the client answers
 
-	mu    sync.Mutex
-	asked []string
+	mu     sync.Mutex
+	client *servertest.Client // the last
+	seen   int                // questions
 }
 
 func newWorkshop(t *testing.T) *workshop {
@@ -99,7 +73,7 @@ func newWorkshop(t *testing.T) *workshop {
 	} {
 		t.Setenv(name, value)
 	}
-	w := &workshop{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "home"), engine: &scribe{configs: map[string]protocol.Config{}}, accept: true}
+	w := &workshop{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "home"), engine: newScribe(), accept: true}
 	if err := os.Mkdir(w.repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -128,54 +102,52 @@ func (w *workshop) write(name, content string) {
 	}
 }
 
-func (w *workshop) connect() *client {
+func (w *workshop) connect() *servertest.Client {
 	w.t.Helper()
-	return connect(w.t, w.engine, &codexserver.Options{Home: w.home}, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-		raw, err := json.Marshal(p)
-		if err != nil {
-			return nil, err
-		}
+	c := servertest.Connect(w.t, codexserver.New(w.engine, &codexserver.Options{Home: w.home}), func(context.Context) (string, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.asked = append(w.asked, string(raw))
 		if w.accept {
-			return &mcptypes.ElicitResult{Action: "accept"}, nil
+			return servertest.Accept, nil
 		}
-		return &mcptypes.ElicitResult{Action: "decline"}, nil
+		return servertest.Decline, nil
 	})
-}
-
-// questions returns the questions since its last call.
-func (w *workshop) questions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	asked := w.asked
-	w.asked = nil
-	return asked
+	w.client, w.seen = c, 0
+	return c
+}
+
+// questions returns what the last client was asked since the last call.
+func (w *workshop) questions() []json.RawMessage {
+	asked := w.client.Received("elicitation/create")
+	fresh := asked[w.seen:]
+	w.seen = len(asked)
+	return fresh
 }
 
 // begin starts a conversation in a worktree, whose first turn writes a file.
-func (w *workshop) begin(c *client, prompt string, more ...string) (id string, r result) {
+func (w *workshop) begin(c *servertest.Client, prompt string, more ...string) (id string, r servertest.Result) {
 	w.t.Helper()
 	arguments := map[string]any{"prompt": prompt, "cwd": w.repo, "worktree": true}
 	for _, name := range more {
 		arguments[name] = true
 	}
-	r, id, err := c.call(w.t.Context(), "codex", arguments)
+	r, err := c.Tool(w.t.Context(), "codex", arguments)
 	if err != nil || r.IsError {
 		w.t.Fatalf("codex: %+v, %v", r, err)
 	}
-	return id, r
+	return r.Thread, r
 }
 
 // act calls codex-worktree, whose result must contain a text.
-func (w *workshop) act(c *client, id, action string, failed bool, want string, more ...string) string {
+func (w *workshop) act(c *servertest.Client, id, action string, failed bool, want string, more ...string) string {
 	w.t.Helper()
 	arguments := map[string]any{"threadId": id, "action": action}
 	for i := 0; i+1 < len(more); i += 2 {
 		arguments[more[i]] = more[i+1]
 	}
-	r, _, err := c.call(w.t.Context(), "codex-worktree", arguments)
+	r, err := c.Tool(w.t.Context(), "codex-worktree", arguments)
 	if err != nil || r.IsError != failed || !strings.Contains(r.Content, want) {
 		w.t.Fatalf("%s: %+v, %v, want %q", action, r, err, want)
 	}

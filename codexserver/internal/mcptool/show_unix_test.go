@@ -1,12 +1,13 @@
 //go:build unix
 
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -52,30 +54,10 @@ func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 // asker calls a method of a server, with the members of its params as JSON.
 type asker func(method string, members map[string]any) (json.RawMessage, error)
 
-// legacy connects a client that says initialize, until close is called.
+// legacy connects a client that says initialize, until end is called.
 func (s *shop) legacy() (ask asker, end func()) {
 	s.t.Helper()
-	ours, theirs := jsonrpc.Pipe()
-	p := jsonrpc.NewPeer(ours, &jsonrpc.Mux{}, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- p.Run(context.Background()) }()
-	go func() { served <- s.server.Serve(context.Background(), theirs) }()
-	ended := false
-	end = func() {
-		if ended {
-			return
-		}
-		ended = true
-		p.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			s.t.Error(err)
-		}
-	}
-	s.t.Cleanup(end)
-	ask = func(method string, members map[string]any) (result json.RawMessage, err error) {
-		err = p.Call(s.t.Context(), method, members, &result)
-		return result, err
-	}
+	ask, end = s.dial(nil)
 	hello, err := ask("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
 	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
 		s.t.Fatalf("%s, %v", hello, err)
@@ -86,31 +68,30 @@ func (s *shop) legacy() (ask asker, end func()) {
 // modern connects a client without a handshake.
 func (s *shop) modern() (ask asker, end func()) {
 	s.t.Helper()
-	c := connectModernTo(s.t, s.server)
-	ask = func(method string, members map[string]any) (json.RawMessage, error) {
-		var list []string
-		for name, value := range members {
-			raw, err := json.Marshal(value)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, fmt.Sprintf("%q:%s", name, raw))
-		}
-		a := c.start(method, list...).wait()
-		if a.err != nil {
-			return nil, a.err
-		}
-		return a.raw, nil
-	}
+	ask, end = s.dial(json.RawMessage(servertest.Meta))
 	hello, err := ask("server/discover", nil)
 	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
 		s.t.Fatalf("%s, %v", hello, err)
 	}
-	return ask, func() {
-		c.end()
-		err := <-c.served
-		c.served <- err // for the test's end
+	return ask, end
+}
+
+// dial connects a client whose requests have a _meta, unless it is nil.
+func (s *shop) dial(meta json.RawMessage) (ask asker, end func()) {
+	s.t.Helper()
+	c := servertest.Dial(s.t, s.server, nil)
+	ask = func(method string, members map[string]any) (result json.RawMessage, err error) {
+		if meta != nil {
+			members = maps.Clone(members)
+			if members == nil {
+				members = map[string]any{}
+			}
+			members["_meta"] = meta
+		}
+		err = c.Call(s.t.Context(), method, members, &result)
+		return result, err
 	}
+	return ask, c.End
 }
 
 // shopPage is a page of codex-show.

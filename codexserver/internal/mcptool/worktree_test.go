@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,11 +25,11 @@ func TestWorktrees(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			r, id, err := c.call(t.Context(), "codex", map[string]any{"prompt": fmt.Sprintf("shared %d", i), "cwd": w.repo, "worktree": true})
+			r, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": fmt.Sprintf("shared %d", i), "cwd": w.repo, "worktree": true})
 			if err != nil || r.IsError || !strings.Contains(r.Content, filepath.Join(w.home, "codex-mcp-worktrees")) {
 				t.Errorf("thread %d: %+v, %v", i, r, err)
 			}
-			ids[i] = id
+			ids[i] = r.Thread
 		})
 	}
 	all.Wait()
@@ -38,7 +38,7 @@ func TestWorktrees(t *testing.T) {
 	}
 	for i, id := range ids {
 		w.act(c, id, "status", false, "update shared (+1 -1)")
-		if got, err := os.ReadFile(filepath.Join(w.engine.configs[id].Cwd, "shared")); err != nil || string(got) != fmt.Sprintf("%d\n", i) {
+		if got, err := os.ReadFile(filepath.Join(w.engine.config(id).Cwd, "shared")); err != nil || string(got) != fmt.Sprintf("%d\n", i) {
 			t.Errorf("worktree %d has %q, %v", i, got, err)
 		}
 	}
@@ -50,20 +50,20 @@ func TestWorktrees(t *testing.T) {
 	w.accept = true
 	w.questions()
 	w.act(c, ids[0], "apply", false, "Applied: 1 files changed in "+w.repo)
-	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "shared") {
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(string(asked[0]), "shared") {
 		t.Errorf("asked %q", asked)
 	}
 	before["/shared"] = "0\n"
 	w.same("after it was applied", before)
 
 	w.act(c, ids[1], "apply", true, "nothing was changed, because these files cannot be merged:\n- shared: ")
-	if asked := w.questions(); asked != nil {
+	if asked := w.questions(); len(asked) > 0 {
 		t.Errorf("asked about a conflict: %q", asked)
 	}
 	w.same("after a conflict", before)
 
 	w.act(c, ids[1], "branch", false, "The branch one/more is at commit ", "name", "one/more", "message", "the first\nof two")
-	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "one/more") || !strings.Contains(asked[0], `the first\\nof two`) {
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(string(asked[0]), "one/more") || !strings.Contains(string(asked[0]), `the first\\nof two`) {
 		t.Errorf("asked %q", asked)
 	}
 	if got := w.git("show", "one/more:shared"); got != "1" {
@@ -79,14 +79,14 @@ func TestWorktrees(t *testing.T) {
 	lost := w.act(c, ids[2], "discard", false, "Nothing was discarded: work would be lost.")
 	_, token, _ := strings.Cut(lost, "with token ")
 	token, _, _ = strings.Cut(token, ".")
-	if _, _, err := c.call(t.Context(), "codex-reply", map[string]any{"threadId": ids[2], "prompt": "late news"}); err != nil {
+	if _, err := c.Tool(t.Context(), "codex-reply", map[string]any{"threadId": ids[2], "prompt": "late news"}); err != nil {
 		t.Fatal(err)
 	}
 	lost = w.act(c, ids[2], "discard", false, "the token is not that of the worktree as it is now", "token", token)
 	_, token, _ = strings.Cut(lost, "with token ")
 	token, _, _ = strings.Cut(token, ".")
 	w.act(c, ids[2], "discard", false, "The worktree was discarded.", "token", token)
-	if _, err := os.Stat(w.engine.configs[ids[2]].Cwd); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(w.engine.config(ids[2]).Cwd); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("discarded, and still there: %v", err)
 	}
 	w.act(c, ids[2], "status", true, "has no worktree")
@@ -97,17 +97,17 @@ func TestWorktreeAfterRestart(t *testing.T) {
 	w := newWorkshop(t)
 	w.write("mine", "not committed\n")
 	id, _ := w.begin(w.connect(), "first one", "uncommitted")
-	first := w.engine.configs[id]
+	first := w.engine.config(id)
 	if _, err := os.Stat(filepath.Join(first.Cwd, "mine")); err != nil {
 		t.Errorf("not taken along: %v", err)
 	}
 	before := w.tree()
 	c := w.connect()
-	r, _, err := c.call(t.Context(), "codex-reply", map[string]any{"threadId": strings.ToUpper(id), "prompt": "second two"})
+	r, err := c.Tool(t.Context(), "codex-reply", map[string]any{"threadId": strings.ToUpper(id), "prompt": "second two"})
 	if err != nil || r.IsError {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if diff := cmp.Diff([]any{first.Cwd, first.Worktree}, []any{w.engine.resumed.Cwd, w.engine.resumed.Worktree}); diff != "" {
+	if diff := cmp.Diff([]any{first.Cwd, first.Worktree}, []any{w.engine.Resumed()[0].Cwd, w.engine.Resumed()[0].Worktree}); diff != "" {
 		t.Errorf("taken up in another place (-want +got):\n%s", diff)
 	}
 	if first.Worktree == nil || len(first.Worktree.ReadOnly) == 0 || !strings.HasPrefix(first.Cwd, first.Worktree.Path) {
@@ -126,7 +126,7 @@ func TestProtectedFilesOfAWorktree(t *testing.T) {
 	c := w.connect()
 	id, _ := w.begin(c, ".envrc evil")
 	w.act(c, id, "apply", false, "Applied")
-	if asked := w.questions(); len(asked) != 1 || !strings.Contains(asked[0], "files that other programs run by themselves") {
+	if asked := w.questions(); len(asked) != 1 || !strings.Contains(string(asked[0]), "files that other programs run by themselves") {
 		t.Errorf("asked %q", asked)
 	}
 }
@@ -137,12 +137,12 @@ func TestWorktreeThatIsTooBigToShow(t *testing.T) {
 	c := w.connect()
 	id, _ := w.begin(c, "small x")
 	before := w.tree()
-	big := filepath.Join(w.engine.configs[id].Cwd, "big")
+	big := filepath.Join(w.engine.config(id).Cwd, "big")
 	if err := os.WriteFile(big, []byte(strings.Repeat("0123456789abcde\n", 17<<16)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	w.act(c, id, "apply", true, "nothing was changed: the changes are 17 MiB")
-	if asked := w.questions(); asked != nil {
+	if asked := w.questions(); len(asked) > 0 {
 		t.Errorf("asked %.100q", asked)
 	}
 	w.same("after it was not applied", before)
@@ -200,9 +200,9 @@ func TestWorktreeOfAHostileRepository(t *testing.T) {
 func TestWorktreesThatAreRefused(t *testing.T) {
 	w := newWorkshop(t)
 	c := w.connect()
-	bare := connect(t, w.engine, nil, nil)
+	bare := servertest.Connect(t, codexserver.New(w.engine, nil), nil)
 	for _, tt := range []struct {
-		client    *client
+		client    *servertest.Client
 		tool      string
 		arguments map[string]any
 		want      string
@@ -216,15 +216,15 @@ func TestWorktreesThatAreRefused(t *testing.T) {
 		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply"}, `conversation "x" has no worktree`},
 		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply", "name": "y"}, "argument /name is for the action branch"},
 	} {
-		r, _, err := tt.client.call(t.Context(), tt.tool, tt.arguments)
+		r, err := tt.client.Tool(t.Context(), tt.tool, tt.arguments)
 		if err != nil || !r.IsError || !strings.Contains(r.Content, tt.want) {
 			t.Errorf("%s %v: %+v, %v", tt.tool, tt.arguments, r, err)
 		}
 	}
 	// A conversation that does not begin leaves no worktree behind.
-	w.engine.fails = true
+	w.engine.Err = errors.New("no model")
 	w.write("mine", "not committed\n")
-	r, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "worktree": true, "uncommitted": true, "cwd": w.repo})
+	r, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "worktree": true, "uncommitted": true, "cwd": w.repo})
 	left, _ := filepath.Glob(filepath.Join(w.home, "codex-mcp-worktrees", "*"))
 	if err != nil || !r.IsError || r.Content != "codex: no model" || left != nil {
 		t.Errorf("%+v, %v; left %q", r, err, left)
@@ -271,16 +271,13 @@ func TestWorktreeWithoutSession(t *testing.T) {
 
 // TestToolListIsShort bounds the list of tools, which clients pass to their models.
 func TestToolListIsShort(t *testing.T) {
-	c := connectWith(t, struct {
-		*full
-		engine.ModelLister
-	}{&full{TurnFunc: echo}, &turnRecorder{}}, &codexserver.Options{Home: t.TempDir()})
-	hello := c.ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+	c := servertest.Dial(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir()}), nil)
+	hello := c.Ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 	var r struct{ Instructions string }
 	if err := json.Unmarshal([]byte(hello), &r); err != nil || len(r.Instructions) >= 2000 || !strings.Contains(r.Instructions, "codex-worktree") {
 		t.Errorf("%d characters of instructions, %v: %s", len(r.Instructions), err, hello)
 	}
-	list := c.ask(t, "tools/list", `{}`)
+	list := c.Ask(t, "tools/list", `{}`)
 	if len(list) >= 12_000 || !strings.Contains(list, `"codex-worktree"`) {
 		t.Errorf("tools/list has %d characters", len(list))
 	}

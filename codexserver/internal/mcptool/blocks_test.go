@@ -1,4 +1,4 @@
-package codexserver_test
+package mcptool_test
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -25,7 +27,7 @@ func TestBlocksDoNotRunTogether(t *testing.T) {
 		return nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c := connect(t, e, nil, nil)
+		c := servertest.Connect(t, codexserver.New(e, nil), nil)
 		thread := ""
 		for _, tt := range []struct{ tool, arguments, first string }{
 			{"codex", `{"prompt":"ask"}`, "the answer"}, // and why the question was not answered

@@ -1,0 +1,177 @@
+package thread_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDeskSeesAndStopsConversation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{})
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.Emit(protocol.AgentMessage{Message: "hm"})
+			close(began)
+			<-ctx.Done()
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+		})
+		d := &servertest.Desk{Answer: servertest.Never}
+		c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Desk: d}), nil)
+		go func() {
+			<-began
+			stop := d.Threads()[0].Stop
+			stop()
+			stop() // twice does no harm
+		}()
+		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "the task"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.IsError || got.Content != "Turn aborted: stopped by the user" {
+			t.Errorf("result %+v", got)
+		}
+		d.Threads()[0].Stop() // nothing runs
+		c.Close()
+		synctest.Wait()
+		want := []string{"session_configured", "user_message the task", "task_started", "agent_message", "turn_aborted", "shutdown_complete"}
+		if diff := cmp.Diff(want, d.Seen()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDeskThatPanics checks that a panic of the desk is not an answer and ends nothing.
+func TestDeskThatPanics(t *testing.T) {
+	for name, tt := range map[string]struct {
+		client servertest.Answer
+		want   string
+		told   bool
+	}{
+		"the client answers":         {servertest.Say(servertest.Accept), "approved", false},
+		"the client cannot be asked": {nil, "denied", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: fragile{}}), tt.client)
+				for range 2 {
+					got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
+					if err != nil || got.Texts[0] != tt.want {
+						t.Fatalf("%q, %v", got.Texts, err)
+					}
+					if told := strings.Contains(strings.Join(got.Texts, " "), "The desk could not show the question"); told != tt.told {
+						t.Errorf("the caller was told %q", got.Texts)
+					}
+				}
+			})
+		})
+	}
+}
+
+type fragile struct{}
+
+func (fragile) Event(approval.Thread, protocol.EventMsg) { panic("event") }
+
+func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) {
+	panic("ask")
+}
+
+func (fragile) Decided(*approval.Request, approval.Decision) { panic("decided") }
+
+// TestFailingClientGetsInvitation sends the desk's invitation to a client that could not
+// ask, while the question is open at the desk.
+func TestFailingClientGetsInvitation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Minute, servertest.Accept), Invitation: "come here"}}), servertest.Fail)
+		go func() { _, _ = c.Tool(context.Background(), "codex", map[string]any{"prompt": "p"}) }()
+		<-time.After(time.Second)
+		synctest.Wait()
+		if !slices.Contains(c.Events(), "background_event") || len(c.Received("notifications/message")) != 1 {
+			t.Errorf("told %q, %q", c.Events(), c.Received("notifications/message"))
+		}
+	})
+}
+
+// TestThreadsOfServers checks that a desk can distinguish threads of two servers.
+func TestThreadsOfServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[string]bool{}
+		e := &servertest.Engine{}
+		for range 2 {
+			d := &servertest.Desk{}
+			c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Desk: d}), nil)
+			for range 2 {
+				if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "say:x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Close()
+			synctest.Wait()
+			all := d.Threads()
+			for _, th := range all {
+				if th.Server == "" || th.Server != all[0].Server {
+					t.Errorf("one server is %q and %q", th.Server, all[0].Server)
+				}
+			}
+			seen[all[0].Server] = true
+		}
+		if len(seen) != 2 {
+			t.Errorf("two servers are %v", seen)
+		}
+	})
+}
+
+// TestDeskWithMessageMethods uses a desk with a client of the methods of 2025.
+func TestDeskWithMessageMethods(t *testing.T) {
+	for _, tt := range []struct {
+		client, desk, want string
+	}{
+		{`{"decision":"approved"}`, "", "approved by client"},
+		{`{"decision":"denied"}`, "", "denied by client"},
+		{`{"decision":"maybe"}`, "", "denied by client"},
+		{`{}`, "", "denied by client"},
+		{`{"decision":"approved"}`, `{"action":"decline"}`, "denied by desk"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &servertest.Desk{Answer: servertest.Never}
+			if tt.desk != "" {
+				d.Answer = servertest.Say(tt.desk)
+			}
+			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Desk: d}), nil)
+			c.Decide(string([]byte(tt.client)))
+			id := c.NewConversation(t)
+			c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+			synctest.Wait()
+			if len(d.Decisions()) != 1 || d.Decisions()[0] != tt.want {
+				t.Errorf("client %s, desk %s: %q, want %q", tt.client, tt.desk, d.Decisions(), tt.want)
+			}
+		})
+	}
+}
+
+// TestDeskSeesResumedConversation resumes a conversation, which then has not ended for the
+// desk.
+func TestDeskSeesResumedConversation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &servertest.Desk{Answer: servertest.Never}
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Desk: d}), nil)
+		for range 2 {
+			c.Ask(t, "resumeConversation", `{"path":"/rollouts/past"}`)
+		}
+		c.Ask(t, "archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`)
+		if got, want := strings.Join(d.Seen(), " "), "session_configured session_configured shutdown_complete"; got != want {
+			t.Errorf("seen %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package thread_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// TestPatchIsApprovedOnce does not let an approval last for the session if the engine does
+// not offer that.
+func TestPatchIsApprovedOnce(t *testing.T) {
+	for once, want := range map[bool]elicit.Decision{false: elicit.ApprovedForSession, true: elicit.Approved} {
+		synctest.Test(t, func(t *testing.T) {
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Cwd: "/work", Once: once, Changes: map[string]protocol.FileChange{
+					"/etc/passwd": {Add: &protocol.FileContent{Content: "x"}},
+				}, Links: map[string]string{"/etc/passwd": "/work/notes.txt"}})
+				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+				return nil
+			})
+			c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(servertest.ForSession))
+			got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Content != string(want) {
+				t.Errorf("once %v: %s, want %s", once, got.Content, want)
+			}
+			if message := asked(c); !strings.Contains(message, "- add `/work/notes.txt` → `/etc/passwd` (outside the workspace)") {
+				t.Errorf("the client was asked %q", message)
+			}
+		})
+	}
+}
+
+// TestQuestionOfAnotherKind records the whole question. A client that cannot show it gets
+// the desk's invitation, whether it uses tools or the methods of 2025.
+func TestQuestionOfAnotherKind(t *testing.T) {
+	for _, method := range []string{"codex", "sendUserMessage"} {
+		synctest.Test(t, func(t *testing.T) {
+			done := make(chan elicit.Decision, 1)
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				q := &elicit.Question{Message: "Call the tool?", Meta: map[string]any{"tool_params": map[string]any{"path": "/etc"}}}
+				done <- host.Approve(ctx, q).Decision
+				return nil
+			})
+			var record strings.Builder
+			c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, `{"action":"accept"}`), Invitation: "come here"}, Record: &record}), nil)
+			if method == "codex" {
+				if _, err := c.Tool(t.Context(), method, map[string]any{"prompt": "p"}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				var made protocol.NewConversationResult
+				if err := c.Call(t.Context(), "newConversation", protocol.NewConversationParams{}, &made); err != nil {
+					t.Fatal(err)
+				}
+				said := protocol.SendUserMessageParams{ConversationID: made.ConversationID, Items: protocol.TextInput("p")}
+				if err := c.Call(t.Context(), method, said, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := <-done; got != elicit.Approved {
+				t.Errorf("%s: %s", method, got)
+			}
+			synctest.Wait()
+			if !strings.Contains(record.String(), `"_meta":{"tool_params":{"path":"/etc"}}`) {
+				t.Errorf("%s: recorded %s", method, &record)
+			}
+			if len(c.Received("notifications/message")) != 1 {
+				t.Errorf("%s: told %q", method, c.Received("notifications/message"))
+			}
+		})
+	}
+}
+
+// TestReplaceableProgramIsApprovedOnce asks about a program that lies where commands may
+// write. The question says where, no rule answers it, and an approval for the session holds
+// once.
+func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Replaceable: true, Program: "/work/node_modules/.bin/tsc",
+			})
+			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+			return nil
+		})
+		options := &codexserver.Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"tsc"}, Outside: true}}}}
+		c := servertest.Connect(t, codexserver.New(e, options), servertest.Say(servertest.ForSession))
+		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "Allow Codex to run `tsc` in `/work`?\nThe program is `/work/node_modules/.bin/tsc`."; asked(c) != want || got.Content != string(elicit.Approved) {
+			t.Errorf("%s after %q, want %q", got.Content, asked(c), want)
+		}
+	})
+}
+
+// asked returns the message of the first question that a client was asked.
+func asked(c *servertest.Client) string {
+	for _, params := range c.Received("elicitation/create") {
+		var p struct{ Message string }
+		_ = json.Unmarshal(params, &p) // "" shows in the test
+		return p.Message
+	}
+	return ""
+}
