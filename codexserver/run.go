@@ -114,10 +114,10 @@ func (*callbacks) Notice(string) {}
 // approver is the place of [Turn].Approve.
 type approver func(context.Context, *approval.Request) elicit.Outcome
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (approver) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (f approver) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	return f(ctx, r), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
@@ -173,8 +174,8 @@ func New(e engine.Engine, o *Options) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	approvals := &approval.Options{
-		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: approval.NewRecord(o.Record), Logger: log,
+	approvals := &board.Options{
+		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.Record), Logger: log,
 	}
 	threads := thread.NewTable(e, approvals)
 	_, streams := e.(engine.Streamer)
@@ -207,9 +208,9 @@ func New(e engine.Engine, o *Options) *Server {
 			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks),
 		}, log.Warn)
 	}
-	var relay *approval.Relay
+	var relay *board.Relay
 	if o.Approver != "" {
-		relay = approval.NewRelay(approvals)
+		relay = board.NewRelay(approvals)
 	}
 	eras := func(table *mcptool.Table) eras {
 		return eras{

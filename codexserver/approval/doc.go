@@ -1,23 +1,14 @@
-// Package approval decides about actions that need a person's approval.
+// Package approval has what an embedder writes to decide about the actions of an engine: rules
+// that answer before a person is asked, and a desk where a person answers.
 //
-//	                 ┌─ Rules ─────────── the user's configuration
-//	Board.Decide ────┤
-//	                 └─ Place, Place, … ─ a client, a page, a desk of your own
+//	                    ┌─ Rules ── the user's configuration, or a function of yours
+//	an engine asks ─────┤
+//	                    └─ the MCP client, and your Desk
 //	      │
-//	      └─ Decision ── Record, log, every Desk
+//	      └─ Decision ── the record, the log, the Desk
 //
-// An engine asks, and [Board.Decide] returns one [Decision]. The rules come first. If they do
-// not decide, every place of the board is asked at once. The first answer counts, and the
-// question is withdrawn from the other places. If two answers arrive together, the stricter
-// one counts.
-//
-// A place that fails or cannot show the question does not count. If no place answers, the
-// question is denied, with a reason for the model and for the caller. Decide always
-// returns: also when its context ends, after [Options].Questions.Timeout, and when foreign
-// code panics.
-//
-// A [Relay] is the place of clients that may not approve: clients of an approver answer its
-// questions.
-//
-// Each decision is recorded once and logged once.
+// The rules come first. If they do not decide, the client and the desk are asked at once. The
+// first answer counts, and the question is withdrawn from the other. If two answers arrive
+// together, the stricter one counts. Without an answer the question is denied, with a reason
+// for the model and for the caller.
 package approval

@@ -3,40 +3,44 @@ package approval_test
 import (
 	"context"
 	"fmt"
-	"os"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// terminal is a place where a person answers every question with a y.
-type terminal struct{}
-
-func (terminal) Decider() approval.Decider { return "terminal" }
-
-func (terminal) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
-	fmt.Println(r.Question.Message)
-	return elicit.Outcome{Decision: elicit.Approved}, nil
-}
-
-// A rule decides about one command, a place about another.
+// A list denies one command, a function decides about patches, and a person is asked about
+// the rest.
 func Example() {
-	board := approval.NewBoard(&approval.Options{
-		Rules: approval.Rules{Deny: [][]string{{"git", "push"}}},
-	}, nil)
-	defer board.Attach(terminal{})()
-
-	for _, command := range [][]string{{"git", "push"}, {"git", "commit"}} {
-		exec := elicit.ExecQuestion{Command: command, Cwd: "/work"}
-		d := board.Decide(context.Background(), &approval.Request{
-			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},
-			Question: exec.Question(),
-		})
-		fmt.Fprintf(os.Stdout, "%v: %s by %s\n", command, d.Decision, d.By)
+	rules := approval.Rules{
+		Deny: [][]string{{"git", "push"}},
+		Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+			_, patch := r.Event.(protocol.PatchApprovalRequest)
+			return elicit.Outcome{Decision: elicit.Approved}, patch
+		},
 	}
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		for _, command := range [][]string{{"git", "push"}, {"git", "commit"}} {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: command, Cwd: "/work"})
+			fmt.Printf("%v: %s\n", command, out.Decision)
+		}
+		fmt.Printf("patch: %s\n", host.ApprovePatch(ctx, protocol.PatchApprovalRequest{Cwd: "/work"}).Decision)
+		return nil
+	})
+	_, err := codexserver.New(e, &codexserver.Options{Rules: rules}).Run(context.Background(), codexserver.Turn{
+		Prompt: "publish it",
+		Approve: func(_ context.Context, r *approval.Request) elicit.Outcome {
+			fmt.Println(r.Question.Message)
+			return elicit.Outcome{Decision: elicit.Approved}
+		},
+	})
+	fmt.Println(err)
 	// Output:
-	// [git push]: denied by rule
+	// [git push]: denied
 	// Allow Codex to run `git commit` in `/work`?
-	// [git commit]: approved by terminal
+	// [git commit]: approved
+	// patch: approved
+	// <nil>
 }

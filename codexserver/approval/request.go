@@ -16,38 +16,15 @@ type Request struct {
 	// Event is a [protocol.ExecApprovalRequest] or a [protocol.PatchApprovalRequest]. Of
 	// any other event, only Question describes the action.
 	Event protocol.EventMsg
-	// Question is what a person is asked. Places must not change it.
+	// Question is what a person is asked. It must not be changed.
 	Question *elicit.Question
-	// Patience is how long the question stays open if [Options] set no time-out. It is for
+	// Patience is how long the question stays open if the server has no time-out. It is for
 	// places that a person looks at only from time to time. Default: that of
 	// [elicit.Options].
 	Patience time.Duration
 	// Deny, if not "", denies the request before any rule and without a question. It is
 	// the reason.
 	Deny string
-}
-
-// MetaKey is the key of [Request.Meta] in the _meta of an elicitation/create request.
-const MetaKey = "codex/approval"
-
-// Meta returns the facts of the request for clients that show more than the
-// question's message: threadId, eventId, and for a command or a patch also kind,
-// callId, command and cwd or changes, and reason.
-func (r *Request) Meta() map[string]any {
-	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
-	switch e := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		m["kind"], m["callId"], m["command"], m["cwd"] = "exec", e.CallID, e.Command, e.Cwd
-		if e.Reason != "" {
-			m["reason"] = e.Reason
-		}
-	case protocol.PatchApprovalRequest:
-		m["kind"], m["callId"], m["changes"] = "patch", e.CallID, e.Changes
-		if e.Reason != "" {
-			m["reason"] = e.Reason
-		}
-	}
-	return m
 }
 
 // Thread is a thread as a [Desk] sees it.
@@ -85,5 +62,5 @@ const (
 	ByDesk   Decider = "desk"   // a [Desk]
 	ByEngine Decider = "engine" // the engine's own policy, without a question
 
-	ByApprover Decider = "approver" // a client of [Options].Approver, by a [Relay]
+	ByApprover Decider = "approver" // a client of codexserver.Options.Approver
 )

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	reports "github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -85,7 +85,7 @@ func TestRefusedByCodex(t *testing.T) {
 				}
 				r.complete("completed")
 			}
-			share := thread.NewTable(f.engine(appserver.Options{}), &approval.Options{}).Share("")
+			share := thread.NewTable(f.engine(appserver.Options{}), &board.Options{}).Share("")
 			defer share.Close()
 			c := reports.New(reports.Options{})
 			a := thread.Attendance{Watcher: collector{c}, Awaited: true}

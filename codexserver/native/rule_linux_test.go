@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -25,7 +26,7 @@ type ruleHost struct {
 }
 
 func (h *ruleHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	board := approval.NewBoard(&approval.Options{Rules: h.rules}, nil)
+	board := board.New(&board.Options{Rules: h.rules}, nil)
 	d := board.Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
 	if d.By != approval.ByRule {
 		h.trace = append(h.trace, "asked")

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
@@ -121,7 +121,7 @@ func (k *kind) run(t *testing.T, template string, start Start) {
 	})
 	_, options.Wait = e.(engine.Streamer)
 	c := report.New(options)
-	share := thread.NewTable(e, &approval.Options{}).Share("")
+	share := thread.NewTable(e, &board.Options{}).Share("")
 	defer share.Close()
 	a := thread.Attendance{Watcher: watcher{c}, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work, WritableRoots: roots}, a)

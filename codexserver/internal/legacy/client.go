@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -19,17 +20,17 @@ type client struct {
 
 // place returns the place for the questions of a call: the client, or the approver if the
 // client may not approve.
-func (ss *Session) place(call string) approval.Place {
+func (ss *Session) place(call string) board.Place {
 	if ss.unasked && ss.server.Relay != nil {
 		return ss.server.Relay
 	}
 	return client{ss, call}
 }
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (client) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	asked := *r.Question // a copy, because others read it
 	if _, other := r.Event.(protocol.RawEvent); other {
@@ -39,7 +40,7 @@ func (c client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		asked.Extra["threadId"] = r.Thread.ID
 		asked.Extra["codex_mcp_tool_call_id"] = c.call
 		asked.Extra["codex_event_id"] = r.Turn
-		asked.Meta = map[string]any{approval.MetaKey: r.Meta()}
+		asked.Meta = map[string]any{board.MetaKey: board.Meta(r)}
 	}
 	return c.session.theAsker().Ask(ctx, &asked), nil
 }

@@ -20,10 +20,10 @@ func (ss *Session) attendance() thread.Attendance {
 // methods is the place that asks the client the questions of a message's turn.
 type methods struct{ session *Session }
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (methods) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	method, params := approvalRequest(r.Thread.ID, r.Event)
 	if method == "" {

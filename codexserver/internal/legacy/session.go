@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -38,7 +39,7 @@ type Server struct {
 	Finish bool
 	// Relay takes the questions of clients that may not approve to clients of the
 	// principal Approver. It is nil if there is no approver.
-	Relay    *approval.Relay
+	Relay    *board.Relay
 	Approver string
 	// MaxUnread is how many bytes may wait for a client.
 	MaxUnread pace.Unread

@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ending is the end of a turn.
-type ending struct {
+// turnEnd is the end of a turn.
+type turnEnd struct {
 	Status, Stopped, Content string
 	IsError                  bool
 }
 
-func endOf(t *testing.T, result string) (e ending, thread string) {
+func endOf(t *testing.T, result string) (e turnEnd, thread string) {
 	t.Helper()
 	var r struct {
 		IsError           bool
@@ -38,35 +38,35 @@ func endOf(t *testing.T, result string) (e ending, thread string) {
 	if text := strings.Join(texts, "\n"); text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)
 	}
-	return ending{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
+	return turnEnd{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
 }
 
 // stops returns the result of a turn that a budget stopped.
-func stops(budget, last string) ending {
+func stops(budget, last string) turnEnd {
 	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply continues."
 	if last != "" {
 		text += " Codex said last:\n\n" + last
 	}
-	return ending{Status: "aborted", Stopped: "budget of " + budget + " reached", Content: text}
+	return turnEnd{Status: "aborted", Stopped: "budget of " + budget + " reached", Content: text}
 }
 
 func TestBudget(t *testing.T) {
 	for _, tt := range []struct {
 		prompt, budget string
-		want           ending
+		want           turnEnd
 		took           time.Duration
 	}{
-		{"say:a wait:1h say:b", `{"minutes":90}`, ending{Status: "completed", Content: "a, b"}, time.Hour},
+		{"say:a wait:1h say:b", `{"minutes":90}`, turnEnd{Status: "completed", Content: "a, b"}, time.Hour},
 		{"say:a wait:1h say:b", `{"minutes":20}`, stops("20 minutes", "a"), 20 * time.Minute},
 		{"wait:1h", `{"minutes":0.5,"tokens":7}`, stops("0.5 minutes", ""), 30 * time.Second},
 		{"wait:1h", `{"minutes":1}`, stops("1 minute", ""), time.Minute},
 		{"say:a make say:b", `{"minutes":1}`, stops("1 minute", "a"), time.Minute}, // no answer comes
-		{"say:a wait:1h", `{"minutes":1e300}`, ending{Status: "completed", Content: "a"}, time.Hour},
+		{"say:a wait:1h", `{"minutes":1e300}`, turnEnd{Status: "completed", Content: "a"}, time.Hour},
 		{"say:a spend:40 say:b spend:40 wait:1h", `{"tokens":80}`, stops("80 tokens", "b"), 0},
-		{"say:a spend:79 say:b", `{"tokens":80,"minutes":1}`, ending{Status: "completed", Content: "a, b"}, 0},
+		{"say:a spend:79 say:b", `{"tokens":80,"minutes":1}`, turnEnd{Status: "completed", Content: "a, b"}, 0},
 		{"say:a spend:500 wait:1h", `{"tokens":1,"minutes":1}`, stops("1 token", "a"), 0},
-		{"say:a", `{"tokens":80}`, ending{Status: "completed", Content: "a\n\nThe budget of tokens was not held: the model's provider does not count them."}, 0},
-		{"say:a spend:500", `null`, ending{Status: "completed", Content: "a"}, 0},
+		{"say:a", `{"tokens":80}`, turnEnd{Status: "completed", Content: "a\n\nThe budget of tokens was not held: the model's provider does not count them."}, 0},
+		{"say:a spend:500", `null`, turnEnd{Status: "completed", Content: "a"}, 0},
 	} {
 		t.Run(tt.prompt+" "+tt.budget, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestBudget(t *testing.T) {
 				if diff := cmp.Diff(tt.want, again); diff != "" {
 					t.Errorf("the next turn (-want +got):\n%s", diff)
 				}
-				if free, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}}`, thread))); free != (ending{Status: "completed", Content: "free"}) {
+				if free, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}}`, thread))); free != (turnEnd{Status: "completed", Content: "free"}) {
 					t.Errorf("a turn without a budget: %+v", free)
 				}
 			})
@@ -96,7 +96,7 @@ func TestBudgetOfAQueuedTurn(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(servertest.Script(), nil), nil)
 		_, thread := endOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"wait:1h say:first","background":true}}`))
 		got, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"wait:9m say:second","budget":{"minutes":10}}}`, thread)))
-		if got != (ending{Status: "completed", Content: "second"}) {
+		if got != (turnEnd{Status: "completed", Content: "second"}) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -145,7 +145,7 @@ func TestBudgetWithSteer(t *testing.T) {
 		synctest.Wait()
 		steer := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"more","while-running":"steer","budget":{"minutes":1}}}`, id)
 		const want = "codex-reply: argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt"
-		if got, _ := endOf(t, c.Ask(t, "tools/call", steer)); got != (ending{Content: want, IsError: true}) {
+		if got, _ := endOf(t, c.Ask(t, "tools/call", steer)); got != (turnEnd{Content: want, IsError: true}) {
 			t.Errorf("%+v", got)
 		}
 		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`); !strings.Contains(got, `"status":"running"`) {

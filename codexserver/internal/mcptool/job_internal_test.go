@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -35,7 +36,7 @@ func bench(t *testing.T) *Call {
 		}
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	share := thread.NewTable(e, &approval.Options{}).Share("")
+	share := thread.NewTable(e, &board.Options{}).Share("")
 	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx), Attendance: thread.Attendance{Watcher: spectator{}}, Background: thread.Attendance{Watcher: spectator{}}}
 	t.Cleanup(func() {
 		stop()

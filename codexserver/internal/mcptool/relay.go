@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -97,7 +98,7 @@ func (c *Call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolR
 
 // taker is the place that asks the client the questions of others.
 type taker struct {
-	approval.Place
+	board.Place
 
 	mu      sync.Mutex
 	rows    []row // decided
@@ -105,7 +106,7 @@ type taker struct {
 	changed chan struct{}
 }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (t *taker) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	t.change(1, nil)
 	out, err := t.Place.Ask(ctx, r)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -29,7 +29,7 @@ type Call struct {
 	Attendance, Background thread.Attendance
 	// Place asks the questions of turns in the background while codex-wait waits for them.
 	// It is nil if the client is asked anyway, or cannot be asked.
-	Place approval.Place
+	Place board.Place
 	// Asks is true if the client is asked about turns in the background even when
 	// codex-wait does not wait for them.
 	Asks bool
@@ -38,8 +38,8 @@ type Call struct {
 	Hold func(context.Context) bool
 	// Relay has the questions that the client's principal decides for others while
 	// codex-wait waits. Taker asks them. Both are nil for other clients.
-	Relay *approval.Relay
-	Taker approval.Place
+	Relay *board.Relay
+	Taker board.Place
 	// OpenOnly hides threads that are not open, whose rollouts may belong to another
 	// principal.
 	OpenOnly bool

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// says returns an engine whose turns give an answer.
+// says returns an engine whose turns return an answer.
 func says(answer string) *servertest.Engine {
 	return &servertest.Engine{
 		Turn: func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {

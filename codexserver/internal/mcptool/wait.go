@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -134,11 +135,11 @@ func (a *waitArguments) canonicalize() {
 // ownQuestions is a place for the questions of one job only. Another turn of the thread may
 // belong to another client.
 type ownQuestions struct {
-	approval.Place
+	board.Place
 	job *Job
 }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (p ownQuestions) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	if !p.job.asks(r) {
 		return r.Question.ReadError(elicit.ErrUnsupported, nil), nil

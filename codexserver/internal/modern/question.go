@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -170,16 +171,16 @@ func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
 // request.
 type client struct{ *call }
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (client) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	o := &p.session.server.Approvals
 	asked := *r.Question // a copy, because others read it
 	asked.Extra = nil
 	if asked.Meta == nil {
-		asked.Meta = map[string]any{approval.MetaKey: r.Meta()}
+		asked.Meta = map[string]any{board.MetaKey: board.Meta(r)}
 	}
 	p.mu.Lock()
 	who := p.client
@@ -238,10 +239,10 @@ func accepted(answer stdjson.RawMessage) bool {
 // deaf is the place for a client that does not support elicitation.
 type deaf struct{ session *Session }
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (deaf) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 	return r.Question.ReadError(elicit.ErrUnsupported, &p.session.server.Approvals), nil
 }
@@ -250,10 +251,10 @@ func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error
 // codex-wait asks the client.
 type hold struct{ session *Session }
 
-// Decider implements [approval.Place].
+// Decider implements [board.Place].
 func (hold) Decider() approval.Decider { return approval.ByClient }
 
-// Ask implements [approval.Place].
+// Ask implements [board.Place].
 func (p hold) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()

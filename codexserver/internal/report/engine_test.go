@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -61,7 +62,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	tt.write("old.go", "x\ndirty\n")
 	tt.write("dirty.go", "x\n")
 	var record bytes.Buffer
-	share := thread.NewTable(e, &approval.Options{Record: approval.NewRecord(&record)}).Share("")
+	share := thread.NewTable(e, &board.Options{Record: board.NewRecord(&record)}).Share("")
 	defer share.Close()
 
 	_, streams := e.(engine.Streamer)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -61,7 +61,7 @@ func TestDiffOfPatches(t *testing.T) {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
-			share := thread.NewTable(e, &approval.Options{}).Share("")
+			share := thread.NewTable(e, &board.Options{}).Share("")
 			defer share.Close()
 			c := report.New(report.Options{Off: true})
 			a := thread.Attendance{Watcher: watcher{c}, Awaited: true}

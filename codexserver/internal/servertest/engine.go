@@ -26,19 +26,19 @@ type Engine struct {
 	ModelList *protocol.ModelList
 
 	mu      sync.Mutex
-	started []Started
+	started []Conversation
 	resumed []protocol.Config
 	turns   []protocol.TurnInput
 }
 
-// Started is a conversation that an engine has started.
-type Started struct {
+// Conversation is a conversation that an engine has started.
+type Conversation struct {
 	ID     string
 	Config protocol.Config
 }
 
 // Started returns the conversations in order, without those that were resumed.
-func (e *Engine) Started() []Started {
+func (e *Engine) Started() []Conversation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.started)
@@ -69,7 +69,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	c, err := e.begin(ctx, cfg, placedHost{host, cfg.Cwd})
 	if err == nil {
 		e.mu.Lock()
-		e.started = append(e.started, Started{c.ID(), cfg})
+		e.started = append(e.started, Conversation{c.ID(), cfg})
 		e.mu.Unlock()
 	}
 	return c, err
@@ -132,7 +132,7 @@ const rollouts = "/rollouts/"
 // FindRollout implements [engine.Resumer]. It finds the conversations that were started, and
 // one with the id "past".
 func (e *Engine) FindRollout(_ context.Context, id string) (string, error) {
-	if id != "past" && !slices.ContainsFunc(e.Started(), func(s Started) bool { return s.ID == id }) {
+	if id != "past" && !slices.ContainsFunc(e.Started(), func(s Conversation) bool { return s.ID == id }) {
 		return "", engine.ErrNotFound
 	}
 	return rollouts + id, nil
@@ -157,23 +157,23 @@ func (e *Engine) Resume(ctx context.Context, path string, cfg protocol.Config, h
 	if err != nil {
 		return nil, err
 	}
-	r := resumed{c, id}
+	r := resumption{c, id}
 	if s, ok := c.(steerable); ok {
 		return struct {
-			resumed
+			resumption
 			engine.Steerer
 		}{r, s}, nil
 	}
 	return r, nil
 }
 
-// resumed is a conversation with the id of an earlier one.
-type resumed struct {
+// resumption is a conversation with the id of an earlier one.
+type resumption struct {
 	engine.Conversation
 	id string
 }
 
-func (r resumed) ID() string { return r.id }
+func (r resumption) ID() string { return r.id }
 
 type resumedHost struct {
 	engine.Host

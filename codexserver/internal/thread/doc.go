@@ -6,7 +6,7 @@
 //	  └─ Thread ─── Turn: queue, engine, end
 //	       └─ host: what the engine calls
 //	            ├─ events ──────▶ Watcher of the turn, listeners, desk
-//	            └─ questions ───▶ approval.Board ──▶ places
+//	            └─ questions ───▶ board.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that
 // requests a turn attends it: its [Attendance] has a watcher, which receives the events of

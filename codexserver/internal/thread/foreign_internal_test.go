@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -32,7 +32,7 @@ func (o *singleEngine) Close() error                                        { re
 // TestForeignTrail closes the trail of a thread that another principal holds open.
 func TestForeignTrail(t *testing.T) {
 	e := &singleEngine{}
-	table := NewTable(e, &approval.Options{})
+	table := NewTable(e, &board.Options{})
 	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,7 +23,7 @@ type host struct {
 	principal string // the owner of the thread; "" if the server has one user
 	desk      approval.Desk
 	log       *slog.Logger
-	board     *approval.Board
+	board     *board.Board
 	stop      func() // interrupts the running turn
 	stream    bool   // the engine is an [engine.Streamer]
 	trail     *trail.Trail

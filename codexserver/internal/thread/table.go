@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
@@ -18,7 +18,7 @@ import (
 // Table has the threads of one server by canonical id. It is safe for concurrent use.
 type Table struct {
 	engine    engine.Engine
-	approvals *approval.Options
+	approvals *board.Options
 	log       *slog.Logger
 	trails    *trail.Store
 	server    string     // a unique id
@@ -37,7 +37,7 @@ type entry struct {
 
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
-func NewTable(e engine.Engine, approvals *approval.Options) *Table {
+func NewTable(e engine.Engine, approvals *board.Options) *Table {
 	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: trail.NewStore(trail.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -64,7 +64,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 		stop: func() { thread.Stop(ErrStopped) },
 	}
 	_, h.stream = t.engine.(engine.Streamer)
-	h.board = approval.NewBoard(t.approvals, h.invite)
+	h.board = board.New(t.approvals, h.invite)
 	return h
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -212,7 +212,7 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 
 // Attach adds a place for the questions of the thread, including open ones, until leave is
 // called.
-func (t *Thread) Attach(p approval.Place) (leave func()) { return t.host.board.Attach(p) }
+func (t *Thread) Attach(p board.Place) (leave func()) { return t.host.board.Attach(p) }
 
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -41,7 +42,7 @@ type Attendance struct {
 	// turn that no call waits for are kept for the first listener.
 	Awaited bool
 	// Place is asked the questions of the turn, in addition to the desk.
-	Place approval.Place
+	Place board.Place
 	// Elicit sends an elicitation/create request other than an approval, such as a form
 	// of an MCP server. It is nil if the client cannot be asked.
 	Elicit func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package approval
+package board
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -17,8 +18,8 @@ import (
 // TestRulesAsJudged asks about every command of the corpus, as an engine does that checks
 // where programs lie.
 func TestRulesAsJudged(t *testing.T) {
-	rules := Rules{
-		Allow: []Rule{
+	rules := approval.Rules{
+		Allow: []approval.Rule{
 			{Command: []string{"go", "test"}}, {Command: []string{"git", "log"}}, {Command: []string{"make"}, Outside: true},
 			{Command: []string{"run.sh"}}, {Command: []string{"./run.sh"}}, {Command: []string{"node_modules/.bin/tsc"}},
 			{Command: []string{"tsc"}}, {Command: []string{"pytest"}}, {Command: []string{"linked"}}, {Command: []string{"missing"}},
@@ -26,7 +27,7 @@ func TestRulesAsJudged(t *testing.T) {
 		Deny: [][]string{{"git", "push"}, {"rm"}},
 	}
 	p := workshop(t)
-	corpus, err := os.ReadFile("../internal/policy/testdata/judged.ndjson")
+	corpus, err := os.ReadFile("../policy/testdata/judged.ndjson")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestRulesAsJudged(t *testing.T) {
 		}
 		q := protocol.ExecApprovalRequest{Command: row.Command, Cwd: p.Dir, Confinable: true}
 		q.Program, q.Replaceable = p.Replaceable(row.Command)
-		out, _ := rules.decideExec(&q)
+		out, _ := decideExec(&rules, &q)
 		if got := words[out.Decision]; got != row.Rules {
 			t.Errorf("%q: %s, want %s: %s (program %q, replaceable %t)", row.Command, got, row.Rules, row.Why, q.Program, q.Replaceable)
 		}

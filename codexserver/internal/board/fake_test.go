@@ -1,4 +1,4 @@
-package approval_test
+package board_test
 
 import (
 	"context"

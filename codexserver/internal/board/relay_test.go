@@ -1,4 +1,4 @@
-package approval_test
+package board_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -43,14 +44,14 @@ func TestRelay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var record, log servertest.Journal
-				o := &approval.Options{
+				o := &board.Options{
 					Questions: elicit.Options{Timeout: minutes}, Approver: "bob",
-					Record: approval.NewRecord(&record), Logger: log.Logger(),
+					Record: board.NewRecord(&record), Logger: log.Logger(),
 				}
 				if tt.desk != nil {
 					o.Desk = &servertest.Desk{Answer: tt.desk}
 				}
-				relay := approval.NewRelay(o)
+				relay := board.NewRelay(o)
 				for _, one := range tt.takers {
 					go func() {
 						if one.comes > 0 {
@@ -74,7 +75,7 @@ func TestRelay(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				b := approval.NewBoard(o, nil)
+				b := board.New(o, nil)
 				defer b.Attach(relay)()
 				begin := time.Now()
 				r := request()
@@ -99,15 +100,15 @@ func TestRelay(t *testing.T) {
 // TestRelayIsWithdrawn withdraws a question from its place when the turn ends.
 func TestRelayIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &approval.Options{}
-		relay := approval.NewRelay(o)
+		o := &board.Options{}
+		relay := board.NewRelay(o)
 		withdrawn := make(chan struct{})
 		relay.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			<-ctx.Done()
 			close(withdrawn)
 			return r.Question.ReadError(ctx.Err(), &o.Questions), nil
 		}})
-		b := approval.NewBoard(o, nil)
+		b := board.New(o, nil)
 		defer b.Attach(relay)()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -1,4 +1,4 @@
-package approval
+package board
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -26,7 +27,7 @@ type Relay struct {
 
 // heldQuestion is a question that a relay holds.
 type heldQuestion struct {
-	request *Request
+	request *approval.Request
 	ctx     context.Context // ends with the first answer, or with the question
 	end     context.CancelFunc
 	asking  sync.WaitGroup
@@ -49,11 +50,11 @@ func (r *Relay) Attach(p Place) (leave func()) {
 }
 
 // Decider implements [Place].
-func (*Relay) Decider() Decider { return ByApprover }
+func (*Relay) Decider() approval.Decider { return approval.ByApprover }
 
 // Ask implements [Place]. A client of the approver that leaves, fails or cannot show the
 // question does not decide it.
-func (r *Relay) Ask(ctx context.Context, request *Request) (elicit.Outcome, error) {
+func (r *Relay) Ask(ctx context.Context, request *approval.Request) (elicit.Outcome, error) {
 	bounded, cancel := context.WithTimeout(ctx, maxHeld)
 	defer cancel()
 	q := &heldQuestion{request: request}

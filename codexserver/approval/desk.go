@@ -6,18 +6,7 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
-
-// Place shows questions to a person. A [Board] calls it from several goroutines at a time.
-type Place interface {
-	// Decider names the place in the record.
-	Decider() Decider
-	// Ask shows the question until it is answered or ctx ends, and returns the outcome.
-	// It must return soon after ctx ends. An error means that the place could not show the
-	// question.
-	Ask(ctx context.Context, r *Request) (elicit.Outcome, error)
-}
 
 // Desk is a place besides the client where a person sees the work and answers questions,
 // such as a page in a browser. It is called from several goroutines at a time. A panic in
@@ -46,22 +35,3 @@ type Inviter interface {
 // ErrElsewhere is the cause of the end of Ask's context if the question was answered at
 // another place.
 var ErrElsewhere = errors.New("the question was answered elsewhere")
-
-// deskPlace adapts a desk to a place.
-type deskPlace struct {
-	desk    Desk
-	options *elicit.Options
-}
-
-func (deskPlace) Decider() Decider { return ByDesk }
-
-func (p deskPlace) Ask(ctx context.Context, r *Request) (elicit.Outcome, error) {
-	answer, err := p.desk.Ask(ctx, r)
-	switch {
-	case err == nil:
-		return r.Question.Read(answer, p.options), nil
-	case ctx.Err() != nil:
-		return r.Question.ReadError(ctx.Err(), p.options), nil
-	}
-	return elicit.Outcome{}, err
-}

@@ -1,20 +1,21 @@
-package approval
+package board
 
 import (
 	"context"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
 func TestRulesInOrder(t *testing.T) {
-	rules := Rules{
-		Allow: []Rule{{Command: []string{"go", "test"}}, {Command: []string{"git", "status"}, Outside: true}, {}},
+	rules := approval.Rules{
+		Allow: []approval.Rule{{Command: []string{"go", "test"}}, {Command: []string{"git", "status"}, Outside: true}, {}},
 		Deny:  [][]string{{"git", "push"}, {"rm"}},
-		Decide: func(_ context.Context, r *Request) (elicit.Outcome, bool) {
+		Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
 			if _, patch := r.Event.(protocol.PatchApprovalRequest); !patch {
 				return elicit.Outcome{}, false
 			}
@@ -41,7 +42,7 @@ func TestRulesInOrder(t *testing.T) {
 		{"a patch", protocol.PatchApprovalRequest{}, elicit.Approved},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, ruled := rules.decide(t.Context(), &Request{Event: tt.event, Question: &elicit.Question{}})
+			out, ruled := decide(t.Context(), &rules, &approval.Request{Event: tt.event, Question: &elicit.Question{}})
 			if ruled != (tt.want != "") || out.Decision != tt.want {
 				t.Errorf("%q, %t, want %q", out.Decision, ruled, tt.want)
 			}
@@ -49,17 +50,17 @@ func TestRulesInOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if out, ruled := rules.decide(ctx, &Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
+	if out, ruled := decide(ctx, &rules, &approval.Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
 		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
 	}
-	if _, ruled := (&Rules{}).decide(t.Context(), &Request{Event: exec("make")}); ruled {
+	if _, ruled := decide(t.Context(), &approval.Rules{}, &approval.Request{Event: exec("make")}); ruled {
 		t.Error("no rules have decided")
 	}
 }
 
 func TestRules(t *testing.T) {
-	rules := Rules{
-		Allow: []Rule{{Command: []string{"go", "test"}}, {Command: []string{"git"}, Outside: true}},
+	rules := approval.Rules{
+		Allow: []approval.Rule{{Command: []string{"go", "test"}}, {Command: []string{"git"}, Outside: true}},
 		Deny:  [][]string{{"git", "push"}, {}},
 	}
 	for _, tt := range []struct {
@@ -86,7 +87,7 @@ func TestRules(t *testing.T) {
 		if strings.Contains(tt.argv, "|") {
 			argv = strings.Split(tt.argv, "|")
 		}
-		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: argv, Confinable: true})
+		out, ruled := decideExec(&rules, &protocol.ExecApprovalRequest{Command: argv, Confinable: true})
 		if ruled != (tt.want != "") || out.Decision != tt.want {
 			t.Errorf("%q: %v %q, want %q", argv, ruled, out.Decision, tt.want)
 		}
@@ -98,18 +99,18 @@ func TestRules(t *testing.T) {
 
 // TestRulesSeeWhatIsJudged asks about a command that the engine wrapped in a shell.
 func TestRulesSeeWhatIsJudged(t *testing.T) {
-	rules := Rules{Allow: []Rule{{Command: []string{"go", "test"}, Outside: true}}, Deny: [][]string{{"git", "push"}}}
+	rules := approval.Rules{Allow: []approval.Rule{{Command: []string{"go", "test"}, Outside: true}}, Deny: [][]string{{"git", "push"}}}
 	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {
 		q := protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", script}}
-		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+		if out, _ := decideExec(&rules, &q); out.Decision == elicit.Approved {
 			t.Errorf("%s: allowed in a shell that has a folder", script)
 		}
 		q.Judged = []string{"bash", "-lc", script}
-		if out, _ := rules.decideExec(&q); out.Decision != want {
+		if out, _ := decideExec(&rules, &q); out.Decision != want {
 			t.Errorf("%s: %q, want %q", script, out.Decision, want)
 		}
 		q.Replaceable = true
-		if out, _ := rules.decideExec(&q); out.Decision == elicit.Approved {
+		if out, _ := decideExec(&rules, &q); out.Decision == elicit.Approved {
 			t.Errorf("%s: allowed, although it may be something else the next time", script)
 		}
 	}
@@ -117,7 +118,7 @@ func TestRulesSeeWhatIsJudged(t *testing.T) {
 
 // TestRulesInTheSandbox checks that a rule without Outside approves only runs in the sandbox.
 func TestRulesInTheSandbox(t *testing.T) {
-	rules := Rules{Allow: []Rule{
+	rules := approval.Rules{Allow: []approval.Rule{
 		{Command: []string{"go"}}, {Command: []string{"go", "vet"}, Outside: true}, {Command: []string{"make"}, Outside: true},
 	}}
 	for _, tt := range []struct {
@@ -135,7 +136,7 @@ func TestRulesInTheSandbox(t *testing.T) {
 		{[]string{"bash", "-lc", "go test && make"}, false, "asked"},
 		{[]string{"bash", "-lc", "go test && rm x"}, true, "asked"},
 	} {
-		out, ruled := rules.decideExec(&protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
+		out, ruled := decideExec(&rules, &protocol.ExecApprovalRequest{Command: tt.argv, Confinable: tt.confinable, LeavesSandbox: true})
 		got := "asked"
 		if ruled && out.Decision == elicit.Approved {
 			got = map[bool]string{true: "inside", false: "outside"}[out.Confined]
@@ -159,10 +160,10 @@ func TestConfinedApprovalsAreLimited(t *testing.T) {
 		{protocol.ExecApprovalRequest{}, elicit.Abort, elicit.Abort},
 		{protocol.PatchApprovalRequest{}, elicit.Approved, elicit.Denied},
 	} {
-		o := &Options{Rules: Rules{Decide: func(context.Context, *Request) (elicit.Outcome, bool) {
+		o := &Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: tt.given, Confined: true}, true
 		}}}
-		if got := NewBoard(o, nil).Decide(t.Context(), &Request{Event: tt.event, Question: &elicit.Question{}}); got.Decision != tt.want {
+		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{}}); got.Decision != tt.want {
 			t.Errorf("%+v: %s became %s, want %s", tt.event, tt.given, got.Decision, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package approval_test
+package board_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -35,7 +35,7 @@ func TestDeskAndPolicies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &servertest.Desk{Answer: tt.desk}
-				b := approval.NewBoard(&approval.Options{Questions: tt.options, Desk: d}, nil)
+				b := board.New(&board.Options{Questions: tt.options, Desk: d}, nil)
 				place := unable(&tt.options)
 				if tt.client != nil {
 					place = newClient(tt.client, &tt.options)

@@ -1,4 +1,4 @@
-package approval
+package board
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -21,10 +22,10 @@ type Options struct {
 	// Questions says how answers are read, and what holds without one.
 	Questions elicit.Options
 	// Rules decide before a question is asked. None by default.
-	Rules Rules
+	Rules approval.Rules
 	// Desk is a place of every board, and is notified of every decision. None by
 	// default.
-	Desk Desk
+	Desk approval.Desk
 	// Approver is the principal whose clients answer by a [Relay]. None by default.
 	Approver string
 	// Record receives every decision. None by default.
@@ -60,7 +61,7 @@ type attachment struct {
 
 // question is one open question. The board's mutex guards the counters.
 type question struct {
-	request  *Request
+	request  *approval.Request
 	ctx      context.Context // ends with the first answer, the time-out, or the turn
 	withdraw context.CancelCauseFunc
 	ends     chan end
@@ -72,16 +73,16 @@ type question struct {
 // end is how a question ended at one place. By is never empty.
 type end struct {
 	out elicit.Outcome
-	by  Decider
+	by  approval.Decider
 	err error // the place could not show the question
 }
 
 // withdrawal is how long a place may take to return after its question is over.
 const withdrawal = time.Second
 
-// NewBoard returns a board. If the desk is an [Inviter] and another place cannot show a
+// New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
 // question, the board calls invite with the desk's words. Nil ignores them.
-func NewBoard(o *Options, invite func(words string)) *Board {
+func New(o *Options, invite func(words string)) *Board {
 	b := &Board{options: o, log: o.logger(), invite: invite, questions: map[*question]bool{}}
 	if o.Desk != nil {
 		b.Attach(deskPlace{o.Desk, &o.Questions})
@@ -118,7 +119,7 @@ func attach(mu *sync.Mutex, list *[]*attachment, p Place, ask func(*attachment))
 
 // Decide returns the decision about r. It always returns, at the latest soon after ctx
 // ends. The end of ctx decides [elicit.Abort].
-func (b *Board) Decide(ctx context.Context, r *Request) Decision {
+func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decision {
 	d, ruled := b.rule(ctx, r)
 	if !ruled {
 		d = b.ask(ctx, r)
@@ -142,23 +143,23 @@ func (b *Board) Decide(ctx context.Context, r *Request) Decision {
 }
 
 // rule asks the rules. A rule that panics denies.
-func (b *Board) rule(ctx context.Context, r *Request) (d Decision, ruled bool) {
+func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decision, ruled bool) {
 	if r.Deny != "" {
-		return Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: ByRule}, true
+		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: approval.ByRule}, true
 	}
 	err := guard(b.log, "Rules.Decide", func() error {
-		d.Outcome, ruled = b.options.Rules.decide(ctx, r)
+		d.Outcome, ruled = decide(ctx, &b.options.Rules, r)
 		return nil
 	})
 	if err != nil {
 		d.Outcome, ruled = ruleFailed, true
 	}
-	d.By = ByRule
+	d.By = approval.ByRule
 	return d, ruled
 }
 
 // ask asks the question at every place and waits for its end.
-func (b *Board) ask(ctx context.Context, r *Request) Decision {
+func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	bounded, cancel := questions.WithTimeout(ctx)
@@ -168,22 +169,22 @@ func (b *Board) ask(ctx context.Context, r *Request) Decision {
 	b.close(q)
 
 	unanswered := best.by == "" || !isAnswer(best.out)
-	by := cmp.Or(best.by, ByClient)
+	by := cmp.Or(best.by, approval.ByClient)
 	switch {
 	case ctx.Err() != nil:
-		return Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: ByClient}
+		return approval.Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: approval.ByClient}
 	case unanswered && bounded.Err() != nil:
-		return Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
+		return approval.Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
 	case best.by == "":
-		return Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
+		return approval.Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
 	case unanswered:
-		return Decision{Outcome: best.out, By: by, Remarks: failures}
+		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
-	return Decision{Outcome: best.out, By: by}
+	return approval.Decision{Outcome: best.out, By: by}
 }
 
 // open asks a question at every place.
-func (b *Board) open(ctx context.Context, r *Request) *question {
+func (b *Board) open(ctx context.Context, r *approval.Request) *question {
 	q := &question{request: r, ends: make(chan end), over: make(chan struct{})}
 	q.ctx, q.withdraw = context.WithCancelCause(ctx)
 	b.mu.Lock()
@@ -219,7 +220,7 @@ func (b *Board) await(q *question) (best end, failures []string) {
 			b.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
 			failures = append(failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
 		case isAnswer(e.out):
-			q.withdraw(ErrElsewhere)
+			q.withdraw(approval.ErrElsewhere)
 			if best.by == "" || !isAnswer(best.out) || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
@@ -287,8 +288,8 @@ func (b *Board) askAt(q *question, a *attachment) {
 // sendInvitation sends the desk's invitation after another place could not show the
 // question.
 func (b *Board) sendInvitation(q *question, e end) {
-	inviter, ok := b.options.Desk.(Inviter)
-	if !ok || b.invite == nil || e.by == ByDesk || e.err == nil && isAnswer(e.out) || q.ctx.Err() != nil {
+	inviter, ok := b.options.Desk.(approval.Inviter)
+	if !ok || b.invite == nil || e.by == approval.ByDesk || e.err == nil && isAnswer(e.out) || q.ctx.Err() != nil {
 		return
 	}
 	var words string
@@ -319,7 +320,7 @@ func isAnswer(out elicit.Outcome) bool {
 
 // limited returns the outcome with a decision that the request offers. The outcome of a
 // rule or a desk may have any word, or an approval that the request does not offer.
-func limited(r *Request, out elicit.Outcome) elicit.Outcome {
+func limited(r *approval.Request, out elicit.Outcome) elicit.Outcome {
 	exec, _ := r.Event.(protocol.ExecApprovalRequest)
 	switch {
 	case !out.Decision.Valid():

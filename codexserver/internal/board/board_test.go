@@ -1,4 +1,4 @@
-package approval_test
+package board_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -61,16 +62,16 @@ func TestDecide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var record, log servertest.Journal
-				o := &approval.Options{
+				o := &board.Options{
 					Questions: elicit.Options{Timeout: minutes},
-					Record:    approval.NewRecord(&record),
+					Record:    board.NewRecord(&record),
 					Logger:    log.Logger(),
 				}
 				d := &servertest.Desk{Answer: tt.desk}
 				if tt.desk != nil {
 					o.Desk = d
 				}
-				b := approval.NewBoard(o, nil)
+				b := board.New(o, nil)
 				if tt.client == nil {
 					defer b.Attach(unable(&o.Questions))()
 				} else {
@@ -113,7 +114,7 @@ func TestRaces(t *testing.T) {
 		for seed := range 200 {
 			synctest.Test(t, func(t *testing.T) {
 				var record servertest.Journal
-				b := approval.NewBoard(&approval.Options{Record: approval.NewRecord(&record)}, nil)
+				b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
 				possible := map[elicit.Decision]bool{}
 				strictest, first := 0, seed%n
 				for i := range n {
@@ -152,7 +153,7 @@ func TestRaces(t *testing.T) {
 func TestStricterAnswerCounts(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			b := approval.NewBoard(&approval.Options{Desk: &servertest.Desk{Answer: servertest.Say(servertest.Decline)}}, nil)
+			b := board.New(&board.Options{Desk: &servertest.Desk{Answer: servertest.Say(servertest.Decline)}}, nil)
 			at := make(chan struct{})
 			meet := func(words string) servertest.Answer {
 				return func(context.Context) (string, error) {
@@ -179,7 +180,7 @@ func TestStricterAnswerCounts(t *testing.T) {
 
 func TestTurnEndsBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := approval.NewBoard(&approval.Options{Questions: elicit.Options{Timeout: -1}}, nil)
+		b := board.New(&board.Options{Questions: elicit.Options{Timeout: -1}}, nil)
 		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -193,7 +194,7 @@ func TestTurnEndsBeforeAnswer(t *testing.T) {
 // wait for one that leaves.
 func TestPlacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := approval.NewBoard(&approval.Options{}, nil)
+		b := board.New(&board.Options{}, nil)
 		leave := b.Attach(newClient(servertest.Never, nil))
 		decided := make(chan approval.Decision)
 		go func() { decided <- b.Decide(t.Context(), request()) }()
@@ -210,7 +211,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 
 func TestLastPlaceLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := approval.NewBoard(&approval.Options{}, nil)
+		b := board.New(&board.Options{}, nil)
 		leave := b.Attach(newClient(servertest.Never, nil))
 		go func() {
 			synctest.Wait()
@@ -223,7 +224,7 @@ func TestLastPlaceLeaves(t *testing.T) {
 }
 
 func TestNoPlace(t *testing.T) {
-	b := approval.NewBoard(&approval.Options{}, nil)
+	b := board.New(&board.Options{}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
 		t.Errorf("decided %q %q %q", got.Decision, got.Reason, got.Remarks)
 	}
@@ -234,7 +235,7 @@ func TestNoPlace(t *testing.T) {
 func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			b := approval.NewBoard(&approval.Options{}, nil)
+			b := board.New(&board.Options{}, nil)
 			defer b.Attach(unable(nil))()
 			go func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) }()
 			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
@@ -249,7 +250,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log servertest.Journal
-		b := approval.NewBoard(&approval.Options{Logger: log.Logger()}, nil)
+		b := board.New(&board.Options{Logger: log.Logger()}, nil)
 		release := make(chan struct{})
 		defer b.Attach(raw{"stuck", func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-release
@@ -280,7 +281,7 @@ func TestOutcomeIsLimited(t *testing.T) {
 		{elicit.Outcome{Decision: elicit.ApprovedForSession}, true, elicit.Approved},
 		{elicit.Outcome{Decision: elicit.ApprovedForSession}, false, elicit.ApprovedForSession},
 	} {
-		b := approval.NewBoard(&approval.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+		b := board.New(&board.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return tt.out, true
 		}}}, nil)
 		r := request()
@@ -310,7 +311,7 @@ func TestInvitation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				b := approval.NewBoard(&approval.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string) { sent++ })
+				b := board.New(&board.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string) { sent++ })
 				if tt.client == nil {
 					defer b.Attach(unable(nil))()
 				} else {
@@ -330,15 +331,15 @@ func TestInvitation(t *testing.T) {
 func TestPanics(t *testing.T) {
 	var log servertest.Journal
 	boom := func() { panic("a fault") }
-	b := approval.NewBoard(&approval.Options{
+	b := board.New(&board.Options{
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept), OnDecided: boom},
-		Record: approval.NewRecord(brokenWriter{boom}),
+		Record: board.NewRecord(brokenWriter{boom}),
 		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
 		t.Errorf("decided %q", got.Decision)
 	}
-	b = approval.NewBoard(&approval.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+	b = board.New(&board.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		panic("a fault")
 	}}}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {

@@ -1,10 +1,11 @@
-package approval
+package board
 
 import (
 	"io"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -27,19 +28,19 @@ func NewRecord(w io.Writer) *Record {
 }
 
 type recordLine struct {
-	Time      time.Time       `json:"time"`
-	Thread    string          `json:"threadId"`
-	Principal string          `json:"principal,omitzero"`
-	Question  jsontext.Value  `json:"question"`
-	Decision  elicit.Decision `json:"decision"`
-	By        Decider         `json:"by"`
-	Approver  string          `json:"approver,omitzero"`
-	Reason    elicit.Reason   `json:"reason,omitzero"`
-	Feedback  string          `json:"feedback,omitzero"`
-	Detail    string          `json:"detail,omitzero"`
+	Time      time.Time        `json:"time"`
+	Thread    string           `json:"threadId"`
+	Principal string           `json:"principal,omitzero"`
+	Question  jsontext.Value   `json:"question"`
+	Decision  elicit.Decision  `json:"decision"`
+	By        approval.Decider `json:"by"`
+	Approver  string           `json:"approver,omitzero"`
+	Reason    elicit.Reason    `json:"reason,omitzero"`
+	Feedback  string           `json:"feedback,omitzero"`
+	Detail    string           `json:"detail,omitzero"`
 }
 
-func (r *Record) add(a *Request, d Decision, approver string) error {
+func (r *Record) add(a *approval.Request, d approval.Decision, approver string) error {
 	if r == nil {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (r *Record) add(a *Request, d Decision, approver string) error {
 	if err != nil {
 		return err
 	}
-	if d.By != ByApprover {
+	if d.By != approval.ByApprover {
 		approver = ""
 	}
 	line, err := json.Marshal(recordLine{

@@ -1,11 +1,11 @@
-package approval_test
+package board_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -16,18 +16,18 @@ import (
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		record *approval.Record
+		record *board.Record
 		event  protocol.EventMsg
 		want   string
 	}{
-		{"no writer", approval.NewRecord(nil), request().Event, ""},
-		{"a writer that fails", approval.NewRecord(brokenWriter{}), request().Event, "error=broken"},
-		{"an event with a member that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.SessionConfigured{InitialMessages: []json.RawMessage{[]byte(`{`)}}, "not recorded"},
-		{"an event that is no JSON", approval.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
+		{"no writer", board.NewRecord(nil), request().Event, ""},
+		{"a writer that fails", board.NewRecord(brokenWriter{}), request().Event, "error=broken"},
+		{"an event with a member that is no JSON", board.NewRecord(&strings.Builder{}), protocol.SessionConfigured{InitialMessages: []json.RawMessage{[]byte(`{`)}}, "not recorded"},
+		{"an event that is no JSON", board.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
-			b := approval.NewBoard(&approval.Options{Record: tt.record, Logger: log.Logger()}, nil)
+			b := board.New(&board.Options{Record: tt.record, Logger: log.Logger()}, nil)
 			defer b.Attach(newClient(servertest.Say(servertest.Accept), nil))()
 			r := request()
 			r.Event = tt.event

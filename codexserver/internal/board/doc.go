@@ -1,0 +1,23 @@
+// Package board puts questions to everybody who may answer them, and returns one decision.
+//
+//	                 ┌─ approval.Rules ── the user's configuration
+//	Board.Decide ────┤
+//	                 └─ Place, Place, … ─ a client, a page, a desk of the embedder
+//	      │
+//	      └─ approval.Decision ── Record, log, the desk
+//
+// An engine asks, and [Board.Decide] returns one [approval.Decision]. The rules come first. If
+// they do not decide, every place of the board is asked at once. The first answer counts, and
+// the question is withdrawn from the other places. If two answers arrive together, the
+// stricter one counts.
+//
+// A place that fails or cannot show the question does not count. If no place answers, the
+// question is denied, with a reason for the model and for the caller. Decide always
+// returns: also when its context ends, after [Options].Questions.Timeout, and when foreign
+// code panics.
+//
+// A [Relay] is the place of clients that may not approve: clients of an approver answer its
+// questions.
+//
+// Each decision is recorded once and logged once.
+package board

@@ -1,0 +1,89 @@
+package board
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// decide answers the request if a rule covers it.
+func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
+	if exec, ok := a.Event.(protocol.ExecApprovalRequest); ok {
+		if out, ruled = decideExec(r, &exec); ruled {
+			return out, true
+		}
+	}
+	if r.Decide == nil {
+		return elicit.Outcome{}, false
+	}
+	out, ruled = r.Decide(ctx, a)
+	if ruled && ctx.Err() != nil {
+		return a.Question.ReadError(context.Canceled, nil), true
+	}
+	return out, ruled
+}
+
+func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
+	argv := q.Judged
+	if argv == nil {
+		argv = q.Command
+	}
+	for _, words := range [][]string{q.Command, argv} {
+		mentioned, all := policy.Mentioned(words)
+		if slices.ContainsFunc(mentioned, func(c []string) bool { return covered(r.Deny, c) }) {
+			return elicit.Outcome{
+				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user denies this command",
+				Detail: "denied by a rule", Level: slog.LevelInfo,
+			}, true
+		}
+		if !all && len(r.Deny) > 0 {
+			return elicit.Outcome{
+				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "the script is too long for the rules of the user to be applied",
+				Detail: "denied, because the script is too long for the rules", Level: slog.LevelInfo,
+			}, true
+		}
+	}
+	commands, plain := policy.Commands(argv)
+	if q.Replaceable || !plain || len(commands) == 0 {
+		return elicit.Outcome{}, false
+	}
+	out = elicit.Outcome{Decision: elicit.Approved, Detail: "allowed by a rule", Level: slog.LevelInfo}
+	for _, c := range commands {
+		inside, outside := allowed(r, c)
+		if !outside {
+			out.Confined, out.Detail = true, "allowed by a rule, in the sandbox"
+		}
+		if !inside || out.Confined && !q.Confinable {
+			return elicit.Outcome{}, false
+		}
+	}
+	return out, true
+}
+
+// allowed reports whether a rule allows a command in the sandbox, and whether one allows it
+// outside.
+func allowed(r *approval.Rules, argv []string) (inside, outside bool) {
+	for _, rule := range r.Allow {
+		if covered([][]string{rule.Command}, argv) {
+			inside, outside = true, outside || rule.Outside
+		}
+	}
+	return inside, outside
+}
+
+func covered(rules [][]string, argv []string) bool {
+	return slices.ContainsFunc(rules, func(rule []string) bool {
+		return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
+	})
+}
+
+// ruleFailed is the outcome of a rule that panicked.
+var ruleFailed = elicit.Outcome{
+	Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user failed",
+	Detail: "denied, because a rule failed", Level: slog.LevelError,
+}
