@@ -4,9 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
-	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -24,7 +23,7 @@ type Principal struct {
 	end     context.CancelCauseFunc
 	threads *thread.Share
 	jobs    *mcptool.Jobs
-	session *modern.Session
+	session *mcp.ModernSession
 
 	mu      sync.Mutex
 	clients map[*mcptool.Jobs]bool // the turns of clients with a handshake
@@ -47,7 +46,7 @@ func (s *Server) newPrincipal(ctx context.Context, name string, eras eras) *Prin
 	threads, jobs := s.threads.Share(name), mcptool.NewJobs(turns)
 	return &Principal{
 		server: s, eras: eras, name: name, end: end, threads: threads, jobs: jobs,
-		session: modern.NewSession(turns, eras.modern, name, true, threads, jobs, &pace.Pace{}),
+		session: mcp.NewModernSession(turns, eras.modern, name, true, threads, jobs, &mcp.Pace{}),
 		clients: map[*mcptool.Jobs]bool{},
 	}
 }

@@ -16,12 +16,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/legacy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
-	"github.com/codexmcp/codexmcp/codexserver/internal/pace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -161,8 +159,8 @@ type Server struct {
 
 // eras is what serves the clients of each era of MCP.
 type eras struct {
-	legacy *legacy.Server
-	modern *modern.Server
+	legacy *mcp.LegacyServer
+	modern *mcp.ModernServer
 }
 
 // New returns a server for e.
@@ -196,14 +194,14 @@ func New(e engine.Engine, o *Options) *Server {
 	if folder == "" && len(o.Folders) > 0 {
 		folder = o.Folders[0]
 	}
-	unread := pace.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
-	seal := &modern.Seal{Logger: log}
+	unread := mcp.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
+	seal := &mcp.Seal{Logger: log}
 	if o.Home != "" {
 		seal.File = filepath.Join(o.Home, "codex-mcp", "key")
 	}
-	var tasks *modern.Tasks
+	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = modern.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log}), modern.TaskOptions{
+		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log}), mcp.TaskOptions{
 			Grace: max(cmp.Or(o.Tasks.Grace, defaultGrace), 0),
 			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks),
 		}, log.Warn)
@@ -214,7 +212,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	eras := func(table *mcptool.Table) eras {
 		return eras{
-			modern: &modern.Server{
+			modern: &mcp.ModernServer{
 				Tools:        table,
 				Approvals:    o.Approvals,
 				Version:      cmp.Or(o.Version, "dev"),
@@ -228,7 +226,7 @@ func New(e engine.Engine, o *Options) *Server {
 				MaxUnread:    unread,
 				Logger:       log,
 			},
-			legacy: &legacy.Server{
+			legacy: &mcp.LegacyServer{
 				Engine:       e,
 				Tools:        table,
 				Approvals:    o.Approvals,
@@ -282,20 +280,20 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	threads, jobs, pace := s.threads.Share(principal), mcptool.NewJobs(turns), &pace.Pace{}
+	threads, jobs, pace := s.threads.Share(principal), mcptool.NewJobs(turns), &mcp.Pace{}
 	left := func() {}
 	if p != nil {
 		left = p.joined(jobs)
 	}
-	session := legacy.NewSession(turns, serves.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
+	session := mcp.NewLegacySession(turns, serves.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
 	if !asks(ctx) {
 		session.AskNothing()
 	}
-	own := modern.NewSession(turns, serves.modern, principal, false, threads, jobs, pace)
+	own := mcp.NewModernSession(turns, serves.modern, principal, false, threads, jobs, pace)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
-	o.Inline, o.InlineIf, o.MaxConcurrent = append(legacy.Inline(), o.Inline...), modern.InlineIf, legacy.MaxConcurrent+o.MaxConcurrent
+	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
 	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, asks(ctx))), o)
 	session.Connect(peer)
 	peer.Begin(handling, func(err error) {
@@ -318,8 +316,8 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
 	return &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         modern.Inline(),
-		MaxConcurrent:  modern.MaxConcurrent,
+		Inline:         mcp.Inline(),
+		MaxConcurrent:  mcp.MaxConcurrent,
 		Egress:         jsonrpc.EgressOptions{HardLimit: s.legacy.MaxUnread.End()},
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
@@ -339,12 +337,12 @@ func verdict(handling context.Context, err error) error {
 
 // byEra returns the handler of both eras of MCP. A request with the _meta of the new era
 // goes to own, any other to before.
-func byEra(before jsonrpc.Handler, old *legacy.Session, own *modern.Session, asks bool) jsonrpc.Handler {
+func byEra(before jsonrpc.Handler, old *mcp.LegacySession, own *mcp.ModernSession, asks bool) jsonrpc.Handler {
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return before.ServeRPC(ctx, r)
 		}
-		meta := modern.Meta(r.Params)
+		meta := mcp.Meta(r.Params)
 		if meta == nil {
 			return before.ServeRPC(ctx, r)
 		}

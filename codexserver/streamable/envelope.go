@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -99,7 +99,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 		return
 	}
 	if e.kind == request {
-		e.meta = modern.Meta(json.RawMessage(raw))
+		e.meta = mcp.Meta(json.RawMessage(raw))
 	}
 	m, _ := top(raw)
 	text := func(name string) *string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	own "github.com/codexmcp/codexmcp/codexserver/internal/modern"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -20,7 +20,7 @@ const (
 	headerName    = "Mcp-Name"
 	headerSession = "Mcp-Session-Id"
 	headerEvent   = "Last-Event-ID"
-	headerThread  = own.HeaderThread
+	headerThread  = mcp.HeaderThread
 )
 
 // once are the headers that must not occur twice in a request. A proxy between client and
@@ -134,7 +134,7 @@ func mismatch(format string, args ...any) *jsonrpc.Error {
 // legacyVersion reports whether a request of a session may have these values of
 // Mcp-Protocol-Version: one supported version, or none, as before 2025-06-18.
 func legacyVersion(values []string) bool {
-	return len(values) == 0 || len(values) == 1 && values[0] != modern.ProtocolVersion && slices.Contains(own.Versions(), values[0])
+	return len(values) == 0 || len(values) == 1 && values[0] != modern.ProtocolVersion && slices.Contains(mcp.Versions(), values[0])
 }
 
 // accepts reports whether the client accepts all of these media types.

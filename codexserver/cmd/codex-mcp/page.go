@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 

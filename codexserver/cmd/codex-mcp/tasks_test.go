@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"

@@ -1,0 +1,62 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// drain is how long requests may continue after a client with a session has disconnected.
+// It is enough for short requests, but not for a turn.
+const drain = 50 * time.Millisecond
+
+// inputEnd decides about calls when the client's input ends. If the client has begun a
+// session, it has disconnected, and its turns end. Otherwise the input is a file of calls,
+// which are finished. The zero value is ready.
+type inputEnd struct {
+	stop func() // ends the handling of requests, unless nil
+
+	mu             sync.Mutex
+	began, reached bool
+	timer          *time.Timer
+}
+
+// begin records that the client has begun a session.
+func (e *inputEnd) begin() { e.note(&e.began) }
+
+// reach records the end of the input.
+func (e *inputEnd) reach() { e.note(&e.reached) }
+
+func (e *inputEnd) note(what *bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*what = true
+	if e.began && e.reached && e.timer == nil && e.stop != nil {
+		e.timer = time.AfterFunc(drain, e.stop)
+	}
+}
+
+func (e *inputEnd) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
+
+// caller sends the session's questions to the client.
+type caller struct{ *LegacySession }
+
+// Call implements elicit.Caller. After the end of the input no client can answer. If calls
+// are still finished then, the question is decided as for a client that cannot be asked.
+func (c caller) Call(ctx context.Context, method string, params, result any) error {
+	err := c.peer.Call(ctx, method, params, result)
+	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
+		return elicit.ErrUnsupported
+	}
+	return err
+}

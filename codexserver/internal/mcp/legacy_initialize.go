@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// protocolVersions are the supported versions of MCP, oldest first. The types are those of
+// 2025-06-18. Additions of later versions are sent as extra members.
+var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// negotiate returns the requested version if it is supported, and the newest otherwise (MCP
+// 2025-06-18, basic/lifecycle#version-negotiation).
+func negotiate(asked string) string {
+	if slices.Contains(protocolVersions, asked) {
+		return asked
+	}
+	return protocolVersions[len(protocolVersions)-1]
+}
+
+func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.client != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
+	}
+	version := negotiate(p.ProtocolVersion)
+	capabilities, err := json.Marshal(p.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	ss.client, ss.version = p, version
+	ss.end.begin()
+	if ss.unasked {
+		capabilities = nil
+	}
+	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	ss.able = client.CanAsk()
+	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.Approvals)
+	title := "Codex"
+	o := ss.server
+	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}
+	if o.EngineName != "" {
+		extra["engine"] = fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(o.EngineName), quote(o.EngineReason))
+	}
+	var resources *mcptypes.ServerCapabilitiesResources
+	if version >= resourcesSince {
+		resources = &mcptypes.ServerCapabilitiesResources{}
+	}
+	return &mcptypes.InitializeResult{
+		ProtocolVersion: version,
+		Capabilities: mcptypes.ServerCapabilities{
+			Tools:     &mcptypes.ServerCapabilitiesTools{},
+			Resources: resources,
+			Logging:   map[string]json.RawMessage{},
+		},
+		ServerInfo: mcptypes.Implementation{
+			Name:    "codex-mcp",
+			Title:   &title,
+			Version: ss.server.Version,
+			Extra:   extra,
+		},
+		Instructions: new(ss.server.Tools.Instructions()),
+	}, nil
+}
+
+// userAgent returns the user agent in the form of the server of September 2025.
+func (ss *LegacySession) userAgent() string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	var client mcptypes.Implementation
+	if ss.client != nil {
+		client = ss.client.ClientInfo
+	}
+	return userAgent(ss.server.Version, client)
+}
+
+func userAgent(version string, client mcptypes.Implementation) string {
+	term := os.Getenv("TERM")
+	if term == "" {
+		term = "unknown"
+	}
+	agent := fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s", version, runtime.GOOS, runtime.GOARCH, term)
+	if client.Name != "" {
+		agent += fmt.Sprintf(" (%s; %s)", client.Name, client.Version)
+	}
+	return agent
+}
+
+func (ss *LegacySession) ping(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+	return &mcptypes.EmptyResult{}, nil
+}
+
+func (ss *LegacySession) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+	ss.mu.Lock()
+	ss.level = p.Level
+	ss.mu.Unlock()
+	return &mcptypes.EmptyResult{}, nil
+}

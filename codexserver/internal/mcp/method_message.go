@@ -1,0 +1,106 @@
+package mcp
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func (ss *LegacySession) addMessageMethods(m *jsonrpc.Mux) {
+	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
+	jsonrpc.Handle(m, "sendUserTurn", ss.sendUserTurn)
+	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
+}
+
+func (ss *LegacySession) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if p.Items == nil {
+		return empty{}, invalid("/items", "missing")
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items})
+	return empty{}, nil
+}
+
+func (ss *LegacySession) sendUserTurn(_ context.Context, p protocol.SendUserTurnParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if err := checkTurn(&p); err != nil {
+		return empty{}, err
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items, Context: &protocol.TurnContext{
+		Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, SandboxPolicy: p.SandboxPolicy,
+		Model: p.Model, Effort: p.Effort, Summary: p.Summary,
+	}})
+	return empty{}, nil
+}
+
+func checkTurn(p *protocol.SendUserTurnParams) error {
+	if p.Items == nil {
+		return invalid("/items", "missing")
+	}
+	for _, member := range []struct{ path, value string }{
+		{"/cwd", p.Cwd}, {"/approvalPolicy", string(p.ApprovalPolicy)}, {"/sandboxPolicy/mode", string(p.SandboxPolicy.Mode)},
+		{"/model", p.Model}, {"/summary", string(p.Summary)},
+	} {
+		if err := required(member.path, member.value); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+		return err
+	}
+	if err := oneOf("/sandboxPolicy/mode", p.SandboxPolicy.Mode, protocol.SandboxModes()); err != nil {
+		return err
+	}
+	if err := oneOf("/effort", p.Effort, protocol.ReasoningEfforts()); err != nil {
+		return err
+	}
+	return oneOf("/summary", p.Summary, protocol.ReasoningSummaries())
+}
+
+// submit queues a turn. Only the end of the session waits for it.
+func (ss *LegacySession) submit(t *thread.Thread, in protocol.TurnInput) {
+	ticket := t.Queue()
+	ss.turns.Go(func() {
+		if err := ss.server.Tools.Run(ss.ctx, t, ticket, ss.attendance(), in); err != nil {
+			ss.log.Debug("turn", "thread", t.ID(), "error", err)
+		}
+	})
+}
+
+// interruptConversation interrupts the running or first queued turn at once, on the read
+// loop. It answers when the turn has ended.
+func (ss *LegacySession) interruptConversation(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p protocol.InterruptConversationParams
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	ended := t.Stop(thread.ErrInterrupted)
+	if ended == nil {
+		return nil, refused("no turn of conversation %s is running", p.ConversationID)
+	}
+	reply := r.Responder()
+	ss.turns.Go(func() {
+		select {
+		case <-ended:
+			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
+		case <-ctx.Done():
+			err = reply.Reply(nil, context.Cause(ctx))
+		}
+		if err != nil {
+			ss.log.Debug("interrupt", "error", err)
+		}
+	})
+	return nil, nil
+}

@@ -1,0 +1,83 @@
+package mcp
+
+import (
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// fresh is how long clients may cache content that changes.
+const fresh = 0
+
+// noCursor refuses a cursor, because the lists have only one page.
+func noCursor(q *request) error {
+	m, err := members("", jsontext.Value(q.rpc.Params))
+	if err != nil {
+		return err
+	}
+	if _, ok := m["cursor"]; ok {
+		return invalid("/cursor", "no list has a second page")
+	}
+	return nil
+}
+
+func (s *ModernSession) listResources(q *request) (any, error) {
+	if err := noCursor(q); err != nil {
+		return nil, err
+	}
+	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	for _, r := range s.server.Tools.Resources().List(s.threads) {
+		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, Uri: r.Uri})
+	}
+	return result, nil
+}
+
+func (s *ModernSession) listTemplates(q *request) (any, error) {
+	if err := noCursor(q); err != nil {
+		return nil, err
+	}
+	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TtlMs: listLife, CacheScope: modern.CacheScopePrivate}
+	for _, t := range s.server.Tools.Resources().Templates() {
+		result.ResourceTemplates = append(result.ResourceTemplates, modern.ResourceTemplate{
+			Name: t.Name, Description: t.Description, MimeType: t.MimeType, UriTemplate: t.UriTemplate,
+		})
+	}
+	return result, nil
+}
+
+func (s *ModernSession) readResource(q *request) (any, error) {
+	m, err := members("", jsontext.Value(q.rpc.Params))
+	if err != nil {
+		return nil, err
+	}
+	var uri string
+	if raw, ok := m["uri"]; !ok {
+		return nil, invalid("/uri", "missing")
+	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
+		return nil, invalid("/uri", "want a string")
+	}
+	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
+	var none *mcptool.NoResourceError
+	if errors.As(err, &none) {
+		return nil, noResource(uri, none)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &modern.ReadResourceResult{Meta: s.resultMeta(), TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	for _, c := range contents {
+		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, Uri: c.Uri})
+	}
+	return result, nil
+}
+
+// noResource returns the error for a resource that does not exist.
+func noResource(uri string, why *mcptool.NoResourceError) error {
+	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params/uri: %s", why.Reason)
+	e.Data, _ = json.Marshal(map[string]string{"path": "/uri", "uri": uri}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // strings always encode
+	return e
+}

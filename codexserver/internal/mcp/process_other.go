@@ -1,0 +1,6 @@
+//go:build !unix
+
+package mcp
+
+// lives returns false: this system cannot look up a process without a handle.
+func lives(int) bool { return false }

@@ -1,0 +1,263 @@
+package mcp
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxOpen is how long a question without a timeout stays open if no client answers it.
+const maxOpen = 24 * time.Hour
+
+// question is an open question of a call.
+type question struct {
+	key      string
+	request  modern.InputRequest
+	answered chan struct{}        // closed with the first answer
+	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
+}
+
+// race is how long after an answer another one counts that came over another connection.
+// The order of the two is not known, so the stricter one counts.
+const race = 20 * time.Millisecond
+
+// ask opens a question and waits for its answer, or until ctx ends. It returns more than one
+// answer if several raced.
+func (c *call) ask(ctx context.Context, params stdjson.RawMessage) ([]stdjson.RawMessage, error) {
+	request, err := inputRequest(params)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxOpen)
+	defer cancel()
+	q := &question{request: request, answered: make(chan struct{})}
+	c.mu.Lock()
+	c.keys++
+	q.key = "q" + strconv.Itoa(c.keys)
+	c.questions = append(c.questions, q)
+	c.change()
+	c.mu.Unlock()
+	select {
+	case <-q.answered:
+		if c.session.shared {
+			select {
+			case <-time.After(race):
+			case <-ctx.Done():
+			}
+		}
+	case <-ctx.Done():
+	}
+	answers, answered := c.withdraw(q)
+	switch {
+	case !answered:
+		return nil, ctx.Err()
+	case len(answers) == 0:
+		return nil, elicit.ErrUnsupported
+	}
+	return answers, nil
+}
+
+// refuse answers the open questions for a client that cannot be asked: its newest request
+// does not declare elicitation.
+func (c *call) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.questions {
+		close(q.answered)
+	}
+	c.questions = nil
+	c.change()
+}
+
+// withdraw closes a question and returns its answers. It reports whether the question was
+// answered.
+func (c *call) withdraw(q *question) (answers []stdjson.RawMessage, answered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.questions, q); i >= 0 {
+		c.questions = slices.Delete(c.questions, i, i+1)
+		c.change()
+		return nil, false
+	}
+	c.racing = slices.DeleteFunc(c.racing, func(other *question) bool { return other == q })
+	return q.answers, true
+}
+
+// take answers the open questions. It ignores unknown keys, keys that are not in keys
+// unless that is nil, and second answers, unless they race with the first.
+func (c *call) take(keys []string, answers map[string]jsontext.Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, answer := range answers {
+		i := indexOf(c.questions, keys, key)
+		if i < 0 {
+			c.addRacing(keys, key, answer)
+			continue
+		}
+		q := c.questions[i]
+		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
+		close(q.answered)
+		c.questions = slices.Delete(c.questions, i, i+1)
+		if c.session.shared {
+			c.racing = append(c.racing, q)
+		}
+		c.change()
+	}
+}
+
+// maxRacing is how many answers to one question are kept to find the strictest. If there are
+// more, one that cannot be read takes their place, and the question is not approved.
+const maxRacing = 16
+
+// contest adds answers to questions that were answered a moment ago.
+func (c *call) contest(keys []string, answers map[string]jsontext.Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, answer := range answers {
+		c.addRacing(keys, key, answer)
+	}
+}
+
+// addRacing adds an answer to a question that was answered a moment ago. c.mu is held.
+func (c *call) addRacing(keys []string, key string, answer jsontext.Value) {
+	i := indexOf(c.racing, keys, key)
+	if i < 0 {
+		return
+	}
+	switch q := c.racing[i]; {
+	case len(q.answers) < maxRacing:
+		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
+	case len(q.answers) == maxRacing:
+		q.answers = append(q.answers, stdjson.RawMessage(`null`))
+	}
+}
+
+// indexOf returns the index of the question with a key that is in keys, unless that is nil;
+// -1 if there is none.
+func indexOf(questions []*question, keys []string, key string) int {
+	if keys != nil && !slices.Contains(keys, key) {
+		return -1
+	}
+	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
+}
+
+// inputRequest returns an elicitation/create request for a result.
+func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
+	raw, err := json.Marshal(map[string]any{"q": map[string]any{
+		"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	var requests modern.InputRequests
+	if err := requests.UnmarshalJSON(raw); err != nil {
+		return nil, err
+	}
+	return requests["q"], nil
+}
+
+// client is the place that asks the client. Its questions are sent in the result of a
+// request.
+type client struct{ *call }
+
+// Decider implements [board.Place].
+func (client) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [board.Place].
+func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	o := &p.session.server.Approvals
+	asked := *r.Question // a copy, because others read it
+	asked.Extra = nil
+	if asked.Meta == nil {
+		asked.Meta = map[string]any{board.MetaKey: board.Meta(r)}
+	}
+	p.mu.Lock()
+	who := p.client
+	p.mu.Unlock()
+	params, err := asked.Params(who, o)
+	if err != nil {
+		return elicit.Outcome{}, err
+	}
+	answers, err := p.ask(ctx, params)
+	switch {
+	case err == nil:
+		out := r.Question.ReadInputResponse(answers[0], o)
+		for _, answer := range answers[1:] {
+			if other := r.Question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
+				out = other
+			}
+		}
+		return out, nil
+	case errors.Is(err, elicit.ErrUnsupported):
+	case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
+		return elicit.Outcome{}, err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		p.abandon()
+	}
+	return r.Question.ReadError(err, o), nil
+}
+
+// elicit asks a question other than an approval.
+func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
+	defer cancel()
+	answers, err := c.ask(ctx, params)
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.abandon()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, answer := range answers {
+		if !accepted(answer) {
+			return answer, nil
+		}
+	}
+	return answers[0], nil
+}
+
+// accepted reports whether an answer accepts.
+func accepted(answer stdjson.RawMessage) bool {
+	var said struct {
+		Action string `json:"action"`
+	}
+	return json.Unmarshal(answer, &said) == nil && said.Action == "accept"
+}
+
+// deaf is the place for a client that does not support elicitation.
+type deaf struct{ session *ModernSession }
+
+// Decider implements [board.Place].
+func (deaf) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [board.Place].
+func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return r.Question.ReadError(elicit.ErrUnsupported, &p.session.server.Approvals), nil
+}
+
+// hold is a place that keeps the questions of turns in the background open until a call of
+// codex-wait asks the client.
+type hold struct{ session *ModernSession }
+
+// Decider implements [board.Place].
+func (hold) Decider() approval.Decider { return approval.ByClient }
+
+// Ask implements [board.Place].
+func (p hold) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxOpen)
+	defer cancel()
+	<-ctx.Done()
+	return r.Question.ReadError(ctx.Err(), &p.session.server.Approvals), nil
+}

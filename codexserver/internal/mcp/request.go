@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Versions returns the versions of MCP that the server supports, newest first. This package
+// serves only the first.
+func Versions() []string {
+	return []string{modern.ProtocolVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+}
+
+// The supported extensions.
+const (
+	extensionTasks  = modern.ExtensionTasks
+	extensionEvents = "io.github.codexmcp/events"
+)
+
+// request is one request with its metadata.
+type request struct {
+	ctx context.Context
+	rpc *jsonrpc.Request
+	*metadata
+}
+
+// metadata is the decoded _meta of a request.
+type metadata struct {
+	raw    string
+	meta   modern.RequestMetaObject
+	client elicit.Client
+	// form, tasks and events report whether the client supports elicitation, tasks and
+	// codex/event.
+	form, tasks, events bool
+	// unasked reports that the client may not approve.
+	unasked bool
+}
+
+// newRequest returns a request with its _meta. It keeps the last _meta decoded, because a
+// client that polls repeats it. If asks is false, the client is treated as one without
+// elicitation.
+func (s *ModernSession) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
+	m := s.last.Load()
+	if m == nil || m.raw != string(meta) {
+		var err error
+		if m, err = newMetadata(meta); err != nil {
+			return nil, err
+		}
+		s.last.Store(m)
+	}
+	if !asks {
+		deaf := *m
+		deaf.client.Capabilities, deaf.form, deaf.unasked = nil, false, true
+		m = &deaf
+	}
+	return &request{ctx, r, m}, nil
+}
+
+// newMetadata decodes the _meta of a request. It checks the version first, because in
+// another version the other members may have another meaning.
+func newMetadata(meta jsontext.Value) (*metadata, error) {
+	m, err := members("/_meta", meta)
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := m[modern.MetaProtocolVersion]
+	if !ok {
+		return nil, invalid("/_meta/"+escape(modern.MetaProtocolVersion), "missing")
+	}
+	version, err := jsontext.AppendUnquote(nil, raw)
+	switch {
+	case err != nil:
+		return nil, invalid("/_meta/"+escape(modern.MetaProtocolVersion), "want a string")
+	case string(version) != modern.ProtocolVersion:
+		return nil, unsupportedVersion(string(version))
+	}
+	capabilities, ok := m[modern.MetaClientCapabilities]
+	switch {
+	case !ok:
+		return nil, invalid("/_meta/"+escape(modern.MetaClientCapabilities), "missing")
+	case capabilities.Kind() != '{':
+		return nil, invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
+	}
+	q := &metadata{raw: string(meta), client: elicit.RequestClient(stdjson.RawMessage(meta))}
+	if err := q.meta.UnmarshalJSON([]byte(meta)); err != nil {
+		return nil, invalid("/_meta", "%v", err)
+	}
+	q.form = q.client.CanAsk()
+	_, q.tasks = q.meta.ClientCapabilities.Extensions[extensionTasks]
+	_, q.events = q.meta.ClientCapabilities.Extensions[extensionEvents]
+	return q, nil
+}
+
+// needTasks fails if the request does not declare tasks.
+func (q *request) needTasks() error {
+	if q.tasks {
+		return nil
+	}
+	e := jsonrpc.Errorf(modern.CodeMissingRequiredClientCapability, "params/_meta/%s: the request does not declare the extension %s",
+		escape(modern.MetaClientCapabilities), extensionTasks)
+	e.Data = stdjson.RawMessage(`{"requiredCapabilities":{"extensions":{"` + extensionTasks + `":{}}}}`)
+	return e
+}
+
+func unsupportedVersion(asked string) error {
+	e := jsonrpc.Errorf(modern.CodeUnsupportedProtocolVersion, "params/_meta/%s: %q is not served by requests of their own", escape(modern.MetaProtocolVersion), asked)
+	e.Data, _ = json.Marshal(struct { // strings always encode
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}{Versions(), asked}, jsontext.AllowInvalidUTF8(true))
+	return e
+}
+
+// decode decodes params. The error names the member.
+func decode(raw stdjson.RawMessage, into any) error {
+	err := json.Unmarshal(raw, into)
+	var wrong *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return invalid(string(wrong.JSONPointer), "want another type than %v", wrong.JSONKind)
+	case errors.As(err, &syntax):
+		return invalid(string(syntax.JSONPointer), "%v", syntax.Err)
+	}
+	return invalid("", "%v", err)
+}
+
+// invalid returns the error for params with a missing or wrong member.
+func invalid(path, format string, args ...any) error {
+	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
+	e.Data, _ = json.Marshal(map[string]string{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
+	return e
+}
+
+// escape writes a name as a token of a JSON pointer (RFC 6901).
+func escape(name string) string {
+	return string(jsontext.Pointer("").AppendToken(name))[1:]
+}
+
+// callID returns a request's id, a string or a number, as text.
+func callID(id jsonrpc.ID) string {
+	if s, ok := id.Str(); ok {
+		return s
+	}
+	return id.String()
+}
+
+// token returns the request's progress token, or nil.
+func (q *request) token() *mcptypes.ProgressToken { return q.meta.ProgressToken }

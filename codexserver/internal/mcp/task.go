@@ -1,0 +1,298 @@
+package mcp
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// patience is how long the questions of a call that may become a task stay open. It is
+// long, because the user of a task only looks from time to time.
+const patience = time.Hour
+
+// task is a call that its client polls. The call's mutex guards it.
+type task struct {
+	call      *call
+	file      taskfile.Task // as last written
+	cancelled bool          // by the client
+	over      bool          // file has the result, perhaps only in memory
+	listeners map[*listener]bool
+	acted     chan struct{} // has an element if a command or patch has begun or ended since the file was written
+}
+
+// mayBeTask reports whether the call can be answered with a task.
+func (s *ModernSession) mayBeTask(q *request, tool string) bool {
+	return q.tasks && s.server.Tasks.serves() && mcptool.IsTurn(tool)
+}
+
+// becomeTask makes the call a task and returns the answer for the client. It returns nil if
+// the thread has not begun, or if the task's file cannot be written, which is logged. The
+// call is then answered with its result.
+func (c *call) becomeTask() *modern.CreateTaskResult {
+	c.mu.Lock()
+	job, now := c.job, c.now(true)
+	c.mu.Unlock()
+	if job == nil {
+		return nil
+	}
+	id, err := taskfile.NewID(job.ThreadID())
+	t := &task{call: c, listeners: map[*listener]bool{}, acted: make(chan struct{}, 1)}
+	if err == nil {
+		t.file, err = c.session.server.Tasks.create(taskfile.Task{
+			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
+		}, t)
+	}
+	if err != nil {
+		c.session.server.Logger.Warn("a call does not become a task", "error", err)
+		c.mu.Lock()
+		c.taskable = false
+		c.mu.Unlock()
+		return nil
+	}
+	c.mu.Lock()
+	c.task, c.adrift = t, true
+	shared := t.shared(now.message)
+	c.mu.Unlock()
+	c.session.running.Go(t.keep)
+	return &modern.CreateTaskResult{
+		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(now.status), StatusMessage: &now.message,
+		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TtlMs: shared.TtlMs,
+	}
+}
+
+// fileTick is how often a changed status message is written to the file of a task, where
+// other processes read it.
+const fileTick = 5 * time.Second
+
+// act records that a command or a patch has begun or ended.
+func (t *task) act() {
+	select {
+	case t.acted <- struct{}{}:
+	default:
+	}
+}
+
+// keep updates the task's file until the end of the call: at once when its status changes or
+// it acts, so that the file of a server that was killed has what ran.
+func (t *task) keep() {
+	c := t.call
+	ticker := time.NewTicker(fileTick)
+	defer ticker.Stop()
+	for ticked, acted := false, false; ; {
+		c.mu.Lock()
+		now, file, changed, job := c.now(true), t.file, c.changed, c.job
+		c.mu.Unlock()
+		if now.status != file.Status || acted || ticked && now.doing != file.Message {
+			file.Status, file.Message, file.Did = now.status, now.doing, job.Did()
+			t.write(file)
+		}
+		ticked, acted = false, false
+		select {
+		case <-changed:
+		case <-t.acted:
+			acted = true
+		case <-ticker.C:
+			ticked = true
+		case <-c.done:
+			t.end()
+			return
+		}
+	}
+}
+
+// write writes the task's file. If that fails the task is kept in memory.
+func (t *task) write(file taskfile.Task) {
+	written, err := t.call.session.server.Tasks.store.Update(file)
+	if err != nil {
+		t.call.session.server.Logger.Warn("the file of a task", "task", file.ID, "error", err)
+		written = file
+	}
+	t.call.mu.Lock()
+	defer t.call.mu.Unlock()
+	t.file = written
+}
+
+// end writes the result of the task.
+func (t *task) end() {
+	c := t.call
+	c.mu.Lock()
+	file := t.file
+	cancelled := t.cancelled
+	c.mu.Unlock()
+	if cancelled {
+		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
+	} else {
+		answer := c.result
+		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
+			// The client may read this from another process, and does not know that this
+			// server was stopped.
+			answer, _ = mcptool.Ended(file.Thread(), c.job.Did())
+		}
+		result, err := modern.Encode(c.complete(answer))
+		if err != nil { // does not happen: it was encoded before
+			result = []byte(`{"content":[],"isError":true,"resultType":"complete"}`)
+		}
+		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
+	}
+	file.Did = nil // the result has it
+	err := c.session.server.Tasks.finish(&file)
+	if err != nil {
+		c.session.server.Logger.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+	}
+	c.mu.Lock()
+	t.file, t.over = file, true
+	t.notify()
+	c.mu.Unlock()
+	if err == nil {
+		c.session.server.Tasks.forget(file.ID)
+	}
+}
+
+// endWords returns the status message of a task that has its result.
+func endWords(r *mcptypes.CallToolResult) string {
+	if r.IsError != nil && *r.IsError {
+		return "ended with an error"
+	}
+	return "done"
+}
+
+// moment is the state of a task at one moment.
+type moment struct {
+	status   taskfile.Status
+	message  string
+	doing    string // message without the duration
+	requests modern.InputRequests
+}
+
+// now returns the current state. If form is false the client does not support elicitation.
+// The caller holds c.mu.
+func (c *call) now(form bool) moment {
+	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
+	if c.job != nil {
+		state := c.job.State()
+		m.message = state.Words()
+		state.Since = time.Now()
+		m.doing = state.Words()
+	}
+	if len(c.questions) == 0 || !form {
+		return m
+	}
+	m.status, m.requests = taskfile.InputRequired, modern.InputRequests{}
+	for _, q := range c.questions {
+		m.requests[q.key] = q.request
+	}
+	return m
+}
+
+// detailed returns the task for a poll. The caller holds the call's mutex.
+func (t *task) detailed(form bool) modern.DetailedTask {
+	if t.over {
+		return finished(t.file)
+	}
+	now := t.call.now(form)
+	shared := t.shared(now.message)
+	if now.status == taskfile.InputRequired {
+		return shared.InputRequired(now.requests)
+	}
+	return shared.Working()
+}
+
+// How often a client should poll, in milliseconds. This delays each approval.
+const (
+	pollOften  = 500
+	pollSeldom = 2_000
+)
+
+// shared returns the members of an unfinished task that do not depend on its status. The
+// caller holds the call's mutex.
+func (t *task) shared(message string) modern.Task {
+	poll := int64(pollSeldom)
+	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
+		poll = pollOften
+	}
+	return modern.Task{
+		TaskId: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
+		StatusMessage: &message, PollIntervalMs: &poll,
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// finished returns a task that has ended, from its file.
+func finished(f taskfile.Task) modern.DetailedTask {
+	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
+	t := modern.Task{
+		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TtlMs: &ttl,
+	}
+	if f.Status == taskfile.Cancelled {
+		return t.Cancelled()
+	}
+	return t.Completed(stdjson.RawMessage(f.Result))
+}
+
+// foreign returns a task that this process does not serve, from its file.
+func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
+	switch owner {
+	case taskfile.Gone:
+		answer, did := mcptool.Ended(f.Thread(), f.Did)
+		if did != "" {
+			did = "; " + did
+		}
+		result, _ := modern.Encode((&call{session: s}).complete(answer)) // its parts always encode
+		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran"+did, jsontext.Value(result)
+		if f.Expires.IsZero() {
+			f.Expires = time.Now().Add(taskfile.Keep)
+		}
+		return finished(f)
+	case taskfile.Other:
+		poll := int64(pollSeldom)
+		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
+		return modern.Task{
+			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
+		}.Working()
+	}
+	return finished(f)
+}
+
+// live returns the task with an id if this process serves it and it belongs to the
+// session's principal, and nil otherwise.
+func (s *ModernSession) live(id string) *task {
+	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
+		return t
+	}
+	return nil
+}
+
+// find returns a task of the session's principal: the task if this process serves it, or
+// else its file.
+func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
+	if t := s.live(id); t != nil {
+		return t, taskfile.Task{}, taskfile.Self, nil
+	}
+	s.reads <- struct{}{}
+	file, owner, err := s.server.Tasks.store.Get(id)
+	<-s.reads
+	switch {
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
+		return nil, file, owner, invalid("/taskId", "no such task")
+	case err != nil:
+		return nil, file, owner, fmt.Errorf("read the task: %w", err)
+	}
+	if t := s.live(id); t != nil { // it became a task meanwhile
+		return t, file, taskfile.Self, nil
+	}
+	return nil, file, owner, nil
+}
+
+// elsewhere returns the error for a request that only the serving process can handle.
+func elsewhere(f taskfile.Task) error {
+	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
+}

@@ -1,0 +1,69 @@
+package mcp
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
+// file can be read.
+func TestManyUnknownTasks(t *testing.T) {
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), TaskOptions{}, func(string, ...any) {})
+	s := NewModernSession(t.Context(), &ModernServer{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}, "", false, nil, nil, nil)
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})
+	served := make(chan error, 1)
+	go func() { served <- peer.Run(t.Context()) }()
+	for range maxReads {
+		s.reads <- struct{}{}
+	}
+	const more = 10
+	for id := range MaxConcurrent + more {
+		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/get","params":{"taskId":"unknown","_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{%q:{}}}}}}`, id, extensionTasks)
+		if err := ours.Write(t.Context(), [][]byte{[]byte(line)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range MaxConcurrent + more {
+		if n == more {
+			for range maxReads {
+				<-s.reads
+			}
+		}
+		line, err := ours.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			ID    int
+			Error *jsonrpc.Error
+		}
+		if err := stdjson.Unmarshal(line, &answer); err != nil {
+			t.Fatal(err)
+		}
+		want := "no such task"
+		if answer.ID >= MaxConcurrent {
+			want = "requests are under way"
+		}
+		if answer.Error == nil || !strings.Contains(answer.Error.Message, want) || n < more != (answer.ID >= MaxConcurrent) {
+			t.Fatalf("answer %d: %s, want %q", n, line, want)
+		}
+	}
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	s.Wait()
+	if n := s.open.Load(); n != 0 {
+		t.Errorf("%d requests count as open", n)
+	}
+}

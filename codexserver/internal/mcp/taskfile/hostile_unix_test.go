@@ -1,0 +1,73 @@
+//go:build unix
+
+package taskfile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+func TestNamedPipe(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	if err := errors.Join(os.Remove(path(home, task.ID)), syscall.Mkfifo(path(home, task.ID), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var kind *safefile.KindError
+	if _, _, err := s.Get(task.ID); !errors.As(err, &kind) {
+		t.Errorf("Get: %v", err)
+	}
+	if _, err := s.Update(task); !errors.As(err, &kind) {
+		t.Errorf("Update: %v", err)
+	}
+}
+
+// TestLockIsNamedPipe checks that a named pipe in place of a lock does not block, belongs to
+// no server, and is replaced at the server's next change.
+func TestLockIsNamedPipe(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	lock := filepath.Join(folder(home), "server-"+task.Server.Instance)
+	if err := errors.Join(os.Remove(lock), syscall.Mkfifo(lock, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	found(t, newStore(t, home), task, taskfile.Gone)
+	found(t, newStore(t, home), update(t, s, task), taskfile.Other)
+}
+
+// TestForeignModes checks that files that others can write are refused.
+func TestForeignModes(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	task := create(t, s)
+	for _, name := range []string{path(home, task.ID), folder(home)} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []os.FileMode{0o020, 0o002} {
+			if err := os.Chmod(name, info.Mode()|open); err != nil {
+				t.Fatal(err)
+			}
+			var foreign *taskfile.ForeignError
+			if _, _, err := s.Get(task.ID); !errors.As(err, &foreign) || foreign.Path != name {
+				t.Errorf("Get: %v", err)
+			}
+			if _, err := s.Update(task); !errors.As(err, &foreign) || foreign.Path != name {
+				t.Errorf("Update: %v", err)
+			}
+		}
+		if err := os.Chmod(name, info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found(t, s, task, taskfile.Self)
+}

@@ -1,0 +1,256 @@
+package taskfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+const thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
+
+func newStore(t testing.TB, home string) *taskfile.Store {
+	t.Helper()
+	s := taskfile.New(home, nil)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func folder(home string) string { return filepath.Join(home, "codex-mcp", "tasks") }
+
+func path(home, id string) string { return filepath.Join(folder(home), "task-"+id+".json") }
+
+func create(t testing.TB, s *taskfile.Store) taskfile.Task {
+	t.Helper()
+	id, err := taskfile.NewID(thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
+	t.Helper()
+	task, err := s.Update(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
+	t.Helper()
+	task.Status, task.Result = taskfile.Completed, jsontext.Value(`{"content":[]}`)
+	return update(t, s, task)
+}
+
+// found fails the test unless the store has this task, with this owner.
+func found(t testing.TB, s *taskfile.Store, want taskfile.Task, owner taskfile.Owner) {
+	t.Helper()
+	got, o, err := s.Get(want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" || o != owner {
+		t.Errorf("the owner is %v, want %v; (-want +got):\n%s", o, owner, d)
+	}
+}
+
+func unknown(t testing.TB, s *taskfile.Store, id string) {
+	t.Helper()
+	if got, _, err := s.Get(id); !errors.Is(err, taskfile.ErrUnknown) {
+		t.Errorf("%q: %+v, %v", id, got, err)
+	}
+}
+
+// TestTask follows a task from beginning to end, as seen by its server and by another.
+func TestTask(t *testing.T) {
+	home := t.TempDir()
+	one, two := newStore(t, home), newStore(t, home)
+	task := create(t, one)
+	if task.Thread() != thread || task.TTL() != 0 || task.Server.PID != os.Getpid() {
+		t.Errorf("%+v", task)
+	}
+	found(t, one, task, taskfile.Self)
+	found(t, two, task, taskfile.Other)
+	task.Status, task.Message = taskfile.InputRequired, "waiting for approval of \xff"
+	task = update(t, one, task)
+	found(t, two, task, taskfile.Other)
+	if task.Message != "waiting for approval of \uFFFD" {
+		t.Errorf("the message is %q", task.Message)
+	}
+	if _, err := two.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
+		t.Errorf("another store: %v", err)
+	}
+	task = complete(t, one, task)
+	found(t, one, task, taskfile.NoOwner)
+	found(t, two, task, taskfile.NoOwner)
+	if ttl := task.Updated.Sub(task.Created) + 24*time.Hour; task.TTL() != ttl {
+		t.Errorf("the TTL is %v, want %v", task.TTL(), ttl)
+	}
+	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
+		t.Errorf("a finished task: %v", err)
+	}
+	if _, err := one.Create(task); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the same id again: %v", err)
+	}
+	found(t, one, task, taskfile.NoOwner)
+}
+
+// TestClose checks that the tasks of a closed store count as lost.
+func TestClose(t *testing.T) {
+	home := t.TempDir()
+	one, two := newStore(t, home), newStore(t, home)
+	task, finished := create(t, one), complete(t, one, create(t, one))
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*taskfile.Store{one, two} {
+		found(t, s, task, taskfile.Gone)
+		found(t, s, finished, taskfile.NoOwner)
+	}
+	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
+		t.Errorf("Update: %v", err)
+	}
+	id, _ := taskfile.NewID(thread)
+	if _, err := one.Create(taskfile.Task{ID: id, Status: taskfile.Working}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Create: %v", err)
+	}
+}
+
+// TestFolder checks that nothing is written before the first task, and that only the user
+// has access to its folders and files.
+func TestFolder(t *testing.T) {
+	home := t.TempDir()
+	s := newStore(t, home)
+	id, err := taskfile.NewID(thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown(t, s, id)
+	if list, err := s.List(); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := errors.Join(s.Sweep(t.Context()), taskfile.New(home, nil).Close()); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(home); err != nil || len(files) != 0 {
+		t.Errorf("%v, %v", files, err)
+	}
+	create(t, s)
+	err = filepath.WalkDir(filepath.Join(home, "codex-mcp"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; err == nil && info.Mode().Perm() != want && runtime.GOOS != "windows" {
+			t.Errorf("%s: %v, want %v", path, info.Mode(), want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRemovedFolder checks that removing the folder loses only finished tasks. The others are
+// written again, and their server still counts as alive.
+func TestRemovedFolder(t *testing.T) {
+	home := t.TempDir()
+	one, two := newStore(t, home), newStore(t, home)
+	task, finished := create(t, one), complete(t, one, create(t, one))
+	if err := os.RemoveAll(filepath.Join(home, "codex-mcp")); err != nil {
+		t.Fatal(err)
+	}
+	unknown(t, two, task.ID)
+	task.Message = "again"
+	found(t, two, update(t, one, task), taskfile.Other)
+	unknown(t, two, finished.ID)
+}
+
+func TestList(t *testing.T) {
+	home := t.TempDir()
+	one, two, three := newStore(t, home), newStore(t, home), newStore(t, home)
+	own, other, gone := create(t, one), create(t, two), create(t, three)
+	finished := complete(t, one, create(t, one))
+	if err := three.Close(); err != nil {
+		t.Fatal(err)
+	}
+	finished.Result = nil
+	want := []taskfile.Entry{{finished, taskfile.NoOwner}, {gone, taskfile.Gone}, {other, taskfile.Other}, {own, taskfile.Self}}
+	list, err := one.List()
+	if d := cmp.Diff(want, list); d != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	if err := os.WriteFile(path(home, gone.ID), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err = one.List()
+	if d := cmp.Diff(append(want[:1], want[2:]...), list); d != "" || err == nil || !strings.Contains(err.Error(), gone.ID) {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}
+
+// TestMemory checks that a finished task takes no memory.
+func TestMemory(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	complete(t, s, create(t, s))
+	before := heap()
+	const tasks = 300
+	for range tasks {
+		task := create(t, s)
+		task.Status, task.Result = taskfile.Completed, jsontext.Value(`{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+		update(t, s, task)
+	}
+	each := (heap() - before) / tasks
+	t.Logf("%d bytes for each finished task", each)
+	if each > 200 {
+		t.Errorf("%d bytes for each finished task", each)
+	}
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkTask(b *testing.B) {
+	s := newStore(b, b.TempDir())
+	task := create(b, s)
+	b.Run("get", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := s.Get(task.ID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("update", func(b *testing.B) {
+		for b.Loop() {
+			update(b, s, task)
+		}
+	})
+	b.Run("create", func(b *testing.B) {
+		for b.Loop() {
+			create(b, s)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TaskOptions say how calls become tasks.
+type TaskOptions struct {
+	// Grace is how long a call may take before it becomes a task.
+	Grace time.Duration
+	// Limit is how many tasks of one principal, and calls that may become one, may be
+	// unfinished at a time.
+	Limit int
+}
+
+// Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
+// tasks.
+type Tasks struct {
+	options TaskOptions
+	store   *taskfile.Store
+	log     func(msg string, args ...any)
+	sweeps  sync.WaitGroup
+
+	mu    sync.Mutex
+	calls map[string]int // by principal: calls that are tasks or may become one
+	byID  map[string]*task
+	swept time.Time
+}
+
+// NewTasks returns an empty Tasks. Their files are in store.
+func NewTasks(store *taskfile.Store, o TaskOptions, warn func(msg string, args ...any)) *Tasks {
+	return &Tasks{options: o, store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}}
+}
+
+// serves reports whether tasks are enabled.
+func (ts *Tasks) serves() bool { return ts != nil }
+
+// enter counts a call of a principal that may become a task, and fails if there are too many.
+// After a success the caller must call leave at the end of the call.
+func (ts *Tasks) enter(principal string) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.calls[principal] >= ts.options.Limit {
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "limits.tasks: %d tasks are unfinished, and no more may be; nothing was started", ts.options.Limit)
+	}
+	ts.calls[principal]++
+	return nil
+}
+
+func (ts *Tasks) leave(principal string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.calls[principal]--; ts.calls[principal] == 0 {
+		delete(ts.calls, principal)
+	}
+}
+
+// create writes the file of a task. This process serves the task from then on.
+func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
+	written, err := ts.store.Create(f)
+	if err != nil {
+		return written, fmt.Errorf("keep the task: %w", err)
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.byID[written.ID] = t
+	ts.sweep()
+	return written, nil
+}
+
+// sweepEvery is how often expired files are removed.
+const sweepEvery = time.Hour
+
+// sweep removes expired files in the background. The caller holds ts.mu.
+func (ts *Tasks) sweep() {
+	if time.Since(ts.swept) < sweepEvery {
+		return
+	}
+	ts.swept = time.Now()
+	ts.sweeps.Go(func() {
+		if err := ts.store.Sweep(context.Background()); err != nil {
+			ts.log("expired tasks", "error", err)
+		}
+	})
+}
+
+// Wait waits for the removal of expired files.
+func (ts *Tasks) Wait() {
+	if ts != nil {
+		ts.sweeps.Wait()
+	}
+}
+
+// live returns the task with an id if this process serves it, and nil otherwise.
+func (ts *Tasks) live(id string) *task {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.byID[id]
+}
+
+// finish writes the result of a task.
+func (ts *Tasks) finish(f *taskfile.Task) error {
+	written, err := ts.store.Update(*f)
+	if err != nil {
+		now := time.Now()
+		f.Updated, f.Expires = now, now.Add(taskfile.Keep)
+		return err
+	}
+	*f = written
+	return nil
+}
+
+// forget removes a finished task, which is then served from its file.
+func (ts *Tasks) forget(id string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.byID, id)
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package modern
-
-// lives returns false: this system cannot look up a process without a handle.
-func lives(int) bool { return false }
