@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -18,36 +16,33 @@ import (
 // thread can resume it, and codex-list lists all of them.
 type Principal struct {
 	server  *Server
-	eras    eras
+	wire    *mcp.Server
 	name    string
 	end     context.CancelCauseFunc
-	threads *thread.Share
-	jobs    *mcptool.Jobs
 	session *mcp.ModernSession
 
 	mu      sync.Mutex
-	clients map[*mcptool.Jobs]bool // the turns of clients with a handshake
+	clients map[*mcp.Client]bool // those with a handshake
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
 // with ctx. A program makes only one for each name.
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
-	return s.newPrincipal(ctx, name, s.eras)
+	return s.newPrincipal(ctx, name, s.wire)
 }
 
 // Approver is [Server.Principal] for the principal of [Options].Approver, where it only
 // decides: its clients have only the tool codex-wait, which brings them the questions.
 func (s *Server) Approver(ctx context.Context) *Principal {
-	return s.newPrincipal(ctx, s.approver, s.deciding)
+	return s.newPrincipal(ctx, s.deciding.Approver, s.deciding)
 }
 
-func (s *Server) newPrincipal(ctx context.Context, name string, eras eras) *Principal {
+func (s *Server) newPrincipal(ctx context.Context, name string, wire *mcp.Server) *Principal {
 	turns, end := context.WithCancelCause(ctx)
-	threads, jobs := s.threads.Share(name), mcptool.NewJobs(turns)
 	return &Principal{
-		server: s, eras: eras, name: name, end: end, threads: threads, jobs: jobs,
-		session: mcp.NewModernSession(turns, eras.modern, name, true, threads, jobs, &mcp.Pace{}),
-		clients: map[*mcptool.Jobs]bool{},
+		server: s, wire: wire, name: name, end: end,
+		session: mcp.NewModernSession(wire.NewClient(turns, name, s.threads.Share(name)), true),
+		clients: map[*mcp.Client]bool{},
 	}
 }
 
@@ -89,27 +84,27 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
 }
 
-// joined adds the turns of a client with a handshake, until left is called.
-func (p *Principal) joined(jobs *mcptool.Jobs) (left func()) {
+// joined adds a client with a handshake, until left is called.
+func (p *Principal) joined(c *mcp.Client) (left func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clients[jobs] = true
+	p.clients[c] = true
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.clients, jobs)
+		delete(p.clients, c)
 	}
 }
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	if p.session.Busy() || p.jobs.Busy() {
+	if p.session.Busy() {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for jobs := range p.clients {
-		if jobs.Busy() {
+	for c := range p.clients {
+		if c.Busy() {
 			return true
 		}
 	}
@@ -120,8 +115,5 @@ func (p *Principal) Busy() bool {
 // have returned.
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
-	p.session.Wait()
-	p.server.modern.Tasks.Wait()
-	p.jobs.Wait()
-	return p.threads.Close()
+	return p.session.Close()
 }

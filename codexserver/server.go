@@ -147,20 +147,13 @@ const (
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
-	eras
-	deciding eras   // for an approver that only decides
-	approver string // "" without one
+	wire     *mcp.Server
+	deciding *mcp.Server // for an approver that only decides
 	threads  *thread.Table
 	trace    jsonrpc.Hooks // shared by all sessions, so that lines do not mix
 	log      *slog.Logger
 
 	observer Observer // nil without one
-}
-
-// eras is what serves the clients of each era of MCP.
-type eras struct {
-	legacy *mcp.LegacyServer
-	modern *mcp.ModernServer
 }
 
 // New returns a server for e.
@@ -210,42 +203,27 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Approver != "" {
 		relay = board.NewRelay(approvals)
 	}
-	eras := func(table *mcptool.Table) eras {
-		return eras{
-			modern: &mcp.ModernServer{
-				Tools:        table,
-				Approvals:    o.Approvals,
-				Version:      cmp.Or(o.Version, "dev"),
-				EngineName:   o.EngineName,
-				EngineReason: o.EngineReason,
-				Folder:       folder,
-				Seal:         seal,
-				Tasks:        tasks,
-				Relay:        relay,
-				Approver:     o.Approver,
-				MaxUnread:    unread,
-				Logger:       log,
-			},
-			legacy: &mcp.LegacyServer{
-				Engine:       e,
-				Tools:        table,
-				Approvals:    o.Approvals,
-				Version:      cmp.Or(o.Version, "dev"),
-				EngineName:   o.EngineName,
-				EngineReason: o.EngineReason,
-				Folder:       folder,
-				Finish:       o.Finish,
-				Relay:        relay,
-				Approver:     o.Approver,
-				MaxUnread:    unread,
-				Logger:       log,
-			},
+	wire := func(table *mcptool.Table) *mcp.Server {
+		return &mcp.Server{
+			Engine:       e,
+			Tools:        table,
+			Approvals:    o.Approvals,
+			Version:      cmp.Or(o.Version, "dev"),
+			EngineName:   o.EngineName,
+			EngineReason: o.EngineReason,
+			Folder:       folder,
+			Finish:       o.Finish,
+			Seal:         seal,
+			Tasks:        tasks,
+			Relay:        relay,
+			Approver:     o.Approver,
+			MaxUnread:    unread,
+			Logger:       log,
 		}
 	}
 	return &Server{
-		eras:     eras(table),
-		deciding: eras(table.Deciding()),
-		approver: o.Approver,
+		wire:     wire(table),
+		deciding: wire(table.Deciding()),
 		threads:  threads,
 		trace:    *trace(o.Trace),
 		log:      log,
@@ -274,22 +252,19 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // begin is [Server.Serve], but returns at once and calls ended with the result. A client
 // of a principal p does not have the methods of September 2025.
 func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, ended func(error)) {
-	principal, serves := "", s.eras
+	principal, wire := "", s.wire
 	if p != nil {
-		principal, serves = p.name, p.eras
+		principal, wire = p.name, p.wire
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	threads, jobs, pace := s.threads.Share(principal), mcptool.NewJobs(turns), &mcp.Pace{}
+	client := wire.NewClient(turns, principal, s.threads.Share(principal))
 	left := func() {}
 	if p != nil {
-		left = p.joined(jobs)
+		left = p.joined(client)
 	}
-	session := mcp.NewLegacySession(turns, serves.legacy, principal, threads, jobs, pace, func() { stop(jsonrpc.ErrClosed) })
-	if !asks(ctx) {
-		session.AskNothing()
-	}
-	own := mcp.NewModernSession(turns, serves.modern, principal, false, threads, jobs, pace)
+	session := mcp.NewLegacySession(client, asks(ctx), func() { stop(jsonrpc.ErrClosed) })
+	own := mcp.NewModernSession(client, false)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
@@ -298,11 +273,8 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	session.Connect(peer)
 	peer.Begin(handling, func(err error) {
 		end(jsonrpc.ErrClosed)
-		own.Wait()
-		s.modern.Tasks.Wait()
-		jobs.Wait()
 		session.Close()
-		if cerr := threads.Close(); cerr != nil {
+		if cerr := client.Close(); cerr != nil {
 			s.log.Warn("closing threads", "error", cerr)
 		}
 		left()
@@ -318,7 +290,7 @@ func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
 		Cancellation:   jsonrpc.MCPCancel,
 		Inline:         mcp.Inline(),
 		MaxConcurrent:  mcp.MaxConcurrent,
-		Egress:         jsonrpc.EgressOptions{HardLimit: s.legacy.MaxUnread.End()},
+		Egress:         jsonrpc.EgressOptions{HardLimit: s.wire.MaxUnread.End()},
 		LenientVersion: true, // as the server of 2025 did
 		DrainTimeout:   -1,   // the session decides
 		Logger:         s.log,

@@ -3,13 +3,14 @@
 // 2026-07-28, which each have their version and the capabilities of their client in their _meta.
 // The eras differ in how they carry a question, an event and a result.
 //
-//	LegacySession ─── initialize, tools, elicitation/create, roots, method_*.go
-//	ModernSession ─── discover, tools, resources
-//	  └─ call ─── rounds: request, question in the result, request with the answer, …, result
-//	       ├─ outlet    notifications for the request that waits for the call
-//	       ├─ question  an open question; the turn waits for its answer where it is
-//	       ├─ state     names the call in the next request; sealed, valid once
-//	       └─ task      the call as a client polls it, with a file; listeners receive its changes
+//	Server ─── Client ─── threads and turns of a client, in both eras
+//	  ├─ outlet   events, progress and log messages for the request that waits for a turn
+//	  ├─ LegacySession ─── initialize, tools, elicitation/create, roots, method_*.go
+//	  └─ ModernSession ─── discover, tools, resources
+//	       └─ call ─── rounds: request, question in the result, request with the answer, …, result
+//	            ├─ question  an open question; the turn waits for its answer where it is
+//	            ├─ state     names the call in the next request; sealed, valid once
+//	            └─ task      the call as a client polls it, with a file; listeners receive its changes
 //
 // The server sends no requests to clients of 2026-07-28. A call of theirs is a [mcptool] call that
 // outlives its request. Between two rounds no client waits for it. It ends when no client returns

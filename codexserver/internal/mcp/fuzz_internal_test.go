@@ -16,7 +16,7 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne(t testing.TB) (*ModernSession, *call, string) {
-	s := &ModernSession{server: &ModernServer{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}
+	s := &ModernSession{Client: &Client{server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}}
 	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}}
 	state, err := s.park(c, []string{"q1"})
 	if err != nil {
@@ -185,7 +185,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 
 // TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
 func TestUnfinishedCallsAreLimited(t *testing.T) {
-	s := &ModernSession{server: &ModernServer{}}
+	s := &ModernSession{Client: &Client{server: &Server{}}}
 	var leave func()
 	for i := range maxCalls {
 		var err error

@@ -3,10 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -32,31 +31,31 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	if err := r.Bind(&p); err != nil {
 		return nil, err
 	}
-	leave, err := ss.limit.enterTool(p.Name)
-	if err != nil {
-		return nil, err
+	if !mcptool.Short(p.Name) {
+		if err := ss.enter(); err != nil {
+			return nil, err
+		}
+		defer ss.long.leave()
 	}
-	defer leave()
-	w := &legacyWatcher{remarks: remarks{ss}, request: r.ID, progress: ss.newProgress(ctx, p.Meta)}
-	defer w.progress.end()
-	id := callID(r.ID)
-	observer := thread.ObserverOf(ctx)
-	c := &mcptool.Call{
-		ID:         id,
-		Threads:    ss.threads,
-		Jobs:       ss.jobs,
-		Attendance: thread.Attendance{Watcher: w, Observer: observer, Awaited: true, Place: ss.place(id), Elicit: ss.elicit},
-		Background: thread.Attendance{Watcher: remarks{ss}, Observer: observer, Place: ss.place(id), Elicit: ss.elicit},
-		Asks:       ss.canAsk(),
-		Folder:     ss.folder,
-		OpenOnly:   ss.principal != "",
-		Begun:      w.progress.begin,
+	o := ss.outlet()
+	o.events, o.request = true, r.ID
+	var job atomic.Pointer[mcptool.Job]
+	if p.Meta != nil && p.Meta.ProgressToken != nil {
+		o.progress = &progress{
+			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
+			stuck: func() string { return stuck(job.Load()) },
+			send:  func(p *mcptypes.ProgressNotificationParams) { ss.notify(mcptypes.NotificationsProgress.Name(), p) },
+		}
+		o.progress.start(ctx)
+		defer o.progress.end()
 	}
-	if ss.principal == ss.server.Approver && ss.canAsk() {
-		c.Relay, c.Taker = ss.server.Relay, legacyClient{ss, id}
-	}
+	c := ss.call(ctx, r.ID, o, ss.outlet())
+	own := legacyClient{ss, c.ID}
+	ss.places(c, own, own, ss.canAsk(), ss.unasked)
+	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
+	c.Asks, c.Folder, c.Begun = ss.canAsk(), ss.folder, job.Store
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
-	w.Ready(ctx, nil) // before the result, since the events already have the answer twice
+	o.Ready(ctx, nil) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		c.Answered()
 	}
@@ -71,31 +70,4 @@ func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
 		size += len(text) + len(text)/16 // room for escapes
 	}
 	return mcptypes.AppendJSON(make([]byte, 0, size), r)
-}
-
-// watcher sends the events of a turn to its caller, as codex/event with the id of the
-// request, and as progress.
-type legacyWatcher struct {
-	remarks
-	request  jsonrpc.ID
-	progress *progress
-	failed   bool // the turn's error event was sent
-	gap      Gap
-}
-
-// Event implements [thread.Watcher].
-func (w *legacyWatcher) Event(thread string, e protocol.Event) {
-	switch m := e.Msg.(type) {
-	case protocol.SessionConfigured:
-		m.InitialMessages = nil // a caller of a tool does not need the history
-		e.Msg = m
-	case protocol.Error:
-		w.failed = true
-	case protocol.TaskComplete:
-		if w.failed {
-			return // the error event has ended the turn
-		}
-	}
-	w.gap.Send(w.session.peer, w.session.server.MaxUnread, e, func(e protocol.Event) { w.session.sendToolEvent(w.request, thread, e) })
-	w.progress.event(e.Msg)
 }

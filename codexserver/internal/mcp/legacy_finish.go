@@ -1,13 +1,8 @@
 package mcp
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // drain is how long requests may continue after a client with a session has disconnected.
@@ -46,17 +41,4 @@ func (e *inputEnd) close() {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-}
-
-// caller sends the session's questions to the client.
-type caller struct{ *LegacySession }
-
-// Call implements elicit.Caller. After the end of the input no client can answer. If calls
-// are still finished then, the question is decided as for a client that cannot be asked.
-func (c caller) Call(ctx context.Context, method string, params, result any) error {
-	err := c.peer.Call(ctx, method, params, result)
-	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
-		return elicit.ErrUnsupported
-	}
-	return err
 }

@@ -45,11 +45,9 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
 	ss.able = client.CanAsk()
 	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.Approvals)
-	title := "Codex"
-	o := ss.server
-	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(o.Version, p.ClientInfo))}
-	if o.EngineName != "" {
-		extra["engine"] = fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(o.EngineName), quote(o.EngineReason))
+	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.server.Version, p.ClientInfo))}
+	if info := ss.server.engineInfo(); info != nil {
+		extra["engine"] = info
 	}
 	var resources *mcptypes.ServerCapabilitiesResources
 	if version >= resourcesSince {
@@ -64,7 +62,7 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 		},
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",
-			Title:   &title,
+			Title:   new("Codex"),
 			Version: ss.server.Version,
 			Extra:   extra,
 		},

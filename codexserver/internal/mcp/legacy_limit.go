@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"context"
-	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -40,25 +38,18 @@ var short = map[string]bool{
 	"cancelLoginChatGpt":                   true,
 }
 
-// limit counts the running requests that may take long. The zero limit is ready.
-type limit struct{ long atomic.Int64 }
-
-// enter counts a request, and fails if there are more than maxLong. After a success the
-// caller must call leave.
-func (l *limit) enter() error {
-	if l.long.Add(1) > maxLong {
-		l.leave()
-		return jsonrpc.Errorf(jsonrpc.CodeOverloaded,
-			"overloaded: %d requests are under way; send this one again when one of them has ended or was cancelled", maxLong)
+// enter counts a request that may take long, and fails if there are more than maxLong. After a
+// success the caller must leave ss.long.
+func (ss *LegacySession) enter() error {
+	if !ss.long.enter(maxLong) {
+		return jsonrpc.Errorf(jsonrpc.CodeOverloaded, "overloaded: "+tooMany, maxLong)
 	}
 	return nil
 }
 
-func (l *limit) leave() { l.long.Add(-1) }
-
-// handler returns h with the limit. Requests that are handled in order, and calls of tools,
+// limited returns h with the limit. Requests that are handled in order, and calls of tools,
 // count themselves.
-func (l *limit) handler(h jsonrpc.Handler) jsonrpc.Handler {
+func (ss *LegacySession) limited(h jsonrpc.Handler) jsonrpc.Handler {
 	counted := map[string]bool{mcptypes.ToolsCall.Name(): true}
 	for _, method := range LegacyInline() {
 		counted[method] = true
@@ -67,18 +58,10 @@ func (l *limit) handler(h jsonrpc.Handler) jsonrpc.Handler {
 		if r.IsNotification() || short[r.Method] || counted[r.Method] {
 			return h.ServeRPC(ctx, r)
 		}
-		if err := l.enter(); err != nil {
+		if err := ss.enter(); err != nil {
 			return nil, err
 		}
-		defer l.leave()
+		defer ss.long.leave()
 		return h.ServeRPC(ctx, r)
 	})
-}
-
-// enterTool is enter for a call of a tool.
-func (l *limit) enterTool(name string) (leave func(), err error) {
-	if mcptool.Short(name) {
-		return func() {}, nil
-	}
-	return l.leave, l.enter()
 }

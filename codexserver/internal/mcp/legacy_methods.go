@@ -22,7 +22,7 @@ func (ss *LegacySession) Handler(methods bool) jsonrpc.Handler {
 
 	ss.addResourceMethods(m)
 	if !methods {
-		return ss.limit.handler(m)
+		return ss.limited(m)
 	}
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
@@ -31,7 +31,7 @@ func (ss *LegacySession) Handler(methods bool) jsonrpc.Handler {
 		ss.addAccountMethods(m, a)
 	}
 	ss.addWorkspaceMethods(m, e)
-	return ss.limit.handler(m)
+	return ss.limited(m)
 }
 
 // Inline returns the methods to handle on the read loop: those whose order matters, and

@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -28,55 +26,37 @@ func (l *lane) join() (before <-chan struct{}, leave func()) {
 
 // handleInOrder adds a method that changes something. Requests of one lane run in the order
 // of their arrival. then, unless nil, is called after a successful answer. The method must
-// be one of [Inline].
+// be one of [LegacyInline].
 func handleInOrder[P, R any](ss *LegacySession, m *jsonrpc.Mux, l *lane, method string, f func(context.Context, P) (R, error), then func(R)) {
 	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		count := !short[method]
-		if count {
-			if err := ss.limit.enter(); err != nil {
+		done := func() {}
+		if !short[method] {
+			if err := ss.enter(); err != nil {
 				return nil, err
 			}
+			done = ss.long.leave
 		}
-		reply := r.Responder()
 		before, leave := l.join()
-		ss.turns.Go(func() {
-			defer leave()
-			if count {
-				defer ss.limit.leave()
-			}
+		ss.later(r, func() (any, error) {
 			if before != nil {
 				<-before
 			}
-			result, err := guarded(ss, method, func() (result R, err error) {
-				var p P
-				if err = r.Bind(&p); err == nil {
-					err = context.Cause(ctx)
-				}
-				if err == nil {
-					result, err = f(ctx, p)
-				}
-				return result, err
-			})
-			answer := any(result)
-			if err != nil {
-				answer = nil
+			var p P
+			if err := r.Bind(&p); err != nil {
+				return nil, err
 			}
-			if reply.Reply(answer, err) == nil && err == nil && then != nil {
-				then(result)
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
 			}
+			return f(ctx, p)
+		}, func(result any) {
+			if then != nil {
+				then(result.(R))
+			}
+		}, func() {
+			leave()
+			done()
 		})
 		return nil, nil
 	}))
-}
-
-// guarded calls f and converts a panic to an error. The peer does that only for handlers on
-// its own goroutines.
-func guarded[R any](ss *LegacySession, method string, f func() (R, error)) (result R, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			ss.log.Error("panic", "in", method, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
-		}
-	}()
-	return f()
 }

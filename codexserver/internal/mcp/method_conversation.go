@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -104,7 +106,8 @@ func (ss *LegacySession) resumeConversation(ctx context.Context, p protocol.Resu
 		return nil, startError("error resuming conversation", err)
 	}
 	s := t.Info()
-	ss.sendToolEvent(jsonrpc.ID{}, "", protocol.Event{Msg: s})
+	params, err := mcptool.EventParams(jsonrpc.ID{}, "", protocol.Event{Msg: s})
+	ss.sendEvent(ss.peer, mcptool.EventMethod, params, err, ss.stop)
 	return &protocol.ResumeConversationResult{ConversationID: t.ID(), Model: s.Model, InitialMessages: s.InitialMessages}, nil
 }
 
@@ -133,11 +136,19 @@ func (ss *LegacySession) addListener(_ context.Context, p protocol.AddConversati
 	if err != nil {
 		return nil, err
 	}
-	var gap Gap
+	var gap gap
 	t.Listen(id.String(), func(e protocol.Event) {
-		gap.Send(ss.peer, ss.server.MaxUnread, e, func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
+		gap.send(ss.peer, ss.server.MaxUnread, e, func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) })
 	})
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
+}
+
+// sendListenerEvent sends an event to a listener of a conversation.
+func (ss *LegacySession) sendListenerEvent(thread string, e protocol.Event) {
+	b := append([]byte(`{"conversationId":`), quote(thread)...)
+	b = append(append(b, `,"id":`...), quote(e.ID)...)
+	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
+	ss.sendEvent(ss.peer, "codex/event/"+e.Msg.EventType(), json.RawMessage(append(b, '}')), err, ss.stop)
 }
 
 func (ss *LegacySession) removeListener(_ context.Context, p protocol.RemoveConversationListenerParams) (empty, error) {

@@ -68,7 +68,7 @@ func checkTurn(p *protocol.SendUserTurnParams) error {
 // submit queues a turn. Only the end of the session waits for it.
 func (ss *LegacySession) submit(t *thread.Thread, in protocol.TurnInput) {
 	ticket := t.Queue()
-	ss.turns.Go(func() {
+	ss.running.Go(func() {
 		if err := ss.server.Tools.Run(ss.ctx, t, ticket, ss.attendance(), in); err != nil {
 			ss.log.Debug("turn", "thread", t.ID(), "error", err)
 		}
@@ -91,7 +91,7 @@ func (ss *LegacySession) interruptConversation(ctx context.Context, r *jsonrpc.R
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
 	reply := r.Responder()
-	ss.turns.Go(func() {
+	ss.running.Go(func() {
 		select {
 		case <-ended:
 			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)

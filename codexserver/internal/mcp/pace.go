@@ -21,15 +21,15 @@ func (n Unread) Ahead() int { return int(n) / 8 }
 // deltas may be left out.
 func (n Unread) End() int { return 2 * int(n) }
 
-// Pace lets turns wait for the client. They continue one by one, so that many turns at
-// once stay within the limit too. The zero Pace is ready.
-type Pace struct {
+// pace lets turns wait for the client. They continue one by one, so that many turns at
+// once stay within the limit too. The zero pace is ready.
+type pace struct {
 	once sync.Once
 	next chan struct{} // holds one token while a turn waits for the client
 }
 
-// Wait waits until the client has read enough or ctx ends.
-func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
+// wait waits until the client has read enough or ctx ends.
+func (p *pace) wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
 	if peer.Stats().EgressBytes < most.Ahead() {
 		return
 	}
@@ -51,13 +51,13 @@ func (p *Pace) Wait(ctx context.Context, peer *jsonrpc.Peer, most Unread) {
 // whole.
 func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
 
-// Gap counts the deltas that one receiver of events misses. Only the goroutine that sends
-// the events may use it. The zero Gap is ready.
-type Gap struct{ missed int }
+// gap counts the deltas that one receiver of events misses. Only the goroutine that sends
+// the events may use it. The zero gap is ready.
+type gap struct{ missed int }
 
-// Send sends an event, unless it is a delta and the client is too far behind. After a gap
+// send sends an event, unless it is a delta and the client is too far behind. After a gap
 // it first sends an event with the number of deltas left out.
-func (g *Gap) Send(peer *jsonrpc.Peer, most Unread, e protocol.Event, send func(protocol.Event)) {
+func (g *gap) send(peer *jsonrpc.Peer, most Unread, e protocol.Event, send func(protocol.Event)) {
 	if isDelta(e.Msg) && peer.Stats().EgressBytes >= int(most) {
 		g.missed++
 		return

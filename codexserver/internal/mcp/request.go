@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -147,14 +146,3 @@ func invalid(path, format string, args ...any) error {
 func escape(name string) string {
 	return string(jsontext.Pointer("").AppendToken(name))[1:]
 }
-
-// callID returns a request's id, a string or a number, as text.
-func callID(id jsonrpc.ID) string {
-	if s, ok := id.Str(); ok {
-		return s
-	}
-	return id.String()
-}
-
-// token returns the request's progress token, or nil.
-func (q *request) token() *mcptypes.ProgressToken { return q.meta.ProgressToken }

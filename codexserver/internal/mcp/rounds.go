@@ -6,13 +6,12 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -98,7 +97,7 @@ func (s *ModernSession) retry(q *request, p *params, d digest) (any, error) {
 		st.call.take(st.keys, p.Answers)
 	})
 	if st == nil || err != nil {
-		defer s.leave()
+		defer s.open.leave()
 		if st != nil {
 			st.call.contest(st.keys, p.Answers)
 		}
@@ -106,10 +105,11 @@ func (s *ModernSession) retry(q *request, p *params, d digest) (any, error) {
 	}
 	c := st.call
 	if s.shared { // this request has the connection for itself
-		defer s.leave()
+		defer s.open.leave()
 		return c.serve(q)
 	}
-	return s.later(q, func() (any, error) { return c.serve(q) })
+	s.later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
+	return nil, nil
 }
 
 // newCall starts a call. It runs until it has its result or the session ends.
@@ -121,31 +121,17 @@ func (s *ModernSession) newCall(q *request, p *params, d digest) (*call, error) 
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	c.outlet = s.newOutlet(q, "starting", 0, c.stuck)
-	observer := thread.ObserverOf(q.ctx)
-	tc := &mcptool.Call{
-		ID:         callID(q.rpc.ID),
-		Threads:    s.threads,
-		Jobs:       s.jobs,
-		Attendance: thread.Attendance{Watcher: watcher{c}, Observer: observer, Awaited: true, Place: deaf{s}, Leaves: true},
-		Background: thread.Attendance{Watcher: silence{}, Observer: observer, Place: deaf{s}, Leaves: true},
-		Folder:     func(context.Context) string { return s.folder() },
-		OpenOnly:   s.principal != "",
-		Shared:     s.shared,
-		MaxText:    maxText,
-		Begun:      c.begin,
-	}
+	c.outlet = c.newOutlet(q, "starting")
+	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{c}, (*outlet)(nil)) // codex-wait reports a turn in the background
+	tc.Attendance.Leaves, tc.Background.Leaves = true, true
+	tc.Folder = func(context.Context) string { return s.folder() }
+	tc.Shared, tc.MaxText, tc.Begun = s.shared, maxText, c.begin
+	own, background := board.Place(deaf{s}), board.Place(deaf{s})
 	if q.form {
-		tc.Attendance.Place, tc.Attendance.Elicit = client{c}, c.elicit
-		tc.Background.Place = hold{s}
-		tc.Place, tc.Hold = client{c}, c.hold
-		if s.principal == s.server.Approver {
-			tc.Relay, tc.Taker = s.server.Relay, client{c}
-		}
+		own, background = client{c}, hold{s}
+		tc.Attendance.Elicit, tc.Place, tc.Hold = c.elicit, own, c.hold
 	}
-	if q.unasked && s.server.Relay != nil {
-		tc.Attendance.Place, tc.Background.Place = s.server.Relay, s.server.Relay
-	}
+	s.places(tc, own, background, q.form, q.unasked)
 	c.call = tc
 	arguments := stdjson.RawMessage(p.Arguments.Clone())
 	if c.taskable {
@@ -155,7 +141,13 @@ func (s *ModernSession) newCall(q *request, p *params, d digest) (*call, error) 
 		defer close(c.done)
 		defer leave()
 		defer c.cancel(nil)
-		c.result = s.guarded(func() *mcptypes.CallToolResult { return s.server.Tools.Call(c.ctx, tc, c.tool, arguments) })
+		var err error
+		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) {
+			return s.server.Tools.Call(c.ctx, tc, c.tool, arguments), nil
+		})
+		if err != nil {
+			c.result = mcptool.Broken()
+		}
 	})
 	return c, nil
 }
@@ -170,18 +162,17 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	if mcptool.Short(c.tool) {
 		return func() {}, nil
 	}
-	if s.calls.Add(1) > maxCalls {
-		s.calls.Add(-1)
+	if !s.calls.enter(maxCalls) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
 	}
 	if task {
 		if err := s.server.Tasks.enter(s.principal); err != nil {
-			s.calls.Add(-1)
+			s.calls.leave()
 			return nil, err
 		}
 	}
 	return func() {
-		s.calls.Add(-1)
+		s.calls.leave()
 		if task {
 			s.server.Tasks.leave(s.principal)
 		}
@@ -215,10 +206,7 @@ func (c *call) stuck() string {
 	c.mu.Lock()
 	j := c.job
 	c.mu.Unlock()
-	if j == nil {
-		return ""
-	}
-	return j.Stuck()
+	return stuck(j)
 }
 
 // change wakes the goroutines that wait for the call. The caller holds c.mu.
@@ -301,7 +289,7 @@ func (c *call) attach(q *request) {
 	defer c.mu.Unlock()
 	c.client = q.client
 	if c.outlet == nil {
-		c.outlet = c.session.newOutlet(q, "thinking", c.sent, c.stuck)
+		c.outlet = c.newOutlet(q, "thinking")
 		c.change()
 	}
 }
@@ -314,6 +302,9 @@ func (c *call) detach() {
 	c.change()
 	c.mu.Unlock()
 	sent := o.close()
+	if o.progress == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = sent
@@ -419,20 +410,20 @@ func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 	return blocks
 }
 
-// watcher reports the turn to the request that waits for the call.
-type watcher struct{ *call }
+// callWatcher reports the turn to the request that waits for the call.
+type callWatcher struct{ *call }
 
-func (w watcher) current() *outlet {
+func (w callWatcher) current() *outlet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.outlet
 }
 
 // Ready implements [thread.Watcher].
-func (w watcher) Ready(ctx context.Context, _ protocol.EventMsg) { w.current().ready(ctx) }
+func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.current().Ready(ctx, m) }
 
 // Event implements [thread.Watcher].
-func (w watcher) Event(thread string, e protocol.Event) {
+func (w callWatcher) Event(thread string, e protocol.Event) {
 	switch e.Msg.(type) {
 	case protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
 		w.mu.Lock()
@@ -441,36 +432,31 @@ func (w watcher) Event(thread string, e protocol.Event) {
 		}
 		w.mu.Unlock()
 	}
-	w.current().event(thread, e)
+	w.current().Event(thread, e)
 }
 
 // Asked implements [thread.Watcher].
-func (w watcher) Asked(*approval.Request) {}
+func (w callWatcher) Asked(*approval.Request) {}
 
 // Decided implements [thread.Watcher].
-func (w watcher) Decided(_ *approval.Request, d approval.Decision) {
-	if d.Level >= slog.LevelWarn {
-		w.current().warn(d.Detail)
+func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.current().Decided(r, d) }
+
+// Notice implements [thread.Watcher].
+func (w callWatcher) Notice(words string) { w.current().Notice(words) }
+
+// newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
+// the first activity. The caller must close it before the answer.
+func (c *call) newOutlet(q *request, doing string) *outlet {
+	peer, s := q.rpc.Peer(), c.session
+	o := &outlet{
+		client: s.Client, peer: peer, request: q.rpc.ID, events: q.events, paced: q.events,
+		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}
+	if token := q.meta.ProgressToken; token != nil {
+		o.progress = &progress{token: token, doing: doing, sent: c.sent, stuck: c.stuck, send: func(p *mcptypes.ProgressNotificationParams) {
+			s.notify(peer, mcptypes.NotificationsProgress.Name(), p)
+		}}
+		o.progress.start(q.ctx)
+	}
+	return o
 }
-
-// Notice implements [thread.Watcher].
-func (w watcher) Notice(words string) { w.current().warn(words) }
-
-// silence watches a turn in the background and does nothing. codex-wait reports the turn.
-type silence struct{}
-
-// Ready implements [thread.Watcher].
-func (silence) Ready(context.Context, protocol.EventMsg) {}
-
-// Event implements [thread.Watcher].
-func (silence) Event(string, protocol.Event) {}
-
-// Asked implements [thread.Watcher].
-func (silence) Asked(*approval.Request) {}
-
-// Decided implements [thread.Watcher].
-func (silence) Decided(*approval.Request, approval.Decision) {}
-
-// Notice implements [thread.Watcher].
-func (silence) Notice(string) {}

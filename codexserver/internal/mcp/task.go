@@ -51,7 +51,7 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 		}, t)
 	}
 	if err != nil {
-		c.session.server.Logger.Warn("a call does not become a task", "error", err)
+		c.session.log.Warn("a call does not become a task", "error", err)
 		c.mu.Lock()
 		c.taskable = false
 		c.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *task) keep() {
 func (t *task) write(file taskfile.Task) {
 	written, err := t.call.session.server.Tasks.store.Update(file)
 	if err != nil {
-		t.call.session.server.Logger.Warn("the file of a task", "task", file.ID, "error", err)
+		t.call.session.log.Warn("the file of a task", "task", file.ID, "error", err)
 		written = file
 	}
 	t.call.mu.Lock()
@@ -145,7 +145,7 @@ func (t *task) end() {
 	file.Did = nil // the result has it
 	err := c.session.server.Tasks.finish(&file)
 	if err != nil {
-		c.session.server.Logger.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+		c.session.log.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
 	c.mu.Lock()
 	t.file, t.over = file, true

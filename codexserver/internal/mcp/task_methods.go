@@ -30,7 +30,7 @@ func (s *ModernSession) getTask(q *request) (any, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	return s.later(q, func() (any, error) {
+	s.later(q.rpc, func() (any, error) {
 		t, file, owner, err := s.find(p.TaskID)
 		switch {
 		case err != nil:
@@ -39,7 +39,8 @@ func (s *ModernSession) getTask(q *request) (any, error) {
 			return s.taskResult(t, q.form), nil
 		}
 		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}, nil
-	})
+	}, nil, s.open.leave)
+	return nil, nil
 }
 
 func (s *ModernSession) taskResult(t *task, form bool) *modern.GetTaskResult {
@@ -83,7 +84,7 @@ func (s *ModernSession) change(q *request, id string, result any, f func(*task) 
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	return s.later(q, func() (any, error) {
+	s.later(q.rpc, func() (any, error) {
 		t, file, owner, err := s.find(id)
 		if err != nil {
 			return nil, err
@@ -95,7 +96,8 @@ func (s *ModernSession) change(q *request, id string, result any, f func(*task) 
 			return nil, elsewhere(file)
 		}
 		return result, nil
-	})
+	}, nil, s.open.leave)
+	return nil, nil
 }
 
 // cancelTask interrupts the turn of a task without waiting for its end.

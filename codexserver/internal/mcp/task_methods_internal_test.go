@@ -15,7 +15,7 @@ import (
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(t.TempDir(), nil), TaskOptions{}, func(string, ...any) {})
-	s := NewModernSession(t.Context(), &ModernServer{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}, "", false, nil, nil, nil)
+	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), "", nil), false)
 	ours, theirs := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})
 	served := make(chan error, 1)
@@ -62,8 +62,8 @@ func TestManyUnknownTasks(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	s.Wait()
-	if n := s.open.Load(); n != 0 {
+	s.running.Wait()
+	if n := s.open.n.Load(); n != 0 {
 		t.Errorf("%d requests count as open", n)
 	}
 }

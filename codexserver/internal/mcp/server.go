@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Server has what the clients of one server share. All fields must be set except EngineName,
+// EngineReason, and those with a default.
+type Server struct {
+	Engine engine.Engine
+	Tools  *mcptool.Table
+	// Approvals says how clients are asked, and how answers are read.
+	Approvals elicit.Options
+	// Version is the server's version. EngineName is the engine that runs the turns, and
+	// EngineReason why it was chosen.
+	Version, EngineName, EngineReason string
+	// Folder is the working folder of a thread whose caller does not name one. Default:
+	// the client's first root, or else [mcptool.ProjectFolder].
+	Folder string
+	// Finish lets calls finish after the end of a client's input, even if the client has
+	// sent initialize.
+	Finish bool
+	// Seal seals the states that clients keep between two rounds.
+	Seal *Seal
+	// Tasks are the tasks of all sessions. Nil disables tasks.
+	Tasks *Tasks
+	// Relay takes the questions of clients that may not approve to clients of the
+	// principal Approver. It is nil if there is no approver.
+	Relay    *board.Relay
+	Approver string
+	// MaxUnread is how many bytes may wait for a client.
+	MaxUnread Unread
+	Logger    *slog.Logger
+
+	once       sync.Once
+	resultMeta *modern.ResultMetaObject // of every result of 2026-07-28
+}
+
+// engineInfo returns the engine as in the server's information, or nil.
+func (s *Server) engineInfo() json.RawMessage {
+	if s.EngineName == "" {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"name":%s,"reason":%s}`, quote(s.EngineName), quote(s.EngineReason))
+}
+
+// quote returns a JSON string. Invalid UTF-8 becomes U+FFFD.
+func quote(s string) json.RawMessage {
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8
+	return json.RawMessage(b)
+}
+
+// Client is a client in both eras: its threads, its turns, and what waits for it.
+type Client struct {
+	server    *Server
+	log       *slog.Logger
+	principal string          // the owner of the turns; "" if the server has one user
+	ctx       context.Context // of the turns
+	threads   *thread.Share
+	jobs      *mcptool.Jobs
+	running   sync.WaitGroup // what outlives its request
+	pace      pace
+}
+
+// NewClient returns a client of a principal, which must be closed. Its turns end with ctx.
+func (s *Server) NewClient(ctx context.Context, principal string, threads *thread.Share) *Client {
+	return &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: mcptool.NewJobs(ctx)}
+}
+
+// Busy reports whether a turn is running or queued.
+func (c *Client) Busy() bool { return c.jobs.Busy() }
+
+// Close waits for the turns of the client, whose context must have ended, and closes its
+// threads.
+func (c *Client) Close() error {
+	c.running.Wait()
+	c.server.Tasks.Wait()
+	c.jobs.Wait()
+	return c.threads.Close()
+}
+
+// call returns a call of a tool by a request. W watches the turn that the call waits for, and
+// background others.
+func (c *Client) call(ctx context.Context, id jsonrpc.ID, w, background thread.Watcher) *mcptool.Call {
+	observer := thread.ObserverOf(ctx)
+	return &mcptool.Call{
+		ID:         callID(id),
+		Threads:    c.threads,
+		Jobs:       c.jobs,
+		Attendance: thread.Attendance{Watcher: w, Observer: observer, Awaited: true},
+		Background: thread.Attendance{Watcher: background, Observer: observer},
+		OpenOnly:   c.principal != "",
+	}
+}
+
+// places sets who is asked the questions of a call: own while the call waits for its turn, and
+// background for others, or the relay for a client that may not approve. A client of the
+// approver that is able to be asked is also asked the questions of others.
+func (c *Client) places(tc *mcptool.Call, own, background board.Place, able, unasked bool) {
+	relay := c.server.Relay
+	if able && c.principal == c.server.Approver {
+		tc.Relay, tc.Taker = relay, own
+	}
+	if unasked && relay != nil {
+		own, background = relay, relay
+	}
+	tc.Attendance.Place, tc.Background.Place = own, background
+}
+
+// callID returns a request's id, a string or a number, as text.
+func callID(id jsonrpc.ID) string {
+	if s, ok := id.Str(); ok {
+		return s
+	}
+	return id.String()
+}
+
+// folder returns the working folder of a thread for which neither its caller nor its client
+// names one.
+func (c *Client) folder() string { return cmp.Or(c.server.Folder, mcptool.ProjectFolder()) }
+
+// later answers a request in another goroutine with what answer returns. Then, unless nil, is
+// called after a successful answer, and leave at the end.
+func (c *Client) later(r *jsonrpc.Request, answer func() (any, error), then func(any), leave func()) {
+	reply := r.Responder()
+	c.running.Go(func() {
+		defer leave()
+		result, err := recovered(c.log, r.Method, answer)
+		if err != nil {
+			result = nil
+		}
+		switch sent := reply.Reply(result, err); {
+		case sent != nil:
+			c.log.Debug(r.Method, "error", sent)
+		case err == nil && then != nil:
+			then(result)
+		}
+	})
+}
+
+// recovered calls f and converts a panic to an error. The peer does that only on its own
+// goroutines.
+func recovered[R any](log *slog.Logger, in string, f func() (R, error)) (result R, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("panic", "in", in, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
+		}
+	}()
+	return f()
+}
