@@ -58,10 +58,16 @@ type turns struct{ CallObserver }
 // Turn implements [thread.CallObserver].
 func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
 	if o := t.CallObserver.Turn(id, used); o != nil {
-		return o
+		return turn{o}
 	}
 	return nil
 }
+
+// turn adapts a TurnObserver to package thread.
+type turn struct{ TurnObserver }
+
+// Event implements [thread.Observer].
+func (t turn) Event(e thread.Event) { t.TurnObserver.Event(e.Msg) }
 
 // requestContext is a transport that knows the context of a request.
 type requestContext interface {

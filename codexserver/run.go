@@ -50,7 +50,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}()
 	w := &callbacks{event: t.Event}
-	a := thread.Attendance{Watcher: w, Awaited: true}
+	a := thread.Attendance{Observers: []thread.Observer{w}, Awaited: true}
 	if s.observer != nil {
 		if o := s.observer.Begin(ctx, &Request{}); o != nil {
 			a.Observer = turns{o}
@@ -73,8 +73,9 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	return Answer{Thread: th.ID(), Text: w.last()}, err
 }
 
-// callbacks is the watcher of a turn that [Server.Run] runs.
+// callbacks observes a turn that [Server.Run] runs.
 type callbacks struct {
+	thread.Unasked
 	event func(protocol.EventMsg) // nil ignores
 
 	mu   sync.Mutex
@@ -87,8 +88,8 @@ func (c *callbacks) last() string {
 	return c.text
 }
 
-// Event implements [thread.Watcher].
-func (c *callbacks) Event(_ string, e protocol.Event) {
+// Event implements [thread.Observer].
+func (c *callbacks) Event(e thread.Event) {
 	if end, ok := e.Msg.(protocol.TaskComplete); ok && end.LastAgentMessage != nil {
 		c.mu.Lock()
 		c.text = *end.LastAgentMessage
@@ -98,18 +99,6 @@ func (c *callbacks) Event(_ string, e protocol.Event) {
 		c.event(e.Msg)
 	}
 }
-
-// Ready implements [thread.Watcher]: there is always room.
-func (*callbacks) Ready(context.Context, protocol.EventMsg) {}
-
-// Asked implements [thread.Watcher].
-func (*callbacks) Asked(*approval.Request) {}
-
-// Decided implements [thread.Watcher].
-func (*callbacks) Decided(*approval.Request, approval.Decision) {}
-
-// Notice implements [thread.Watcher].
-func (*callbacks) Notice(string) {}
 
 // approver is the place of [Turn].Approve.
 type approver func(context.Context, *approval.Request) elicit.Outcome

@@ -20,9 +20,7 @@ import (
 // collector passes the events of a turn to a collector.
 type collector struct{ *reports.Collector }
 
-func (c collector) Event(_ string, e protocol.Event) { c.Collector.Event(e.Msg) }
-
-func (collector) Notice(string) {}
+func (c collector) Event(e thread.Event) { c.Collector.Event(e.Msg) }
 
 // TestRefusedByCodex checks that the result of a turn has what Codex rejected by its own
 // policy: declined items without a question, and calls whose rejection is only in the rollout.
@@ -88,7 +86,7 @@ func TestRefusedByCodex(t *testing.T) {
 			share := thread.NewTable(f.engine(appserver.Options{}), &board.Options{}).Share("")
 			defer share.Close()
 			c := reports.New(reports.Options{})
-			a := thread.Attendance{Watcher: collector{c}, Awaited: true}
+			a := thread.Attendance{Observers: []thread.Observer{collector{c}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: "/work"}, a)
 			if err != nil {
 				t.Fatal(err)

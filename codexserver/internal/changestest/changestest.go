@@ -62,9 +62,7 @@ func shell(t *testing.T, dir, script string) {
 // watcher passes the events of a turn to a collector.
 type watcher struct{ *report.Collector }
 
-func (w watcher) Event(_ string, e protocol.Event) { w.Collector.Event(e.Msg) }
-
-func (watcher) Notice(string) {}
+func (w watcher) Event(e thread.Event) { w.Collector.Event(e.Msg) }
 
 // place is a kind in its folders.
 type place struct {
@@ -123,7 +121,7 @@ func (k *kind) run(t *testing.T, template string, start Start) {
 	c := report.New(options)
 	share := thread.NewTable(e, &board.Options{}).Share("")
 	defer share.Close()
-	a := thread.Attendance{Watcher: watcher{c}, Awaited: true}
+	a := thread.Attendance{Observers: []thread.Observer{watcher{c}}, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work, WritableRoots: roots}, a)
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func (c caller) Call(ctx context.Context, method string, params, result any) err
 // events go to the listeners of the thread. The questions are asked by execCommandApproval
 // and applyPatchApproval.
 func (ss *LegacySession) attendance() thread.Attendance {
-	return thread.Attendance{Watcher: ss.outlet(), Place: methods{ss}, Elicit: ss.elicit}
+	return thread.Attendance{Observers: []thread.Observer{ss.outlet()}, Place: methods{ss}, Elicit: ss.elicit}
 }
 
 // methods is the place that asks the client the questions of a message's turn.

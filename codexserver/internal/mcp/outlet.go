@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -15,7 +16,7 @@ import (
 )
 
 // outlet reports a turn to the request that waits for it: events, progress and log messages.
-// It is a [thread.Watcher]. A nil outlet reports nothing.
+// It is a [thread.Observer]. A nil outlet reports nothing.
 type outlet struct {
 	client   *Client
 	peer     *jsonrpc.Peer
@@ -42,20 +43,23 @@ func (o *outlet) close() (sent float64) {
 	return o.progress.end()
 }
 
-// Ready implements [thread.Watcher].
+// Ready implements [thread.Waiter].
 func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
 	if o != nil && o.paced {
 		o.client.pace.wait(ctx, o.peer, o.client.server.MaxUnread)
 	}
 }
 
-// Event implements [thread.Watcher].
-func (o *outlet) Event(thread string, e protocol.Event) {
+// Event implements [thread.Observer].
+func (o *outlet) Event(e thread.Event) {
 	if o == nil || o.ended(e.Msg) {
 		return
 	}
+	if m, ok := e.Msg.(protocol.BackgroundEvent); ok && e.Notice {
+		o.warn(m.Message)
+	}
 	if o.events {
-		o.send(thread, e)
+		o.send(e.Thread.ID, e.Event)
 	}
 	if words := mcptool.Activity(e.Msg); words != "" {
 		o.progress.say(words)
@@ -118,22 +122,18 @@ func (c *Client) notify(peer *jsonrpc.Peer, method string, params any) {
 	}
 }
 
-// Asked implements [thread.Watcher]. It does nothing: a place asks the client.
+// Asked implements [thread.Observer]. It does nothing: a place asks the client.
 func (*outlet) Asked(*approval.Request) {}
 
-// Decided implements [thread.Watcher].
+// Decided implements [thread.Observer].
 func (o *outlet) Decided(_ *approval.Request, d approval.Decision) {
-	if d.Level >= slog.LevelWarn {
-		o.Notice(d.Detail)
+	if o != nil && d.Level >= slog.LevelWarn {
+		o.warn(d.Detail)
 	}
 }
 
-// Notice implements [thread.Watcher]. It sends a log message of the level warning, if the
-// client wants those.
-func (o *outlet) Notice(words string) {
-	if o == nil {
-		return
-	}
+// warn sends a log message of the level warning, if the client wants those.
+func (o *outlet) warn(words string) {
 	if least := o.level(); least == nil || !mcptool.Logs(*least, mcptypes.LoggingLevelWarning) {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -122,7 +123,7 @@ func (s *ModernSession) newCall(q *request, p *params, d digest) (*call, error) 
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.outlet = c.newOutlet(q, "starting")
-	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{c}, (*outlet)(nil)) // codex-wait reports a turn in the background
+	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{call: c}) // codex-wait reports a turn in the background
 	tc.Attendance.Leaves, tc.Background.Leaves = true, true
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun = s.shared, maxText, c.begin
@@ -411,7 +412,10 @@ func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 }
 
 // callWatcher reports the turn to the request that waits for the call.
-type callWatcher struct{ *call }
+type callWatcher struct {
+	thread.Unasked
+	*call
+}
 
 func (w callWatcher) current() *outlet {
 	w.mu.Lock()
@@ -419,11 +423,11 @@ func (w callWatcher) current() *outlet {
 	return w.outlet
 }
 
-// Ready implements [thread.Watcher].
+// Ready implements [thread.Waiter].
 func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.current().Ready(ctx, m) }
 
-// Event implements [thread.Watcher].
-func (w callWatcher) Event(thread string, e protocol.Event) {
+// Event implements [thread.Observer].
+func (w callWatcher) Event(e thread.Event) {
 	switch e.Msg.(type) {
 	case protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
 		w.mu.Lock()
@@ -432,17 +436,11 @@ func (w callWatcher) Event(thread string, e protocol.Event) {
 		}
 		w.mu.Unlock()
 	}
-	w.current().Event(thread, e)
+	w.current().Event(e)
 }
 
-// Asked implements [thread.Watcher].
-func (w callWatcher) Asked(*approval.Request) {}
-
-// Decided implements [thread.Watcher].
+// Decided implements [thread.Observer].
 func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.current().Decided(r, d) }
-
-// Notice implements [thread.Watcher].
-func (w callWatcher) Notice(words string) { w.current().Notice(words) }
 
 // newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
 // the first activity. The caller must close it before the answer.

@@ -94,16 +94,16 @@ func (c *Client) Close() error {
 	return c.threads.Close()
 }
 
-// call returns a call of a tool by a request. W watches the turn that the call waits for, and
+// call returns a call of a tool by a request. O observes the turn that the call waits for, and
 // background others.
-func (c *Client) call(ctx context.Context, id jsonrpc.ID, w, background thread.Watcher) *mcptool.Call {
+func (c *Client) call(ctx context.Context, id jsonrpc.ID, o thread.Observer, background ...thread.Observer) *mcptool.Call {
 	observer := thread.ObserverOf(ctx)
 	return &mcptool.Call{
 		ID:         callID(id),
 		Threads:    c.threads,
 		Jobs:       c.jobs,
-		Attendance: thread.Attendance{Watcher: w, Observer: observer, Awaited: true},
-		Background: thread.Attendance{Watcher: background, Observer: observer},
+		Attendance: thread.Attendance{Observers: []thread.Observer{o}, Observer: observer, Awaited: true},
+		Background: thread.Attendance{Observers: background, Observer: observer},
 		OpenOnly:   c.principal != "",
 	}
 }

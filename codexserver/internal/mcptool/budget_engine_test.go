@@ -8,14 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
 
@@ -23,15 +21,6 @@ func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
 	os.Exit(m.Run())
 }
-
-// silentWatcher is a watcher that ignores everything.
-type silentWatcher struct{}
-
-func (silentWatcher) Ready(context.Context, protocol.EventMsg)     {}
-func (silentWatcher) Event(string, protocol.Event)                 {}
-func (silentWatcher) Asked(*approval.Request)                      {}
-func (silentWatcher) Decided(*approval.Request, approval.Decision) {}
-func (silentWatcher) Notice(string)                                {}
 
 // outcome is the result of a turn with a budget.
 type outcome struct {
@@ -57,7 +46,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	call := func(tool, arguments string) (s outcome) {
 		t.Helper()
 		c := &mcptool.Call{
-			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Watcher: silentWatcher{}, Awaited: true},
+			Threads: share, Jobs: jobs, Attendance: thread.Attendance{Awaited: true},
 			Folder: func(context.Context) string { return dir },
 		}
 		r := table.Call(t.Context(), c, tool, []byte(arguments))

@@ -20,12 +20,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Job is a turn that a tool runs, from the call to the result. It is a [thread.Watcher]
-// that forwards to the caller's own. A job in the background outlives its call, and so does
-// a detached one.
+// Job is a turn that a tool runs, from the call to the result. It is the first
+// [thread.Observer] of the turn. A job in the background outlives its call, and so does a
+// detached one.
 type Job struct {
-	thread.Watcher
-	attendance thread.Attendance // the caller's, with the job as its watcher
+	attendance thread.Attendance // the caller's, with the job as an observer
 	maxText    int               // see [Call.MaxText]
 	maxResult  int               // size of the structured content in bytes
 	report     *report.Collector
@@ -57,20 +56,17 @@ type Job struct {
 
 // newJob returns a job of a call with the attendance a.
 func (c *Call) newJob(a thread.Attendance) *Job {
-	j := &Job{Watcher: a.Watcher, maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
+	j := &Job{maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
 	j.attendance = a
-	j.attendance.Watcher = j
+	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
 }
 
-// Ready implements [thread.Watcher].
-func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) {
-	j.report.Ready(ctx, m)
-	j.Watcher.Ready(ctx, m)
-}
+// Ready implements [thread.Waiter].
+func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) { j.report.Ready(ctx, m) }
 
-// Event implements [thread.Watcher].
-func (j *Job) Event(thread string, e protocol.Event) {
+// Event implements [thread.Observer].
+func (j *Job) Event(e thread.Event) {
 	j.mu.Lock()
 	switch m := e.Msg.(type) {
 	case protocol.AgentMessage:
@@ -89,10 +85,9 @@ func (j *Job) Event(thread string, e protocol.Event) {
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.report.Tokens())
 	}
-	j.Watcher.Event(thread, e)
 }
 
-// Asked implements [thread.Watcher].
+// Asked implements [thread.Observer].
 func (j *Job) Asked(r *approval.Request) {
 	j.mu.Lock()
 	j.clock.Asked()
@@ -102,10 +97,9 @@ func (j *Job) Asked(r *approval.Request) {
 	j.changed = make(chan struct{})
 	j.mu.Unlock()
 	j.report.Asked(r)
-	j.Watcher.Asked(r)
 }
 
-// Decided implements [thread.Watcher].
+// Decided implements [thread.Observer].
 func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 	j.mu.Lock()
 	j.clock.Decided()
@@ -116,7 +110,6 @@ func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 		j.remark(words)
 	}
 	j.report.Decided(r, d)
-	j.Watcher.Decided(r, d)
 }
 
 // remark adds a block to the result, unless it already has it.

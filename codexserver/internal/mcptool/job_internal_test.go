@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -37,7 +36,7 @@ func bench(t *testing.T) *Call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &board.Options{}).Share("")
-	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx), Attendance: thread.Attendance{Watcher: spectator{}}, Background: thread.Attendance{Watcher: spectator{}}}
+	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx)}
 	t.Cleanup(func() {
 		stop()
 		c.Jobs.Wait()
@@ -47,15 +46,6 @@ func bench(t *testing.T) *Call {
 	})
 	return c
 }
-
-// spectator is a watcher that ignores everything.
-type spectator struct{}
-
-func (spectator) Ready(context.Context, protocol.EventMsg)     {}
-func (spectator) Event(string, protocol.Event)                 {}
-func (spectator) Asked(*approval.Request)                      {}
-func (spectator) Decided(*approval.Request, approval.Decision) {}
-func (spectator) Notice(string)                                {}
 
 // begin begins a turn of a new thread.
 func (c *Call) begin(t *testing.T, prompt string, background bool) (*Job, *mcptypes.CallToolResult) {

@@ -29,9 +29,7 @@ func TestMain(m *testing.M) {
 // watcher passes the events of a turn to a collector.
 type watcher struct{ *report.Collector }
 
-func (w watcher) Event(_ string, e protocol.Event) { w.Collector.Event(e.Msg) }
-
-func (watcher) Notice(string) {}
+func (w watcher) Event(e thread.Event) { w.Collector.Event(e.Msg) }
 
 // person approves every command except a push.
 type person struct{}
@@ -67,7 +65,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 
 	_, streams := e.(engine.Streamer)
 	tt.c = report.New(report.Options{Scratch: git.In(t.TempDir()), Wait: streams})
-	a := thread.Attendance{Watcher: watcher{tt.c}, Awaited: true, Place: person{}}
+	a := thread.Attendance{Observers: []thread.Observer{watcher{tt.c}}, Awaited: true, Place: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func TestDiffOfPatches(t *testing.T) {
 			share := thread.NewTable(e, &board.Options{}).Share("")
 			defer share.Close()
 			c := report.New(report.Options{Off: true})
-			a := thread.Attendance{Watcher: watcher{c}, Awaited: true}
+			a := thread.Attendance{Observers: []thread.Observer{watcher{c}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: dir}, a)
 			if err != nil {
 				t.Fatal(err)

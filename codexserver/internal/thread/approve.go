@@ -24,7 +24,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	q := exec.Question()
 	q.Safe = r.Safe
 	q.Once = q.Once || r.Once
-	h.deliver("", r) // without waiting for the client, because the desk may answer
+	h.deliver("", r, false) // without waiting for the client, because the desk may answer
 	return h.approve(ctx, r, q)
 }
 
@@ -34,7 +34,7 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
 	}).Question()
 	q.Once = q.Once || r.Once
-	h.deliver("", r)
+	h.deliver("", r, false)
 	return h.approve(ctx, r, q)
 }
 
@@ -52,32 +52,25 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
 }
 
-// approve gets the decision about a question. It reports both to the turn's watcher and
-// observer. If there was no answer, an event reports why.
+// approve gets the decision about a question. It reports both to the observers. If
+// there was no answer, an event reports why.
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience, Deny: h.denied}
-	watcher, observer := h.attended.Watcher, h.observer
+	observers := h.observers
 	h.mu.Unlock()
-	if watcher != nil {
-		watcher.Asked(r)
-	}
-	if observer != nil {
-		observer.Asked(r)
+	for _, o := range observers {
+		o.Asked(r)
 	}
 	d := h.board.Decide(ctx, r)
-	h.trail.Decided(q, string(d.By), d.Outcome)
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()
-	if watcher != nil {
-		watcher.Decided(r, d)
-	}
-	if observer != nil {
-		observer.Decided(r, d)
+	for _, o := range observers {
+		o.Decided(r, d)
 	}
 	if words := d.ForCaller(); words != "" {
-		h.deliver("", protocol.BackgroundEvent{Message: words})
+		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
 	}
 	return d.Outcome
 }

@@ -5,11 +5,11 @@
 //	  │         one for each connection; it holds threads open
 //	  └─ Thread ─── Turn: queue, engine, end
 //	       └─ host: what the engine calls
-//	            ├─ events ──────▶ Watcher of the turn, listeners, desk
+//	            ├─ events ──────▶ Observers: those of the turn, listeners, trail, desk
 //	            └─ questions ───▶ board.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that
-// requests a turn attends it: its [Attendance] has a watcher, which receives the events of
+// requests a turn attends it: its [Attendance] has observers, which receive the events of
 // the turn, and a place, which is asked the questions of the turn. Neither outlives the
 // turn.
 package thread

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -21,18 +21,18 @@ import (
 type host struct {
 	server    string // the id of the server, for desks
 	principal string // the owner of the thread; "" if the server has one user
-	desk      approval.Desk
 	log       *slog.Logger
 	board     *board.Board
 	stop      func() // interrupts the running turn
 	stream    bool   // the engine is an [engine.Streamer]
 	trail     *trail.Trail
+	desk      deskObserver
 
 	mu          sync.Mutex      // also keeps events in the order of Emit
 	attended    Attendance      // of the running turn; between turns that of the last, unless it leaves
 	event       string          // the submission id of the turn's events
 	turnID      string          // of the running turn; between turns that of the last
-	observer    TurnObserver    // of the running turn; nil without one
+	observers   []Observer      // of the running turn and the thread; replaced, not changed
 	turn        context.Context // of the running turn; nil between turns
 	started     chan struct{}   // closed at the running turn's task_started; nil from then on
 	denied      string          // why all questions of the running turn are denied; "" asks
@@ -51,6 +51,7 @@ func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attended, h.turn, h.started = a, ctx, started
+	h.list()
 	h.turnID = newTurnID()
 	if h.event = a.Submission; h.event == "" {
 		h.event = h.submit()
@@ -68,10 +69,24 @@ func (h *host) end(interrupted bool) {
 	h.turn = nil
 	if h.attended.Leaves {
 		h.attended = Attendance{Awaited: h.attended.Awaited}
+		h.list()
 	}
 	if interrupted {
 		h.submit()
 	}
+}
+
+// observe makes the attendance, others and the thread observe the thread.
+func (h *host) observe(others ...Observer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list(others...)
+}
+
+// list sets the observers in the order in which they receive an event. The caller holds h.mu.
+func (h *host) list(others ...Observer) {
+	h.listeners.awaited = h.attended.Awaited
+	h.observers = slices.Concat(h.attended.Observers, []Observer{&h.listeners, trailObserver{Trail: h.trail}}, others, []Observer{h.desk})
 }
 
 // deny makes every question of the running turn denied without asking. "" ends that.
@@ -96,7 +111,7 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.stream && !ends(m) {
 		h.ready(m)
 	}
-	h.deliver(submission, m)
+	h.deliver(submission, m, false)
 }
 
 // ends reports whether an event ends a turn that was aborted or failed. Such an event does
@@ -109,59 +124,50 @@ func ends(m protocol.EventMsg) bool {
 	return false
 }
 
-// ready waits, without the lock, until the watcher has room for the event m, so that the
+// ready waits, without the lock, until the observers have room for the event m, so that the
 // engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
-	w, turn := h.attended.Watcher, h.turn
+	observers, turn := h.observers, h.turn
 	h.mu.Unlock()
-	if w != nil && turn != nil {
-		w.Ready(turn, m)
+	if turn == nil {
+		return
+	}
+	for _, o := range observers {
+		if w, ok := o.(Waiter); ok {
+			w.Ready(turn, m)
+		}
 	}
 }
 
-// deliver sends an event to the watcher, the listeners, the trail, the observer and the
-// desk, without waiting.
-func (h *host) deliver(submission string, m protocol.EventMsg) {
+// deliver sends an event to the observers, without waiting.
+func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m = stamp(m, h.turnID)
-	e := protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}
-	if count, ok := m.(protocol.TokenCount); ok && count.Info != nil {
-		h.used = &count.Info.TotalTokenUsage
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}, Notice: notice}
+	switch m := m.(type) {
+	case protocol.TokenCount:
+		if m.Info != nil {
+			h.used = &m.Info.TotalTokenUsage
+		}
+	case protocol.SessionConfigured:
+		h.configured, e.ID = m, ""
+	case protocol.TaskStarted:
+		if h.started != nil {
+			defer close(h.started)
+			h.started = nil
+		}
 	}
-	configured, first := m.(protocol.SessionConfigured)
-	if first {
-		h.configured, e.ID = configured, ""
-	}
-	if w := h.attended.Watcher; w != nil {
-		w.Event(h.configured.SessionID, e)
-	}
-	if !first { // listeners come later
-		h.listeners.event(e, h.attended.Awaited)
-	}
-	h.trail.Event(m)
-	if h.observer != nil {
-		h.observer.Event(m)
-	}
-	h.show(h.configured.SessionID, m)
-	if _, ok := m.(protocol.TaskStarted); ok && h.started != nil {
-		close(h.started)
-		h.started = nil
+	e.Thread = h.asThread(h.configured.SessionID)
+	for _, o := range h.observers {
+		o.Event(e)
 	}
 }
 
-// show reports an event to the desk.
+// show reports an event only to the desk.
 func (h *host) show(id string, m protocol.EventMsg) {
-	if h.desk == nil {
-		return
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			h.log.Error("panic", "in", "Desk.Event", "value", v, "stack", string(debug.Stack()))
-		}
-	}()
-	h.desk.Event(h.asThread(id), m)
+	h.desk.Event(Event{Event: protocol.Event{Msg: m}, Thread: h.asThread(id)})
 }
 
 // asThread describes the thread for desks.
@@ -199,11 +205,5 @@ func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMess
 
 // invite sends the message of a desk about how to reach it.
 func (h *host) invite(words string) {
-	h.mu.Lock()
-	watcher := h.attended.Watcher
-	h.mu.Unlock()
-	if watcher != nil {
-		watcher.Notice(words)
-	}
-	h.deliver("", protocol.BackgroundEvent{Message: words})
+	h.deliver("", protocol.BackgroundEvent{Message: words}, true)
 }

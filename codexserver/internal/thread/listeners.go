@@ -16,22 +16,27 @@ type Listener func(protocol.Event)
 // listeners are the subscriptions to one thread, by id. Events of turns that no call waits
 // for are kept for the first listener. The zero value is ready. host.mu guards it.
 type listeners struct {
+	Unasked
+	awaited bool // a call waits for the turn
 	byID    map[string]Listener
 	backlog []protocol.Event
 }
 
-// event reports an event. awaited is true if a call waits for its turn.
-func (l *listeners) event(e protocol.Event, awaited bool) {
-	for _, listen := range l.byID {
-		listen(e)
+// Event implements [Observer].
+func (l *listeners) Event(e Event) {
+	if _, first := e.Msg.(protocol.SessionConfigured); first {
+		return // listeners come later
 	}
-	if len(l.byID) > 0 || awaited {
+	for _, listen := range l.byID {
+		listen(e.Event)
+	}
+	if len(l.byID) > 0 || l.awaited {
 		return
 	}
 	if len(l.backlog) == backlogLimit {
 		l.backlog = slices.Delete(l.backlog, 0, backlogLimit/2)
 	}
-	l.backlog = append(l.backlog, e)
+	l.backlog = append(l.backlog, e.Event)
 }
 
 // add adds a listener and sends it the events that were kept.

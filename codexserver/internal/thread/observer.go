@@ -2,25 +2,61 @@ package thread
 
 import (
 	"context"
+	"log/slog"
+	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// CallObserver observes the turns of one call.
+// Event is an event of a thread, as its observers receive it.
+type Event struct {
+	protocol.Event
+	// Thread is the thread. Its id is "" before the thread has begun.
+	Thread approval.Thread
+	// Notice is true for a [protocol.BackgroundEvent] that the user should read now.
+	Notice bool
+}
+
+// Observer observes a thread. Its methods must not block. One that is also a [Waiter] is waited
+// for.
+type Observer interface {
+	// Event reports an event. It is called in order, one event at a time.
+	Event(e Event)
+	// Asked reports a question before it is decided, and Decided how it ended. They may be
+	// called by several goroutines at a time.
+	Asked(r *approval.Request)
+	Decided(r *approval.Request, d approval.Decision)
+}
+
+// Waiter is an observer that may not have room for an event.
+type Waiter interface {
+	// Ready waits until there is room for the event m, or until ctx ends. It is called
+	// before events that can wait, by several goroutines at a time. If m reports the start
+	// of something, that has not started yet.
+	Ready(ctx context.Context, m protocol.EventMsg)
+}
+
+// Unasked is the part of an observer that ignores questions.
+type Unasked struct{}
+
+// Asked implements [Observer].
+func (Unasked) Asked(*approval.Request) {}
+
+// Decided implements [Observer].
+func (Unasked) Decided(*approval.Request, approval.Decision) {}
+
+// CallObserver observes the turns of one call, for metrics and traces.
 type CallObserver interface {
 	// Turn reports that a turn of a thread begins, and how many tokens the thread has used
 	// before. It returns nil to not observe the turn.
 	Turn(thread string, used protocol.TokenUsage) TurnObserver
 }
 
-// TurnObserver sees one turn, in addition to its watcher. Its methods must not block.
+// TurnObserver observes one turn, until its end.
 type TurnObserver interface {
-	// Event reports an event of the turn. It is called in order.
-	Event(m protocol.EventMsg)
-	// Asked and Decided report a question, from several goroutines at a time.
-	Asked(r *approval.Request)
-	Decided(r *approval.Request, d approval.Decision)
+	Observer
 	// End reports the end of the turn, with what [Thread.Turn] returns.
 	End(err error)
 }
@@ -54,16 +90,43 @@ func (t *Thread) observed(a Attendance, f func(context.Context) error) func(cont
 		}
 		t.host.observe(o)
 		defer func() {
-			t.host.observe(nil)
+			t.host.observe()
 			o.End(err)
 		}()
 		return f(ctx)
 	}
 }
 
-// observe sets the observer. Nil removes it.
-func (h *host) observe(o TurnObserver) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.observer = o
+// trailObserver keeps what a thread does in its trail.
+type trailObserver struct {
+	Unasked
+	*trail.Trail
+}
+
+// Event implements [Observer].
+func (t trailObserver) Event(e Event) { t.Trail.Event(e.Msg) }
+
+// Decided implements [Observer].
+func (t trailObserver) Decided(r *approval.Request, d approval.Decision) {
+	t.Trail.Decided(r.Question, string(d.By), d.Outcome)
+}
+
+// deskObserver reports events to a desk. Its board reports the decisions.
+type deskObserver struct {
+	Unasked
+	desk approval.Desk
+	log  *slog.Logger
+}
+
+// Event implements [Observer].
+func (o deskObserver) Event(e Event) {
+	if o.desk == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			o.log.Error("panic", "in", "Desk.Event", "value", v, "stack", string(debug.Stack()))
+		}
+	}()
+	o.desk.Event(e.Thread, e.Msg)
 }

@@ -60,10 +60,12 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h := &host{
-		server: t.server, principal: principal, desk: t.approvals.Desk, log: t.log, attended: a, trail: t.trails.New(),
+		server: t.server, principal: principal, log: t.log, attended: a, trail: t.trails.New(),
+		desk: deskObserver{desk: t.approvals.Desk, log: t.log},
 		stop: func() { thread.Stop(ErrStopped) },
 	}
 	_, h.stream = t.engine.(engine.Streamer)
+	h.list()
 	h.board = board.New(t.approvals, h.invite)
 	return h
 }

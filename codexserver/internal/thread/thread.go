@@ -217,7 +217,7 @@ func (t *Thread) Attach(p board.Place) (leave func()) { return t.host.board.Atta
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {
 	t.host.log.Warn(words, "thread", t.ID())
-	t.host.deliver(submission, protocol.BackgroundEvent{Message: words})
+	t.host.deliver(submission, protocol.BackgroundEvent{Message: words}, false)
 }
 
 // Listen adds a listener. It receives the events that were kept for the first listener,

@@ -1,0 +1,36 @@
+package thread
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+)
+
+// Attendance has the observers and the place of a turn, or of the start of a thread. With the
+// zero value only the thread's own observers receive the events, and no client can be asked.
+type Attendance struct {
+	// Observers observe the turn, before those of the thread.
+	Observers []Observer
+	// Observer also observes the turn, for metrics and traces. Default: none.
+	Observer CallObserver
+	// Begin, unless nil, is called when the turn is the first in the queue, before the
+	// engine starts it.
+	Begin func(ctx context.Context)
+	// Awaited is true when a call waits for the result of the turn. Events of a
+	// turn that no call waits for are kept for the first listener.
+	Awaited bool
+	// Place is asked the questions of the turn, in addition to the desk.
+	Place board.Place
+	// Elicit sends an elicitation/create request other than an approval, such as a form
+	// of an MCP server. It is nil if the client cannot be asked.
+	Elicit func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Patience is that of the turn's questions, see [approval.Request].
+	Patience time.Duration
+	// Leaves removes the observers at the end of the turn. By default they also observe
+	// until the next turn.
+	Leaves bool
+	// Submission is the id of the turn's events. Default: the thread's next id.
+	Submission string
+}
