@@ -56,7 +56,7 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 // there was no answer, an event reports why.
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
 	h.mu.Lock()
-	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.event, Event: m, Question: q, Patience: h.attended.Patience, Deny: h.denied}
+	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
 	observers := h.observers
 	h.mu.Unlock()
 	for _, o := range observers {

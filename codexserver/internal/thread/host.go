@@ -19,27 +19,31 @@ import (
 
 // host is what the engine of one thread calls. It implements [engine.Host].
 type host struct {
-	server    string // the id of the server, for desks
-	principal string // the owner of the thread; "" if the server has one user
-	log       *slog.Logger
-	board     *board.Board
-	stop      func() // interrupts the running turn
-	stream    bool   // the engine is an [engine.Streamer]
-	trail     *trail.Trail
-	desk      deskObserver
+	thread approval.Thread // for desks, without an id
+	log    *slog.Logger
+	board  *board.Board
+	stream bool // the engine is an [engine.Streamer]
+	trail  *trail.Trail
+	desk   deskObserver
 
-	mu          sync.Mutex      // also keeps events in the order of Emit
-	attended    Attendance      // of the running turn; between turns that of the last, unless it leaves
-	event       string          // the submission id of the turn's events
-	turnID      string          // of the running turn; between turns that of the last
-	observers   []Observer      // of the running turn and the thread; replaced, not changed
-	turn        context.Context // of the running turn; nil between turns
-	started     chan struct{}   // closed at the running turn's task_started; nil from then on
-	denied      string          // why all questions of the running turn are denied; "" asks
-	submissions int             // messages, approvals and interrupts so far
+	mu          sync.Mutex // also keeps events in the order of Emit
+	now         attended
+	observers   []Observer // of the turn and the thread; replaced, not changed
+	listeners   listeners
+	submissions int // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
 	used        *protocol.TokenUsage // the engine's last count, or nil
-	listeners   listeners
+}
+
+// attended is the running turn for its host; between turns it is the last one, without its
+// attendance if that leaves.
+type attended struct {
+	Attendance
+	ctx     context.Context // nil between turns
+	event   string          // the submission id of the turn's events
+	id      string
+	started chan struct{} // closed at the turn's task_started; nil from then on
+	denied  string        // why all questions of the turn are denied; "" asks
 }
 
 var _ engine.Host = (*host)(nil)
@@ -50,12 +54,11 @@ var _ engine.Host = (*host)(nil)
 func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attended, h.turn, h.started = a, ctx, started
-	h.list()
-	h.turnID = newTurnID()
-	if h.event = a.Submission; h.event == "" {
-		h.event = h.submit()
+	h.now = attended{Attendance: a, ctx: ctx, event: a.Submission, id: newTurnID(), started: started}
+	if h.now.event == "" {
+		h.now.event = h.submit()
 	}
+	h.list()
 	if a.Place == nil {
 		return func() {}
 	}
@@ -66,9 +69,9 @@ func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (
 func (h *host) end(interrupted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.turn = nil
-	if h.attended.Leaves {
-		h.attended = Attendance{Awaited: h.attended.Awaited}
+	h.now.ctx = nil
+	if h.now.Leaves {
+		h.now.Attendance = Attendance{Awaited: h.now.Awaited}
 		h.list()
 	}
 	if interrupted {
@@ -85,15 +88,15 @@ func (h *host) observe(others ...Observer) {
 
 // list sets the observers in the order in which they receive an event. The caller holds h.mu.
 func (h *host) list(others ...Observer) {
-	h.listeners.awaited = h.attended.Awaited
-	h.observers = slices.Concat(h.attended.Observers, []Observer{&h.listeners, trailObserver{Trail: h.trail}}, others, []Observer{h.desk})
+	h.listeners.awaited = h.now.Awaited
+	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners, trailObserver{Trail: h.trail}}, others, []Observer{h.desk})
 }
 
 // deny makes every question of the running turn denied without asking. "" ends that.
 func (h *host) deny(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.denied = why
+	h.now.denied = why
 }
 
 // submit counts one request to the thread, and returns its id.
@@ -128,7 +131,7 @@ func ends(m protocol.EventMsg) bool {
 // engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
-	observers, turn := h.observers, h.turn
+	observers, turn := h.observers, h.now.ctx
 	h.mu.Unlock()
 	if turn == nil {
 		return
@@ -144,8 +147,8 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m = stamp(m, h.turnID)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.event), Msg: m}, Notice: notice}
+	m = stamp(m, h.now.id)
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {
@@ -154,9 +157,9 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	case protocol.SessionConfigured:
 		h.configured, e.ID = m, ""
 	case protocol.TaskStarted:
-		if h.started != nil {
-			defer close(h.started)
-			h.started = nil
+		if h.now.started != nil {
+			defer close(h.now.started)
+			h.now.started = nil
 		}
 	}
 	e.Thread = h.asThread(h.configured.SessionID)
@@ -172,7 +175,9 @@ func (h *host) show(id string, m protocol.EventMsg) {
 
 // asThread describes the thread for desks.
 func (h *host) asThread(id string) approval.Thread {
-	return approval.Thread{ID: id, Server: h.server, Principal: h.principal, Stop: h.stop}
+	t := h.thread
+	t.ID = id
+	return t
 }
 
 // move records the working folder that a turn changes.
@@ -195,7 +200,7 @@ func (h *host) info() protocol.SessionConfigured {
 // Elicit implements [engine.Host].
 func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 	h.mu.Lock()
-	send, denied := h.attended.Elicit, h.denied
+	send, denied := h.now.Elicit, h.now.denied
 	h.mu.Unlock()
 	if send == nil || denied != "" {
 		return nil, elicit.ErrUnsupported

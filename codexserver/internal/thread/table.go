@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
@@ -60,9 +61,8 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h := &host{
-		server: t.server, principal: principal, log: t.log, attended: a, trail: t.trails.New(),
-		desk: deskObserver{desk: t.approvals.Desk, log: t.log},
-		stop: func() { thread.Stop(ErrStopped) },
+		thread: approval.Thread{Server: t.server, Principal: principal, Stop: func() { thread.Stop(ErrStopped) }},
+		log:    t.log, trail: t.trails.New(), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: attended{Attendance: a},
 	}
 	_, h.stream = t.engine.(engine.Streamer)
 	h.list()
