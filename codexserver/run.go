@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 
 // callbacks observes a turn that [Server.Run] runs.
 type callbacks struct {
-	thread.Unasked
+	thread.NoQuestions
 	event func(protocol.EventMsg) // nil ignores
 
 	mu   sync.Mutex

@@ -413,7 +413,7 @@ func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 
 // callWatcher reports the turn to the request that waits for the call.
 type callWatcher struct {
-	thread.Unasked
+	thread.NoQuestions
 	*call
 }
 

@@ -27,7 +27,7 @@ type host struct {
 	desk   deskObserver
 
 	mu          sync.Mutex // also keeps events in the order of Emit
-	now         attended
+	now         hostTurn
 	observers   []Observer // of the turn and the thread; replaced, not changed
 	listeners   listeners
 	submissions int // messages, approvals and interrupts so far
@@ -35,9 +35,9 @@ type host struct {
 	used        *protocol.TokenUsage // the engine's last count, or nil
 }
 
-// attended is the running turn for its host; between turns it is the last one, without its
+// hostTurn is the running turn for its host; between turns it is the last one, without its
 // attendance if that leaves.
-type attended struct {
+type hostTurn struct {
 	Attendance
 	ctx     context.Context // nil between turns
 	event   string          // the submission id of the turn's events
@@ -54,7 +54,7 @@ var _ engine.Host = (*host)(nil)
 func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = attended{Attendance: a, ctx: ctx, event: a.Submission, id: newTurnID(), started: started}
+	h.now = hostTurn{Attendance: a, ctx: ctx, event: a.Submission, id: newTurnID(), started: started}
 	if h.now.event == "" {
 		h.now.event = h.submit()
 	}

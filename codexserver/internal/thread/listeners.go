@@ -16,7 +16,7 @@ type Listener func(protocol.Event)
 // listeners are the subscriptions to one thread, by id. Events of turns that no call waits
 // for are kept for the first listener. The zero value is ready. host.mu guards it.
 type listeners struct {
-	Unasked
+	NoQuestions
 	awaited bool // a call waits for the turn
 	byID    map[string]Listener
 	backlog []protocol.Event

@@ -38,14 +38,14 @@ type Waiter interface {
 	Ready(ctx context.Context, m protocol.EventMsg)
 }
 
-// Unasked is the part of an observer that ignores questions.
-type Unasked struct{}
+// NoQuestions is the part of an observer that ignores questions.
+type NoQuestions struct{}
 
 // Asked implements [Observer].
-func (Unasked) Asked(*approval.Request) {}
+func (NoQuestions) Asked(*approval.Request) {}
 
 // Decided implements [Observer].
-func (Unasked) Decided(*approval.Request, approval.Decision) {}
+func (NoQuestions) Decided(*approval.Request, approval.Decision) {}
 
 // CallObserver observes the turns of one call, for metrics and traces.
 type CallObserver interface {
@@ -99,7 +99,7 @@ func (t *Thread) observed(a Attendance, f func(context.Context) error) func(cont
 
 // trailObserver keeps what a thread does in its trail.
 type trailObserver struct {
-	Unasked
+	NoQuestions
 	*trail.Trail
 }
 
@@ -113,7 +113,7 @@ func (t trailObserver) Decided(r *approval.Request, d approval.Decision) {
 
 // deskObserver reports events to a desk. Its board reports the decisions.
 type deskObserver struct {
-	Unasked
+	NoQuestions
 	desk approval.Desk
 	log  *slog.Logger
 }

@@ -110,7 +110,7 @@ func TestObservers(t *testing.T) {
 	want = append(want, "first asked", "second asked", "metrics asked")
 	want = append(want, event("background_event", "0", true)...) // the desk's invitation
 	want = append(want, "desk decided denied", "first decided denied", "second decided denied", "metrics decided denied")
-	want = append(want, event("background_event", "0", false)...) // why nobody was asked
+	want = append(want, event("background_event", "0", false)...) // why no place was asked
 	want = append(want, "first ready task_complete", "second ready task_complete", "metrics ready task_complete")
 	want = append(want, event("task_complete", "0", false)...)
 	want = append(want, "metrics end <nil>")

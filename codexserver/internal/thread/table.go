@@ -62,7 +62,7 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h := &host{
 		thread: approval.Thread{Server: t.server, Principal: principal, Stop: func() { thread.Stop(ErrStopped) }},
-		log:    t.log, trail: t.trails.New(), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: attended{Attendance: a},
+		log:    t.log, trail: t.trails.New(), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
 	}
 	_, h.stream = t.engine.(engine.Streamer)
 	h.list()
