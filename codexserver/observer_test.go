@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/google/go-cmp/cmp"
@@ -80,13 +81,11 @@ func TestObserver(t *testing.T) {
 			}
 		}, slices.Concat([]string{"run"}, turn, []string{"answered"})},
 		{"a call of a client with a handshake", func(t *testing.T, o *codexserver.Options) {
-			c := connect(t, engine.TurnFunc(pusher), o, nil)
-			if _, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
-				t.Fatal(err)
-			}
+			servertest.Connect(t, codexserver.New(engine.TurnFunc(pusher), o), nil).CallTool(t, "codex", `{"prompt":"p"}`)
 		}, slices.Concat([]string{"call"}, turn, []string{"answered"})},
 		{"a call of 2026-07-28", func(t *testing.T, o *codexserver.Options) {
-			connectModern(t, engine.TurnFunc(pusher), o).codex("p")
+			c := servertest.Dial(t, codexserver.New(engine.TurnFunc(pusher), o), nil)
+			c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":`+servertest.Meta+`}`)
 			synctest.Wait()
 		}, slices.Concat([]string{"call"}, turn, []string{"answered"})},
 	} {
@@ -107,10 +106,8 @@ func TestObserver(t *testing.T) {
 func TestObserverOfTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &notes{}
-		c := connect(t, engine.TurnFunc(pusher), &codexserver.Options{Observer: w}, nil)
-		if _, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": "p", "background": true}); err != nil {
-			t.Fatal(err)
-		}
+		c := servertest.Connect(t, codexserver.New(engine.TurnFunc(pusher), &codexserver.Options{Observer: w}), nil)
+		c.CallTool(t, "codex", `{"prompt":"p","background":true}`)
 		synctest.Wait()
 		if all := strings.Join(w.of(), " "); strings.Count(all, "answered") != 1 || !strings.Contains(all, "task_complete end") {
 			t.Errorf("seen: %s", all)

@@ -1,10 +1,12 @@
-package codexserver_test
+package mcp_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -17,17 +19,13 @@ func TestLogLevels(t *testing.T) {
 	} {
 		t.Run("handshake/"+string(level), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				old := connect(t, asking, nil, nil) // who cannot be asked is warned
+				old := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil) // who cannot be asked is warned
 				if _, err := mcptypes.LoggingSetLevel.Call(t.Context(), old, &mcptypes.SetLevelRequestParams{Level: level}); err != nil {
 					t.Fatal(err)
 				}
-				if _, _, err := old.call(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
-					t.Fatal(err)
-				}
+				old.CallTool(t, "codex", `{"prompt":"p"}`)
 				synctest.Wait()
-				old.mu.Lock()
-				defer old.mu.Unlock()
-				if got := slices.Contains(old.logs, "warning"); got != want {
+				if got := len(old.Received("notifications/message")) > 0; got != want {
 					t.Errorf("warned %v", got)
 				}
 			})

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"fmt"

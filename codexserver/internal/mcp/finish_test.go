@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -21,7 +22,7 @@ import (
 var slowly = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 	select {
 	case <-time.After(10 * time.Minute):
-		return asking(ctx, host, in)
+		return servertest.AskExec(ctx, host, in)
 	case <-ctx.Done():
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 	}
@@ -71,17 +72,21 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
+// slowStart is an engine whose conversations do not start.
+type slowStart struct{}
+
+func (slowStart) Start(ctx context.Context, _ protocol.Config, _ engine.Host) (engine.Conversation, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("thread/start: %w", context.Cause(ctx))
+}
+
 // TestEndOfInputBeforeTheTurn ends a session while its conversation starts. With Codex that
 // takes half a second.
 func TestEndOfInputBeforeTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := startFunc(func(ctx context.Context, _ protocol.Config, _ engine.Host) (engine.Conversation, error) {
-			<-ctx.Done()
-			return nil, fmt.Errorf("thread/start: %w", context.Cause(ctx))
-		})
 		var out strings.Builder
 		input := strings.NewReader(hello + "\n" + oneJob + "\n")
-		if err := codexserver.New(e, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
+		if err := codexserver.New(slowStart{}, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
 			t.Error(err)
 		}
 		if want := `"text":"Turn aborted: the client closed the connection"`; !strings.Contains(out.String(), want) {
@@ -101,7 +106,7 @@ func TestEndOfInputInAQuestion(t *testing.T) {
 			output, out := io.Pipe()
 			served := make(chan error, 1)
 			go func() {
-				served <- codexserver.New(asking, &codexserver.Options{Finish: finish}).Serve(t.Context(), jsonrpc.Lines(in, out, out))
+				served <- codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Finish: finish}).Serve(t.Context(), jsonrpc.Lines(in, out, out))
 			}()
 			lines := bufio.NewReader(output)
 			if _, err := fmt.Fprintf(input, "%s\n", hello); err != nil {
@@ -154,25 +159,22 @@ func TestSignalEndsFinishing(t *testing.T) {
 // TestFolder checks the working folder of calls without cwd.
 func TestFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got protocol.Config
-		e := startFunc(func(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-			got = cfg
-			return echo.Start(ctx, cfg, host)
-		})
-		c := connectWith(t, e, &codexserver.Options{Folder: "/the/default"})
-		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`)
+		e := &servertest.Engine{Turn: servertest.Echo}
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Folder: "/the/default"}), nil)
+		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}`)
 		for _, tt := range []struct{ method, params, want string }{
 			{"tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`, "/the/default"},
 			{"tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":"/else/where"}}`, "/else/where"},
 			{"newConversation", `{}`, "/the/default"},
 			{"newConversation", `{"cwd":"/else/where"}`, "/else/where"},
 		} {
-			c.ask(t, tt.method, tt.params)
-			if got.Cwd != tt.want {
-				t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got.Cwd, tt.want)
+			c.Ask(t, tt.method, tt.params)
+			all := e.Started()
+			if got := all[len(all)-1].Config.Cwd; got != tt.want {
+				t.Errorf("%s %s: cwd %q, want %q", tt.method, tt.params, got, tt.want)
 			}
 		}
-		if told := c.heard(); strings.Contains(strings.Join(told, "\n"), "roots/list") {
+		if told := c.Heard(); strings.Contains(strings.Join(told, "\n"), "roots/list") {
 			t.Errorf("the client was asked for roots: %q", told)
 		}
 	})

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -125,7 +126,7 @@ func TestDecidedElsewhere(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &worker{}
-			c := connectModern(t, w.engine(), &codexserver.Options{Desk: &desk{ask: later(time.Second, tt.answer)}})
+			c := connectModern(t, w.engine(), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}})
 			a := c.codex(tt.prompt)
 			pass(2 * time.Second)
 			opposite := accepts

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
@@ -171,7 +173,7 @@ func (c *modernClient) expect(id string) {
 
 func TestDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := connectModern(t, &full{TurnFunc: asking}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
+		c := connectModern(t, &servertest.Engine{Turn: servertest.AskExec}, &codexserver.Options{EngineName: "e", EngineReason: "r", Version: "7"})
 		a := c.start("server/discover").wait()
 		var d modern.DiscoverResult
 		if err := modern.DecodeStrict(a.raw, &d); err != nil {
@@ -221,7 +223,7 @@ func TestDiscover(t *testing.T) {
 func TestModernStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := t.TempDir() + "/home"
-		c := connectModern(t, asking, &codexserver.Options{Home: home})
+		c := connectModern(t, engine.TurnFunc(servertest.AskExec), &codexserver.Options{Home: home})
 		begin := time.Now()
 		c.start("server/discover").wait()
 		if took := time.Since(begin); took != 0 {

@@ -1,7 +1,8 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,10 +14,36 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
+
+// asked returns the peer of a client that answers questions with answer.
+func asked(t *testing.T, s *codexserver.Server, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *jsonrpc.Peer {
+	t.Helper()
+	mux := &jsonrpc.Mux{}
+	mcptypes.ElicitationCreate.Handle(mux, answer)
+	ours, theirs := jsonrpc.Pipe()
+	peer := jsonrpc.NewPeer(ours, mux, nil)
+	running, served := make(chan error, 1), make(chan error, 1)
+	go func() { running <- peer.Run(context.Background()) }()
+	go func() { served <- s.Serve(context.Background(), theirs) }()
+	t.Cleanup(func() {
+		peer.Close()
+		if err := errors.Join(<-running, <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := mcptypes.Initialize.Call(t.Context(), peer, &mcptypes.InitializeRequestParams{
+		ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peer
+}
 
 // TestManyConversationsAtOnce runs 200 conversations on one server. Each has a question, and
 // they are answered in random order. Each event and answer belongs to its call.
@@ -39,7 +66,7 @@ func TestManyConversationsAtOnce(t *testing.T) {
 		}
 		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionAccept}, nil
 	}
-	c := connect(t, e, &codexserver.Options{}, answer)
+	c := asked(t, codexserver.New(e, nil), answer)
 
 	var calls sync.WaitGroup
 	for i := range n {
@@ -48,8 +75,8 @@ func TestManyConversationsAtOnce(t *testing.T) {
 			if i%2 == 1 {
 				word, want = fmt.Sprint("odd", i), "denied"
 			}
-			got, _, err := c.call(t.Context(), "codex", map[string]any{"prompt": word})
-			if err != nil || got.Content != word+" "+want {
+			got, err := mcptypes.ToolsCall.Call(t.Context(), c, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: json.RawMessage(`{"prompt":"` + word + `"}`)})
+			if err != nil || !strings.Contains(string(got.StructuredContent), `"content":"`+word+" "+want+`"`) {
 				t.Errorf("%s: %+v, %v", word, got, err)
 			}
 		})
@@ -132,7 +159,9 @@ func BenchmarkIdleConversation(b *testing.B) {
 	peer := jsonrpc.NewPeer(ours, nil, nil)
 	running, served := make(chan error, 1), make(chan error, 1)
 	go func() { running <- peer.Run(context.Background()) }()
-	go func() { served <- codexserver.New(echo, nil).Serve(context.Background(), theirs) }()
+	go func() {
+		served <- codexserver.New(engine.TurnFunc(servertest.Echo), nil).Serve(context.Background(), theirs)
+	}()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -173,7 +202,7 @@ func FuzzSession(f *testing.F) {
 		ours, theirs := jsonrpc.Pipe()
 		served := make(chan error, 1)
 		go func() {
-			served <- codexserver.New(&full{TurnFunc: echo}, nil).Serve(context.Background(), theirs)
+			served <- codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil).Serve(context.Background(), theirs)
 		}()
 		const probe = `{"jsonrpc":"2.0","id":"probe \u2713","method":"ping"}`
 		lines := append(strings.Split(string(in), "\n"), probe)

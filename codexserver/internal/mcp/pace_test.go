@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -196,9 +197,7 @@ func TestDeskAnswersWithoutReader(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		})
-		d := &desk{ask: func(context.Context) (string, error) {
-			return `{"action":"accept","content":{"decision":"approved"}}`, nil
-		}}
+		d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"approved"}}`)}
 		ours, theirs := jsonrpc.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)

@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -31,7 +32,7 @@ const (
 )
 
 // shouter is an engine that emits hostile text. It waits a minute after each event.
-type shouter struct{ *full }
+type shouter struct{ *servertest.Engine }
 
 func (shouter) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
 	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Preview: hostile}}}, nil
@@ -50,7 +51,7 @@ var shouts = []struct {
 }
 
 func newShouter() shouter {
-	return shouter{&full{TurnFunc: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+	return shouter{&servertest.Engine{Turn: func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		for _, s := range shouts {
 			host.Emit(s.event)
 			<-time.After(time.Minute)
@@ -170,7 +171,7 @@ func testTextOnOneLine(t *testing.T, meta string) {
 	}
 	begun := ask("tools/call", `"name":"codex","arguments":{"prompt":"p","background":true}`)
 	see("the beginning", begun)
-	id := threadOf(t, begun)
+	id := servertest.ThreadOf(t, begun)
 	call := make(chan string, 1)
 	go func() {
 		var result json.RawMessage

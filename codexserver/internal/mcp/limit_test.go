@@ -1,4 +1,4 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -21,10 +23,10 @@ func TestStalledCalls(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		})
-		c := connectWith(t, &full{TurnFunc: stall}, nil)
-		c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
-		id := c.newConversation(t)
-		c.ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: stall}, nil), nil)
+		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		id := c.NewConversation(t)
+		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
 		const call = `{"name":"codex","arguments":{"prompt":"hang"}}`
 		const most = 4096
 		var calls []*jsonrpc.Call
@@ -36,25 +38,25 @@ func TestStalledCalls(t *testing.T) {
 		for _, tt := range []struct{ method, params, want string }{
 			{"ping", `{}`, `{}`},
 			{"tools/list", `{}`, `"codex-reply"`},
-			{"listConversations", `{}`, `"past"`},
+			{"listConversations", `{}`, `"conversationId"`},
 			{"getAuthStatus", `{}`, `apikey`},
 			{"getUserSavedConfig", `{}`, `"config"`},
-			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
+			{"tools/call", `{"name":"codex-list","arguments":{}}`, `"threadId"`},
 			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
 			{"tools/call", call, refused},
 			{"newConversation", `{}`, refused},
 			{"setDefaultModel", `{"model":"m"}`, refused},
 			{"execOneOffCommand", `{"command":["ls"]}`, refused},
 		} {
-			if got := c.ask(t, tt.method, tt.params); !strings.Contains(got, tt.want) {
-				t.Errorf("%s %s: %s, want %s", tt.method, tt.params, got, tt.want)
+			if got := c.Ask(t, tt.method, tt.params); !strings.Contains(got, tt.want) {
+				t.Errorf("%s %s: %.300s, want %s", tt.method, tt.params, got, tt.want)
 			}
 		}
 		if err := c.Notify(t.Context(), "notifications/cancelled", json.RawMessage(fmt.Sprintf(`{"requestId":%v}`, calls[0].ID()))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := c.ask(t, "setDefaultModel", `{"model":"m"}`); got != `{}` {
+		if got := c.Ask(t, "setDefaultModel", `{"model":"m"}`); got != `{}` {
 			t.Errorf("with a free place: %s", got)
 		}
 	})

@@ -1,15 +1,17 @@
-package codexserver_test
+package mcp_test
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +19,8 @@ import (
 
 // writer is an engine whose writes take the less time the later they come.
 type writer struct {
-	full
+	servertest.Engine
+	mu    sync.Mutex
 	next  time.Duration
 	wrote []string
 }
