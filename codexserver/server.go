@@ -273,10 +273,10 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	session.Connect(peer)
 	peer.Begin(handling, func(err error) {
 		end(jsonrpc.ErrClosed)
-		session.Close()
 		if cerr := client.Close(); cerr != nil {
 			s.log.Warn("closing threads", "error", cerr)
 		}
+		session.Close()
 		left()
 		err = verdict(handling, err)
 		stop(nil) // verdict has looked at the context

@@ -47,7 +47,7 @@ func (ss *LegacySession) Connect(p *jsonrpc.Peer) { ss.peer = p }
 // InputEnded records the end of the client's input. It is a hook of the peer.
 func (ss *LegacySession) InputEnded(error) { ss.end.reach() }
 
-// Close ends the wait for the end of the session. The client is closed after it.
+// Close ends the wait for the end of the session. The client must be closed.
 func (ss *LegacySession) Close() { ss.end.close() }
 
 // Begin records that the client has begun a session without initialize.
