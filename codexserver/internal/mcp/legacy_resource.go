@@ -40,7 +40,7 @@ func (ss *LegacySession) hasResources() bool {
 	return ss.version >= resourcesSince
 }
 
-// noCursor refuses a cursor, because the lists have only one page.
+// onePage refuses a cursor, because the lists have only one page.
 func onePage(cursor *string) error {
 	if cursor == nil {
 		return nil

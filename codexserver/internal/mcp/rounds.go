@@ -34,19 +34,29 @@ type call struct {
 	done    chan struct{} // closed when there is a result
 	result  *mcptypes.CallToolResult
 
-	mu        sync.Mutex
-	client    elicit.Client // of the newest request
-	outlet    *outlet       // of the request that waits for the call; nil between two
-	sent      float64       // progress so far; some clients use one token for all requests
-	job       *mcptool.Job  // the turn; nil before it is queued, and for tools without one
-	questions []*question   // the open ones, in order of arrival
-	racing    []*question   // those that were answered less than the time race ago
-	keys      int           // how many questions there were
-	rounds    int           // how many results had questions
-	changed   chan struct{}
-	adrift    bool // the turn continues without a request that waits for it
-	taskable  bool // the call may become a task
-	task      *task
+	mu sync.Mutex
+	attachment
+	questionnaire
+	job      *mcptool.Job // the turn; nil before it is queued, and for tools without one
+	changed  chan struct{}
+	adrift   bool // the turn continues without a request that waits for it
+	taskable bool // the call may become a task
+	task     *task
+}
+
+// attachment is how a call reaches its client.
+type attachment struct {
+	client elicit.Client // of the newest request
+	outlet *outlet       // of the request that waits for the call; nil between two
+	sent   float64       // progress so far; some clients use one token for all requests
+}
+
+// questionnaire has the questions of a call.
+type questionnaire struct {
+	questions []*question // the open ones, in order of arrival
+	racing    []*question // those that were answered less than the time race ago
+	keys      int         // how many questions there were
+	rounds    int         // how many results had questions
 }
 
 // digest is a hash of a tool's name and arguments. It does not depend on the order of
@@ -115,7 +125,7 @@ func (s *ModernSession) retry(q *request, p *params, d digest) (any, error) {
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params, d digest) (*call, error) {
-	c := &call{session: s, tool: *p.Name, digest: d, client: q.client, done: make(chan struct{}), changed: make(chan struct{})}
+	c := &call{session: s, tool: *p.Name, digest: d, attachment: attachment{client: q.client}, done: make(chan struct{}), changed: make(chan struct{})}
 	c.taskable = s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
