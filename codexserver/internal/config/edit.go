@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
-	"io/fs"
-	"maps"
-	"path/filepath"
-	"strings"
 )
 
 // SetDefaultModel writes model and model_reasoning_effort to config.toml in home. If the
@@ -31,11 +34,10 @@ func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffor
 	if profile, _ := doc["profile"].(string); profile != "" {
 		table = []string{"profiles", profile}
 	}
-	after, err := edit(before, append(table[:len(table):len(table)], "model"), model)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	after, err := edit(before, table, "model", model)
+	if err == nil {
+		after, err = edit(after, table, "model_reasoning_effort", (*string)(effort))
 	}
-	after, err = edit(after, append(table, "model_reasoning_effort"), (*string)(effort))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -45,9 +47,10 @@ func SetDefaultModel(home string, model *string, effort *protocol.ReasoningEffor
 	return safefile.Write(path, after, 0o600)
 }
 
-// edit sets the string at path in a TOML document, or removes it if value is nil. It
-// parses the result again, and fails if that is not as expected.
-func edit(doc []byte, path []string, value *string) ([]byte, error) {
+// edit sets a string in a table of a TOML document, or removes it if value is nil. It does
+// not change inline tables, and adds no key to a table without a header. It parses the result
+// again, and fails if that is not as expected.
+func edit(doc []byte, table []string, key string, value *string) ([]byte, error) {
 	var want, got map[string]any
 	if err := toml.Unmarshal(doc, &want); err != nil {
 		return nil, err
@@ -55,28 +58,19 @@ func edit(doc []byte, path []string, value *string) ([]byte, error) {
 	if want == nil {
 		want = map[string]any{}
 	}
-	if err := put(want, path, value); err != nil {
+	if err := put(want, table, key, value); err != nil {
 		return nil, err
 	}
-	layout, err := parseLayout(doc)
-	if err != nil {
-		return nil, err
-	}
-	var out []byte
-	if value != nil {
-		out = layout.set(path, quote(*value))
-	} else {
-		out = layout.remove(path)
-	}
-	if err := toml.Unmarshal(out, &got); err != nil || !same(want, got) {
-		return nil, fmt.Errorf("%s cannot be changed automatically in a file with this layout; edit the file", joinKey(path))
+	out := editLine(doc, table, key, value)
+	if err := toml.Unmarshal(out, &got); err != nil || len(want)+len(got) > 0 && !reflect.DeepEqual(want, got) {
+		return nil, fmt.Errorf("%s cannot be changed automatically in a file with this layout; edit the file", joinKey(append(slices.Clone(table), key)))
 	}
 	return out, nil
 }
 
 // put makes the change of edit in the parsed document.
-func put(doc map[string]any, path []string, value *string) error {
-	for i, name := range path[:len(path)-1] {
+func put(doc map[string]any, table []string, key string, value *string) error {
+	for i, name := range table {
 		next, there := doc[name]
 		if !there {
 			if value == nil {
@@ -85,82 +79,91 @@ func put(doc map[string]any, path []string, value *string) error {
 			next = map[string]any{}
 			doc[name] = next
 		}
-		table, ok := next.(map[string]any)
+		inner, ok := next.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is not a table", joinKey(path[:i+1]))
+			return fmt.Errorf("%s is not a table", joinKey(table[:i+1]))
 		}
-		doc = table
+		doc = inner
 	}
 	if value == nil {
-		delete(doc, path[len(path)-1])
+		delete(doc, key)
 	} else {
-		doc[path[len(path)-1]] = *value
+		doc[key] = *value
 	}
 	return nil
 }
 
-// same compares documents. It ignores empty tables, because a table that only dotted keys
-// define disappears with the last of them.
-func same(a, b map[string]any) bool {
-	left, errLeft := toml.Marshal(pruned(a))
-	right, errRight := toml.Marshal(pruned(b))
-	return errLeft == nil && errRight == nil && bytes.Equal(left, right)
-}
-
-func pruned(doc map[string]any) map[string]any {
-	doc = maps.Clone(doc)
-	for k, v := range doc {
-		if table, ok := v.(map[string]any); ok {
-			if table = pruned(table); len(table) == 0 {
-				delete(doc, k)
-			} else {
-				doc[k] = table
-			}
+// editLine replaces or removes the value of a key, or adds a line with the key.
+func editLine(doc []byte, table []string, key string, value *string) []byte {
+	lines, err := linesOf(doc)
+	if err != nil {
+		return doc
+	}
+	target, place := append(slices.Clone(table), key), -1 // where to add a line
+	if len(table) == 0 {
+		place = 0
+	}
+	for _, l := range lines {
+		if !l.header && slices.Equal(l.path, target) && value != nil {
+			return slices.Concat(doc[:l.value], []byte(quote(*value)), doc[l.end:])
+		}
+		if !l.header && slices.Equal(l.path, target) {
+			return removeEntry(doc, l)
+		}
+		if !l.array && slices.Equal(l.table, table) {
+			place = lineEnd(doc, l.end)
 		}
 	}
-	return doc
+	if value == nil {
+		return doc
+	}
+	newline := "\n"
+	if bytes.Contains(doc, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	added := key + " = " + quote(*value) + newline
+	if place < 0 {
+		place = len(doc)
+		if added = "[profiles." + quoteKey(table[1]) + "]" + newline + added; place > 0 {
+			added = newline + added
+		}
+	}
+	if place > 0 && doc[place-1] != '\n' {
+		added = newline + added
+	}
+	return slices.Concat(doc[:place], []byte(added), doc[place:])
 }
+
+// removeEntry removes a key and its line. A comment on the line stays.
+func removeEntry(doc []byte, l line) []byte {
+	begin, end := bytes.LastIndexByte(doc[:l.start], '\n')+1, lineEnd(doc, l.end)
+	rest := l.end + blanks(doc[l.end:end])
+	if rest < end && doc[rest] == '#' {
+		begin, end = l.start, rest
+	}
+	return slices.Concat(doc[:begin], doc[end:])
+}
+
+// lineEnd returns the position after the next line break.
+func lineEnd(doc []byte, at int) int {
+	if i := bytes.IndexByte(doc[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(doc)
+}
+
+func blanks(b []byte) int { return len(b) - len(bytes.TrimLeft(b, " \t")) }
 
 // quote writes a basic string.
 func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	b, _ := jsontext.AppendQuote(nil, s) // invalid UTF-8 becomes U+FFFD, and the check of the result fails
+	return strings.ReplaceAll(string(b), "\x7f", `\u007F`)
 }
 
 // quoteKey writes a key, without quotes if possible.
 func quoteKey(s string) string {
-	for _, r := range s {
-		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", r) {
-			return quote(s)
-		}
-	}
-	if s == "" {
-		return `""`
+	if s == "" || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return quote(s)
 	}
 	return s
-}
-
-func quoteKeys(path []string) string {
-	quoted := make([]string, len(path))
-	for i, s := range path {
-		quoted[i] = quoteKey(s)
-	}
-	return strings.Join(quoted, ".")
 }

@@ -67,21 +67,20 @@ func holds(l layer, segments []string) bool {
 // keyLine returns the first line that sets a key, a table that contains it, or a part of
 // it. It returns 0 if there is none.
 func keyLine(doc []byte, path []string) int {
-	l, err := parseLayout(doc)
+	lines, err := linesOf(doc)
 	if err != nil {
 		return 0
 	}
-	for _, s := range l.sections {
-		if len(s.path) > 0 && begins(s.path, path) {
-			return 1 + bytes.Count(doc[:s.header-1], []byte("\n")) // without its own line break
-		}
-		for _, e := range s.entries {
-			if begins(path, e.path) || begins(e.path, path) {
-				return 1 + bytes.Count(doc[:e.start], []byte("\n"))
-			}
+	for _, l := range lines {
+		if begins(l.path, path) || !l.header && begins(path, l.path) {
+			return 1 + bytes.Count(doc[:l.start], []byte("\n"))
 		}
 	}
 	return 0
+}
+
+func begins(path, with []string) bool {
+	return len(with) <= len(path) && slices.Equal(path[:len(with)], with)
 }
 
 // Unknown returns the keys of config.toml in home that have no effect here, each with file
