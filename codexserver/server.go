@@ -178,10 +178,10 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
-	table := mcptool.New(e, mcptool.Options{
-		Report: watch, MaxResult: max(o.MaxResult, 0), Stall: o.Stall,
+	table := mcptool.New(e, &mcptool.Options{
+		Report: watch, MaxResult: o.MaxResult, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home, Folders: o.Folders, Turns: max(o.Turns, 0),
+		Home: o.Home, Folders: o.Folders, Turns: o.Turns,
 	})
 	folder := o.Folder
 	if folder == "" && len(o.Folders) > 0 {

@@ -1,32 +1,27 @@
 package mcptool
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
 // TestWaitNames checks that codex-wait refuses unknown arguments in both of its forms.
 func TestWaitNames(t *testing.T) {
-	for name, call := range map[string]func(context.Context, *Call, json.RawMessage) *mcptypes.CallToolResult{
-		"threadIds": callWait, "seconds": callDecide,
-	} {
-		for _, arguments := range []string{`{"second":1}`, `{"Seconds":1}`, `{"seconds":1,"thread/Ids":[]}`} {
-			result := call(t.Context(), &Call{Shared: true}, json.RawMessage(arguments))
-			text, err := json.Marshal(result)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(string(text), "codex-wait: unknown argument /") || !strings.Contains(string(text), name) {
+	table := New(engine.TurnFunc(nil), nil)
+	for advice, table := range map[string]*Table{"threadIds": table, "seconds": table.Deciding()} {
+		for arguments, want := range map[string]string{
+			`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
+		} {
+			text := Texts(table.Call(t.Context(), &Call{Shared: true}, "codex-wait", json.RawMessage(arguments)))[0]
+			if !strings.HasPrefix(text, "codex-wait: unknown argument /") || !strings.Contains(text, want) || strings.HasSuffix(want, "are") && !strings.Contains(text, advice) {
 				t.Errorf("%s: %s", arguments, text)
 			}
 		}
-		text, err := json.Marshal(call(t.Context(), &Call{Shared: true}, json.RawMessage(`{"seconds":0,"more":null}`)))
-		if err != nil || strings.Contains(string(text), "unknown argument") {
-			t.Errorf("null: %s, %v", text, err)
+		if text := Texts(table.Call(t.Context(), &Call{Shared: true}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; strings.Contains(text, "unknown argument") {
+			t.Errorf("null: %s", text)
 		}
 	}
 }

@@ -1,39 +1,153 @@
 package mcptool
 
 import (
+	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeArguments reads a tool's arguments; its error names the member.
+// handler is the function of a tool. The error is one of its arguments.
+type handler func(ctx context.Context, c *call, arguments stdjson.RawMessage) (*mcptypes.CallToolResult, error)
+
+// with returns the handler of a tool whose arguments are an A. If an A has a method check,
+// its error is one of the arguments.
+func with[A any](f func(context.Context, *call, *A) *mcptypes.CallToolResult) handler {
+	return func(ctx context.Context, c *call, raw stdjson.RawMessage) (*mcptypes.CallToolResult, error) {
+		var a A
+		if err := decodeArguments(raw, &a); err != nil {
+			return nil, err
+		}
+		if checked, ok := any(&a).(interface{ check() error }); ok {
+			if err := checked.check(); err != nil {
+				return nil, err
+			}
+		}
+		return f(ctx, c, &a), nil
+	}
+}
+
+// decodeArguments reads arguments that fit the schema of the tool.
 func decodeArguments(raw stdjson.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = stdjson.RawMessage(`{}`)
 	}
 	err := json.Unmarshal(raw, into)
-	var wrong *json.SemanticError
-	if !errors.As(err, &wrong) || wrong.GoType == nil {
-		return err
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
+		return fmt.Errorf("argument %s: want a whole number of at most 64 bits, without a fraction or an exponent", wrong.JSONPointer)
 	}
-	want := wrong.GoType
-	if want.Kind() == reflect.Pointer {
-		want = want.Elem()
-	}
-	return fmt.Errorf("argument %s: want %s, found %s", wrong.JSONPointer, goKinds[want.Kind()], jsonKinds[wrong.JSONKind])
+	return err
 }
 
-var (
-	goKinds = map[reflect.Kind]string{
-		reflect.String: "a string", reflect.Bool: "a boolean", reflect.Map: "an object", reflect.Struct: "an object",
-		reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
-		reflect.Slice: "an array",
+// input is the part of a tool's definition that describes its arguments.
+type input struct {
+	object
+	fits *outputschema.Schema
+}
+
+// object is the schema of an object. Schema is the whole of it.
+type object struct {
+	Required             []string                      `json:"required"`
+	AdditionalProperties *bool                         `json:"additionalProperties"`
+	Properties           map[string]stdjson.RawMessage `json:"properties"`
+}
+
+// inputOf returns a function that reads the inputSchema of a definition at its first call.
+func inputOf(definition string) func() (*input, error) {
+	return sync.OnceValues(func() (*input, error) {
+		var d struct {
+			InputSchema stdjson.RawMessage `json:"inputSchema"`
+		}
+		if err := json.Unmarshal([]byte(definition), &d); err != nil {
+			return nil, err
+		}
+		in := &input{}
+		if err := json.Unmarshal(d.InputSchema, &in.object); err != nil {
+			return nil, err
+		}
+		var err error
+		in.fits, err = outputschema.Compile(d.InputSchema)
+		return in, err
+	})
+}
+
+// check returns the arguments of a call, without nulls, or an error that names an argument.
+// alike are arguments of a tool that ignores unknown ones, but not these misspelt.
+func (in *input) check(given map[string]any, alike []string) error {
+	if err := in.names("", given, alike); err != nil {
+		return err
 	}
-	jsonKinds = map[jsontext.Kind]string{
-		'n': "null", 't': "a boolean", 'f': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
+	for _, name := range in.Required {
+		if _, ok := given[name]; !ok && (name != "threadId" || given["conversationId"] == nil && given["sessionId"] == nil) {
+			return fmt.Errorf("argument /%s is missing", name)
+		}
 	}
-)
+	in.clamp(given)
+	var wrong *outputschema.FaultError
+	if err := in.fits.CheckValue(given); errors.As(err, &wrong) && wrong.Path != "" {
+		return fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
+	}
+	return nil
+}
+
+// names removes nulls, which count as missing, and refuses unknown names. Otherwise a caller
+// that writes approval_policy would run under another policy than it expects.
+func (o *object) names(path string, given map[string]any, alike []string) error {
+	maps.DeleteFunc(given, func(_ string, v any) bool { return v == nil })
+	open := o.AdditionalProperties == nil || *o.AdditionalProperties
+	own := slices.Sorted(maps.Keys(o.Properties))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if raw, ok := o.Properties[name]; ok {
+			var inner object
+			value, ok := given[name].(map[string]any)
+			if err := json.Unmarshal(raw, &inner); err != nil || !ok || inner.Properties == nil {
+				continue
+			}
+			if err := inner.names(path+"/"+name, value, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		advice := "the arguments are " + strings.Join(own, ", ")
+		if near := nearest(name, own); near != "" {
+			advice = "did you mean " + near + "?"
+		}
+		if open {
+			i := slices.IndexFunc(alike, func(one string) bool { return letters(name) == letters(one) })
+			if i < 0 {
+				continue
+			}
+			advice = "did you mean " + alike[i] + "?"
+		}
+		if _, ok := o.Properties["config"]; ok {
+			advice += " (keys of config.toml go into config)"
+		}
+		if len(name) > maxArgumentName {
+			name = strings.ToValidUTF8(name[:maxArgumentName], "")
+		}
+		return fmt.Errorf("unknown argument %s/%s: %s", path, pointerEscaper.Replace(name), advice)
+	}
+	return nil
+}
+
+// clamp lets a number outside the bounds of its schema count as the nearest one inside.
+func (o *object) clamp(given map[string]any) {
+	for name, raw := range o.Properties {
+		var bounds struct {
+			Minimum *float64 `json:"minimum"`
+			Maximum *float64 `json:"maximum"`
+		}
+		n, ok := given[name].(float64)
+		if ok && json.Unmarshal(raw, &bounds) == nil && bounds.Minimum != nil && bounds.Maximum != nil {
+			given[name] = min(max(n, *bounds.Minimum), *bounds.Maximum)
+		}
+	}
+}

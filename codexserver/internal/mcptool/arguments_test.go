@@ -18,11 +18,11 @@ func TestBadArgumentsNameTheArgument(t *testing.T) {
 			want string
 		}{
 			{"codex", map[string]any{}, "codex: argument /prompt is missing"},
-			{"codex", map[string]any{"prompt": 5}, "codex: argument /prompt: want a string, found a number"},
-			{"codex", map[string]any{"prompt": "p", "cwd": []int{1}}, "codex: argument /cwd: want a string, found an array"},
-			{"codex", map[string]any{"prompt": "p", "sandbox": "none"}, `codex: argument /sandbox: "none" must be one of ["read-only" "workspace-write" "danger-full-access"]`},
-			{"codex", map[string]any{"prompt": "p", "sandbox": ""}, `codex: argument /sandbox: "" must be one of ["read-only" "workspace-write" "danger-full-access"]`},
-			{"codex", map[string]any{"prompt": "p", "approval-policy": ""}, `codex: argument /approval-policy: "" must be one of ["untrusted" "on-failure" "on-request" "never"]`},
+			{"codex", map[string]any{"prompt": 5}, "codex: argument /prompt: got number, want string"},
+			{"codex", map[string]any{"prompt": "p", "cwd": []int{1}}, "codex: argument /cwd: got array, want string"},
+			{"codex", map[string]any{"prompt": "p", "sandbox": "none"}, `codex: argument /sandbox: value must be one of "read-only", "workspace-write", "danger-full-access"`},
+			{"codex", map[string]any{"prompt": "p", "sandbox": ""}, `codex: argument /sandbox: value must be one of "read-only", "workspace-write", "danger-full-access"`},
+			{"codex", map[string]any{"prompt": "p", "approval-policy": ""}, `codex: argument /approval-policy: value must be one of "untrusted", "on-failure", "on-request", "never"`},
 			{"codex-reply", map[string]any{"prompt": "p"}, "codex-reply: argument /threadId is missing"},
 			{"codex-reply", map[string]any{"prompt": "p", "threadId": "a", "sessionId": "b"}, "codex-reply: arguments /threadId, /conversationId and /sessionId name different conversations"},
 			{"codex-reply", map[string]any{"threadId": "a"}, "codex-reply: argument /prompt is missing"},

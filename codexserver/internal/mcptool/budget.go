@@ -3,26 +3,16 @@ package mcptool
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// budgetProperty is the argument budget in a tool's schema.
-const budgetProperty = `"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply continues."}`
 
 // budget limits one turn.
 type budget struct {
 	Tokens  *int64   `json:"tokens"`
 	Minutes *float64 `json:"minutes"`
-
-	Unknown map[string]jsontext.Value `json:",embed"`
 }
 
 // check reports a budget that is not valid. Nil means no budget.
@@ -30,9 +20,6 @@ func (b *budget) check() error {
 	switch {
 	case b == nil:
 		return nil
-	case len(b.Unknown) > 0:
-		name := Cut(slices.Min(slices.Collect(maps.Keys(b.Unknown))), maxArgumentName)
-		return fmt.Errorf("unknown argument /budget/%s: a budget has tokens and minutes", pointerEscaper.Replace(name))
 	case b.Tokens == nil && b.Minutes == nil:
 		return errors.New("argument /budget: want tokens, minutes or both")
 	case b.Tokens != nil && *b.Tokens < 1:

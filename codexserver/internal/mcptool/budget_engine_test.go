@@ -41,7 +41,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	share := thread.NewTable(e, &board.Options{}).Share("")
 	defer share.Close()
 	jobs := mcptool.NewJobs(t.Context())
-	table := mcptool.New(e, mcptool.Options{})
+	table := mcptool.New(e, nil)
 	dir := t.TempDir()
 	call := func(tool, arguments string) (s outcome) {
 		t.Helper()

@@ -17,7 +17,7 @@ import (
 // Where folders are bounded, trusted calls are restricted too: a key that is not known
 // to the server may name any folder, or a program that writes to any.
 func (t *Table) restrict(cfg *protocol.Config, worktree bool) (warnings []string, err error) {
-	bounded := t.bounds != nil
+	bounded := t.options.bounds() != nil
 	if t.options.TrustedCalls && !bounded {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func (t *Table) restrict(cfg *protocol.Config, worktree bool) (warnings []string
 	if err != nil {
 		return nil, fmt.Errorf("argument /config: %w", err)
 	}
-	return warnings, t.bounds.config(cfg, worktree)
+	return warnings, t.options.bounds().config(cfg, worktree)
 }
 
 const workspaceTable = "sandbox_workspace_write"

@@ -1,6 +1,8 @@
 package mcptool
 
-import "strings"
+import (
+	"strings"
+)
 
 // Instructions returns a description of the tools for models. It has less than 2,000
 // characters, which all clients show completely.

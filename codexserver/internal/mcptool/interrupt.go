@@ -2,30 +2,16 @@ package mcptool
 
 import (
 	"context"
-	"encoding/json"
+	_ "embed"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-const interruptTool = `{
-	"name": "codex-interrupt",
-	"title": "Codex Interrupt",
-	"description": "Stop what a conversation does now. codex-reply continues it.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["threadId"],
-		"properties": {"threadId": {"type": "string"}}
-	},
-	"annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
-}`
+//go:embed interrupt.json
+var interruptTool string
 
-func callInterrupt(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
-	var a replyArguments
-	err := decodeArguments(raw, &a)
-	if err != nil {
-		return failure("", "codex-interrupt: "+err.Error())
-	}
+func callInterrupt(ctx context.Context, c *call, a *names) *mcptypes.CallToolResult {
 	id, err := a.thread()
 	if err != nil {
 		return failure("", "codex-interrupt: "+err.Error())

@@ -25,12 +25,10 @@ import (
 // detached one.
 type Job struct {
 	attendance thread.Attendance // the caller's, with the job as an observer
-	maxText    int               // see [Call.MaxText]
-	maxResult  int               // size of the structured content in bytes
+	options    *Options
+	room       room
 	report     *report.Collector
 	meter      meter
-	more       string               // where to read the rest of a shortened result
-	stall      time.Duration        // how long the model may be silent; 0 is forever
 	schema     *outputschema.Schema // of the answer, or nil
 	thread     *thread.Thread
 	review     *reviewCall   // nil for other turns
@@ -39,25 +37,38 @@ type Job struct {
 
 	mu         sync.Mutex
 	background bool
-	text       string   // the turn's last message
 	remarks    []string // why questions could not be answered, and what was left out
-	doing      string   // what the turn does now
-	since      time.Time
-	clock      stall.Clock
-	last       string              // the agent's last message
-	questions  []*approval.Request // the open ones
-	asked      bool                // a question opened that no caller has seen
-	changed    chan struct{}       // closed when a question opens
-	status     Status              // of a turn that has ended
-	did        report.Report       // of a turn that has ended
-	result     *mcptypes.CallToolResult
-	returned   bool // the result was returned to a caller
+	now        moment
+	end        ending
+}
+
+// moment is what a turn does now.
+type moment struct {
+	doing     string
+	since     time.Time
+	clock     stall.Clock
+	last      string              // the agent's last message
+	questions []*approval.Request // the open ones
+	asked     bool                // a question opened that no caller has seen
+	changed   chan struct{}       // closed when a question opens
+}
+
+// ending is how a turn has ended.
+type ending struct {
+	status   Status
+	text     string // the turn's last message
+	did      report.Report
+	result   *mcptypes.CallToolResult
+	returned bool // the result was returned to a caller
 }
 
 // newJob returns a job of a call with the attendance a.
-func (c *Call) newJob(a thread.Attendance) *Job {
-	j := &Job{maxText: c.MaxText, maxResult: c.maxResult(), more: c.more, report: report.New(c.options.Report), done: make(chan struct{}), changed: make(chan struct{}), doing: "starting", since: time.Now(), stall: stall.Limit(c.options.Stall)}
-	j.attendance = a
+func (c *call) newJob(a thread.Attendance) *Job {
+	o := c.table.options
+	j := &Job{
+		attendance: a, options: o, room: c.table.room(c.MaxText), report: report.New(o.Report), done: make(chan struct{}),
+		now: moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
+	}
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
 }
@@ -70,15 +81,15 @@ func (j *Job) Event(e thread.Event) {
 	j.mu.Lock()
 	switch m := e.Msg.(type) {
 	case protocol.AgentMessage:
-		j.last = m.Message
+		j.now.last = m.Message
 	case protocol.TaskComplete:
 		if m.LastAgentMessage != nil {
-			j.text = *m.LastAgentMessage
+			j.end.text = *m.LastAgentMessage
 		}
 	}
-	j.clock.Event(e.Msg)
+	j.now.clock.Event(e.Msg)
 	if words := Activity(e.Msg); words != "" {
-		j.doing, j.since = words, time.Now()
+		j.now.doing, j.now.since = words, time.Now()
 	}
 	j.mu.Unlock()
 	j.report.Event(e.Msg)
@@ -90,11 +101,11 @@ func (j *Job) Event(e thread.Event) {
 // Asked implements [thread.Observer].
 func (j *Job) Asked(r *approval.Request) {
 	j.mu.Lock()
-	j.clock.Asked()
-	j.questions = append(j.questions, r)
-	j.asked = true
-	close(j.changed)
-	j.changed = make(chan struct{})
+	j.now.clock.Asked()
+	j.now.questions = append(j.now.questions, r)
+	j.now.asked = true
+	close(j.now.changed)
+	j.now.changed = make(chan struct{})
 	j.mu.Unlock()
 	j.report.Asked(r)
 }
@@ -102,9 +113,9 @@ func (j *Job) Asked(r *approval.Request) {
 // Decided implements [thread.Observer].
 func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 	j.mu.Lock()
-	j.clock.Decided()
-	j.questions = slices.DeleteFunc(j.questions, func(q *approval.Request) bool { return q == r })
-	j.doing, j.since = "thinking", time.Now()
+	j.now.clock.Decided()
+	j.now.questions = slices.DeleteFunc(j.now.questions, func(q *approval.Request) bool { return q == r })
+	j.now.doing, j.now.since = "thinking", time.Now()
 	j.mu.Unlock()
 	for _, words := range d.Remarks {
 		j.remark(words)
@@ -154,44 +165,44 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	output := j.output(err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	text := j.text
+	text := j.end.text
 	var abort *engine.AbortError
 	var spent *spentError
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &spent):
-		j.status, text = Aborted, spent.stopped(j.last)
+		j.end.status, text = Aborted, spent.stopped(j.now.last)
 	case errors.As(err, &abort):
-		j.status, text = Aborted, "Turn aborted: "+abortCause(abort)
+		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)
 	case err != nil:
-		j.status, text = Failed, err.Error()
+		j.end.status, text = Failed, err.Error()
 	default:
-		j.status = Completed
+		j.end.status = Completed
 	}
-	j.did = j.report.Report()
-	j.did.Output = output
-	if words := j.did.Remark(); words != "" {
+	j.end.did = j.report.Report()
+	j.end.did.Output = output
+	if words := j.end.did.Remark(); words != "" {
 		j.remarks = append(j.remarks, words)
 	}
 	if spent != nil {
-		j.did.Status, j.did.Stopped = report.Aborted, spent.Error()
+		j.end.did.Status, j.end.did.Stopped = report.Aborted, spent.Error()
 	}
 	if j.review != nil && err == nil {
-		if text, err = j.review.end(text, &j.did); err != nil {
-			j.status, j.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
+		if text, err = j.review.end(text, &j.end.did); err != nil {
+			j.end.status, j.end.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
 		}
 	}
-	texts := append([]string{j.cut(text, j.maxText)}, j.remarks...)
-	j.did.ThreadID, j.did.Content, j.did.More = j.thread.ID(), joined(texts), j.more
-	j.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.did.JSON(j.maxResult)}
+	texts := append([]string{j.cut(text, j.room.text)}, j.remarks...)
+	j.end.did.ThreadID, j.end.did.Content, j.end.did.More = j.thread.ID(), joined(texts), j.room.more
+	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.structured)}
 	if err != nil && spent == nil {
-		j.result.Content = append(j.result.Content, facts(j.did))
-		j.result.IsError = new(true)
+		j.end.result.Content = append(j.end.result.Content, facts(j.end.did))
+		j.end.result.IsError = new(true)
 	}
 	if j.leave != nil {
 		j.leave()
 	}
 	close(j.done)
-	return j.result
+	return j.end.result
 }
 
 // output returns the answer of a turn that ended with err as JSON, or nil if there is no
@@ -201,7 +212,7 @@ func (j *Job) output(err error) jsontext.Value {
 		return nil
 	}
 	j.mu.Lock()
-	text := j.text
+	text := j.end.text
 	j.mu.Unlock()
 	value, fault := j.schema.Check(text)
 	if fault != nil {
@@ -218,7 +229,7 @@ func (j *Job) ThreadID() string { return j.thread.ID() }
 func (j *Job) Detach() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.background = j.background || j.result == nil
+	j.background = j.background || j.end.result == nil
 	return j.background
 }
 
@@ -250,14 +261,15 @@ func (j *Job) State() State {
 }
 
 func (j *Job) state() State {
-	s := State{Status: j.status, Doing: j.doing, Since: j.since}
+	s := State{Status: j.end.status, Doing: j.now.doing, Since: j.now.since}
 	switch {
-	case j.status != "":
-	case len(j.questions) > 0:
-		s.Status, s.Question = Waiting, brief(subject(j.questions[0]))
+	case j.end.status != "":
+	case len(j.now.questions) > 0:
+		s.Status, s.Question = Waiting, brief(subject(j.now.questions[0]))
 	default:
 		s.Status = Running
-		if silent := j.clock.Since(); j.stall > 0 && !silent.IsZero() && time.Since(silent) >= j.stall {
+		silent, most := j.now.clock.Since(), stall.Limit(j.options.Stall)
+		if most > 0 && !silent.IsZero() && time.Since(silent) >= most {
 			s.Stuck, s.Doing, s.Since = true, "stuck", silent
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // bench returns a call with threads and jobs of its own. The engine repeats the prompt. The
 // prompt "wait" waits for the end of the turn, and "fail" fails.
-func bench(t *testing.T) *Call {
+func bench(t *testing.T) *call {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		switch text := protocol.TextOf(in); text {
 		case "wait":
@@ -36,7 +36,7 @@ func bench(t *testing.T) *Call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &board.Options{}).Share("")
-	c := &Call{options: &Options{}, Threads: share, Jobs: NewJobs(ctx)}
+	c := &call{table: New(e, nil), Call: &Call{Threads: share, Jobs: NewJobs(ctx)}}
 	t.Cleanup(func() {
 		stop()
 		c.Jobs.Wait()
@@ -48,7 +48,7 @@ func bench(t *testing.T) *Call {
 }
 
 // begin begins a turn of a new thread.
-func (c *Call) begin(t *testing.T, prompt string, background bool) (*Job, *mcptypes.CallToolResult) {
+func (c *call) begin(t *testing.T, prompt string, background bool) (*Job, *mcptypes.CallToolResult) {
 	t.Helper()
 	j := c.newJob(c.attendance(background))
 	th, err := c.Threads.Start(t.Context(), protocol.Config{}, j.attendance)
@@ -90,7 +90,7 @@ func TestJob(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if got := Texts(j.result); j.State().Status != tt.status || got[0] != tt.text || (j.result.IsError != nil) != tt.failed || !j.over() {
+			if got := Texts(j.end.result); j.State().Status != tt.status || got[0] != tt.text || (j.end.result.IsError != nil) != tt.failed || !j.over() {
 				t.Errorf("%q: %q %q", tt.prompt, j.State().Status, got)
 			}
 		})
@@ -167,9 +167,9 @@ func TestAnswered(t *testing.T) {
 			answered bool
 			want     string
 		}{{false, "hello"}, {true, "hello"}, {true, ""}} {
-			call := *c
+			one := *c.Call
 			var out struct{ Threads []row }
-			if err := json.Unmarshal(callWait(t.Context(), &call, nil).StructuredContent, &out); err != nil {
+			if err := json.Unmarshal(callWait(t.Context(), &call{Call: &one, table: c.table}, &waitArguments{}).StructuredContent, &out); err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder
@@ -180,7 +180,7 @@ func TestAnswered(t *testing.T) {
 				t.Errorf("%q, want %q", got.String(), tt.want)
 			}
 			if tt.answered {
-				call.Answered()
+				one.Answered()
 			}
 		}
 		if c.Jobs.of(j.ThreadID()) != j {

@@ -40,7 +40,7 @@ func (js *Jobs) Busy() bool {
 }
 
 // run runs a turn for a call, and waits for its end unless background is true.
-func (c *Call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
+func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.background = t, background
 	if !c.Jobs.add(j) {
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
@@ -154,7 +154,7 @@ func (js *Jobs) unread() []*Job {
 func (j *Job) read() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.returned
+	return j.end.returned
 }
 
 func (j *Job) inBackground() bool {

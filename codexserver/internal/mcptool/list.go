@@ -2,6 +2,7 @@ package mcptool
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -11,29 +12,14 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-const listTool = `{
-	"name": "codex-list",
-	"title": "Codex List",
-	"description": "List conversations, the newest first, with the threadId for codex-reply. status and doing are of a turn that runs.",
-	"inputSchema": {
-		"type": "object",
-		"properties": {
-			"pageSize": {"type": "integer", "minimum": 0, "description": "Default: 25."},
-			"cursor": {"type": "string", "description": "nextCursor of the last page."}
-		}
-	},
-	"annotations": {"readOnlyHint": true, "openWorldHint": false}
-}`
+//go:embed list.json
+var listTool string
 
 // list is the tool codex-list.
 type list struct{ library engine.Library }
 
-func (l list) call(ctx context.Context, call *Call, raw json.RawMessage) *mcptypes.CallToolResult {
-	var p protocol.ListConversationsParams
-	if err := decodeArguments(raw, &p); err != nil {
-		return failure("", "codex-list: "+err.Error())
-	}
-	page, err := l.library.List(ctx, p)
+func (l list) call(ctx context.Context, call *call, p *protocol.ListConversationsParams) *mcptypes.CallToolResult {
+	page, err := l.library.List(ctx, *p)
 	if err != nil {
 		return failure("", "codex-list: "+err.Error())
 	}

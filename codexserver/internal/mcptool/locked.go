@@ -1,12 +1,9 @@
 package mcptool
 
 import (
-	stdjson "encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 )
 
 // sameInConfig are the keys of the argument config that choose what an argument
@@ -35,27 +32,15 @@ func allLocked(names []string) []string {
 }
 
 // unlocked refuses arguments that are locked, and keys of config that choose the same.
-func unlocked(raw stdjson.RawMessage, locked []string) error {
-	var given map[string]stdjson.RawMessage
-	if err := decodeArguments(raw, &given); err != nil {
-		return err
-	}
+func unlocked(given map[string]any, locked []string) error {
 	for _, name := range locked {
 		if _, ok := given[name]; ok {
 			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
 		}
 	}
-	config, ok := given["config"]
-	if !ok {
-		return nil
-	}
-	var keys any
-	if err := json.Unmarshal(config, &keys); err != nil {
-		return fmt.Errorf("argument /config: %w", err)
-	}
 	for _, name := range locked {
 		for _, key := range sameInConfig[name] {
-			if holds(keys, key) {
+			if holds(given["config"], key) {
 				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
 			}
 		}

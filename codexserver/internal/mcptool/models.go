@@ -2,7 +2,7 @@ package mcptool
 
 import (
 	"context"
-	stdjson "encoding/json"
+	_ "embed"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -12,13 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-const modelsTool = `{
-	"name": "codex-models",
-	"title": "Codex Models",
-	"description": "List what codex takes as model, effort and profile.",
-	"inputSchema": {"type": "object", "properties": {}},
-	"annotations": {"readOnlyHint": true, "openWorldHint": true}
-}`
+//go:embed models.json
+var modelsTool string
 
 // models is the tool codex-models.
 type models struct{ lister engine.ModelLister }
@@ -39,7 +34,7 @@ const (
 	maxModelEntries = 20     // elements of each list of a model
 )
 
-func (m models) call(ctx context.Context, _ *Call, _ stdjson.RawMessage) *mcptypes.CallToolResult {
+func (m models) call(ctx context.Context, _ *call, _ *struct{}) *mcptypes.CallToolResult {
 	list, err := m.lister.Models(ctx)
 	if err != nil {
 		return failure("", "codex-models: "+err.Error())

@@ -2,7 +2,7 @@ package mcptool
 
 import (
 	"context"
-	"encoding/json"
+	_ "embed"
 	"sync"
 	"time"
 
@@ -15,67 +15,27 @@ import (
 
 // decideTool is codex-wait for a client that only decides. It has the form of waitTool's
 // results.
-const decideTool = `{
-	"name": "codex-wait",
-	"title": "Codex Wait",
-	"description": "Wait for questions of another user's work. Each is put to the person who approves; returns what was decided, or that nothing was asked. Call it again for the next.",
-	"inputSchema": {
-		"type": "object",
-		"additionalProperties": false,
-		"properties": {
-			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "To wait at most. Default: 45."}
-		}
-	},
-	"outputSchema": {
-		"type": "object",
-		"required": ["threads"],
-		"properties": {
-			"threads": {
-				"type": "array",
-				"items": {
-					"type": "object",
-					"required": ["threadId", "status", "content"],
-					"properties": {
-						"threadId": {"type": "string"},
-						"status": {"type": "string", "enum": ["running"]},
-						"content": {"type": "string", "description": "The decision, and on what."}
-					}
-				}
-			}
-		}
-	},
-	"annotations": {"readOnlyHint": true, "openWorldHint": false}
-}`
+//
+//go:embed decide.json
+var decideTool string
 
 // Deciding returns the tools of clients that only answer questions of others' turns: a
 // codex-wait, whether t offers one or not.
 func (t *Table) Deciding() *Table {
-	return &Table{options: t.options, engine: t.engine, bounds: t.bounds, turns: t.turns, deciding: true, tools: []tool{{"codex-wait", decideTool, callDecide}}}
+	return &Table{options: t.options, engine: t.engine, turns: t.turns, deciding: true, tools: []tool{newTool("codex-wait", decideTool, with(callDecide))}}
 }
 
-type decideArguments struct {
-	Seconds *float64 `json:"seconds"`
-}
-
-func callDecide(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
-	var a decideArguments
-	err := decodeArguments(raw, &a)
-	if err == nil {
-		err = checkMembers[decideArguments](raw)
-	}
-	if err != nil {
-		return failure("", "codex-wait: "+err.Error())
-	}
+func callDecide(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
 	if c.Relay == nil {
 		return failure("", "codex-wait: this client cannot be asked: it shows no forms, or may not approve")
 	}
-	return c.decide(ctx, &waitArguments{Seconds: a.Seconds})
+	return c.decide(ctx, a)
 }
 
 // decide is codex-wait for an approver. It asks the client the questions of others, and
 // returns after the first decision, or when the time is over. It does not return while the
 // client has an open question.
-func (c *Call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolResult {
+func (c *call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolResult {
 	t := &taker{Place: c.Taker, changed: make(chan struct{})}
 	leave := c.Relay.Attach(t)
 	defer leave()

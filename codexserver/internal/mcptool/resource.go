@@ -135,8 +135,7 @@ func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, 
 	if !ok {
 		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
-	c := &Call{options: &r.table.options}
-	p, err := r.table.read(ctx, threads, at, openOnly, c.maxResult())
+	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).structured)
 	var wrong *trail.RangeError
 	var unknown unknownThread
 	switch {

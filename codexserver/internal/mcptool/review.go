@@ -3,7 +3,7 @@ package mcptool
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -21,64 +21,32 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-const reviewTool = `{
-	"name": "codex-review",
-	"title": "Codex Review",
-	"description": "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["target"],
-		"additionalProperties": false,
-		"properties": {
-			"target": {"type": "string", "enum": ["uncommitted", "base", "commit"], "description": "Changes to review: those not committed, all since the base branch, or a commit."},
-			"branch": {"type": "string", "description": "For base."},
-			"commit": {"type": "string"},
-			"instructions": {"type": "string"},
-			"cwd": {"type": "string", "description": "As for codex."},
-			"threadId": {"type": "string", "description": "Review in this conversation."},
-			"background": {"type": "boolean"}
-		}
-	},
-	"outputSchema": {
-		"type": "object",
-		"required": ["threadId"],
-		"properties": {
-			"findings": {"type": "array", "description": "title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff.", "items": {"type": "object"}},
-			"verdict": {"type": "object", "description": "correct, explanation, confidence."}
-		}
-	},
-	"annotations": {"readOnlyHint": true}
-}`
+//go:embed review.json
+var reviewTool string
 
 type reviewArguments struct {
-	Target       *protocol.ReviewTarget `json:"target"`
-	Branch       *string                `json:"branch"`
-	Commit       *string                `json:"commit"`
-	Instructions string                 `json:"instructions"`
-	Cwd          string                 `json:"cwd"`
-	ThreadID     string                 `json:"threadId"`
-	Background   bool                   `json:"background"`
+	Target       protocol.ReviewTarget `json:"target"`
+	Branch       *string               `json:"branch"`
+	Commit       *string               `json:"commit"`
+	Instructions string                `json:"instructions"`
+	Cwd          string                `json:"cwd"`
+	ThreadID     string                `json:"threadId"`
+	Background   bool                  `json:"background"`
 }
 
 // maxInstructions is the size of the longest instructions in bytes.
 const maxInstructions = 100 << 10
 
 func (a *reviewArguments) check() error {
-	if a.Target == nil {
-		return errors.New("argument /target is missing")
-	}
-	if err := oneOf("target", a.Target, protocol.ReviewTargets()); err != nil {
-		return err
-	}
 	for _, one := range []struct {
 		name   string
 		given  *string
 		target protocol.ReviewTarget
 	}{{"branch", a.Branch, protocol.ReviewBase}, {"commit", a.Commit, protocol.ReviewCommit}} {
 		switch {
-		case *a.Target == one.target && one.given == nil:
+		case a.Target == one.target && one.given == nil:
 			return fmt.Errorf("argument /%s is missing: the target is %s", one.name, one.target)
-		case *a.Target != one.target && one.given != nil:
+		case a.Target != one.target && one.given != nil:
 			return fmt.Errorf("argument /%s is for the target %s", one.name, one.target)
 		}
 	}
@@ -93,7 +61,7 @@ func (a *reviewArguments) check() error {
 
 // revision returns the argument that names a revision, if any, and the argument's name.
 func (a *reviewArguments) revision() (revision, name string) {
-	switch *a.Target {
+	switch a.Target {
 	case protocol.ReviewBase:
 		return *a.Branch, "branch"
 	case protocol.ReviewCommit:
@@ -116,7 +84,7 @@ type reviewCall struct {
 // take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
 	revision, name := r.arguments.revision()
-	c, err := gitinfo.ChangesOf(ctx, r.dir, r.scratch, *r.arguments.Target, revision)
+	c, err := gitinfo.ChangesOf(ctx, r.dir, r.scratch, r.arguments.Target, revision)
 	var wrong *gitinfo.RevisionError
 	switch {
 	case ctx.Err() != nil:
@@ -128,7 +96,7 @@ func (r *reviewCall) take(ctx context.Context) error {
 	}
 	r.changes = c
 	r.task = review.Task{Root: c.Root, Instructions: r.arguments.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
-	switch *r.arguments.Target {
+	switch r.arguments.Target {
 	case protocol.ReviewUncommitted:
 		r.task.About = "what is not committed, new files too"
 	case protocol.ReviewBase:
@@ -157,11 +125,11 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
-	if *r.arguments.Target == protocol.ReviewCommit || !plainName().MatchString(revision) {
+	if r.arguments.Target == protocol.ReviewCommit || !plainName().MatchString(revision) {
 		revision = r.changes.Commit
 	}
 	return protocol.Review{
-		Target: *r.arguments.Target, Revision: revision, Instructions: r.arguments.Instructions, Prompt: r.task.Prompt(),
+		Target: r.arguments.Target, Revision: revision, Instructions: r.arguments.Instructions, Prompt: r.task.Prompt(),
 	}, nil
 }
 
@@ -189,34 +157,19 @@ func (r *reviewCall) end(answer string, did *report.Report) (string, error) {
 // maxAnswer is how many runes are shown of an answer that cannot be parsed.
 const maxAnswer = 10_000
 
-func (t *Table) callReview(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
-	const name = "codex-review"
-	var a reviewArguments
-	err := decodeArguments(raw, &a)
-	if err == nil {
-		err = unlocked(raw, t.locked["codex-review"])
-	}
-	if err == nil {
-		err = checkMembers[reviewArguments](raw)
-	}
-	if err == nil {
-		err = a.check()
-	}
-	if err != nil {
-		return failure("", name+": "+err.Error())
-	}
+func (t *Table) callReview(ctx context.Context, c *call, a *reviewArguments) *mcptypes.CallToolResult {
 	job := c.newJob(c.attendance(a.Background))
 	job.attendance.Submission = c.ID
-	job.review = &reviewCall{arguments: a, scratch: t.options.Report.Scratch, job: job}
+	job.review = &reviewCall{arguments: *a, scratch: t.options.Report.Scratch, job: job}
 	th, err := t.reviewThread(ctx, c, job)
 	if err != nil {
-		return notBegun(ctx, name, thread.CanonicalID(a.ThreadID), err)
+		return notBegun(ctx, "codex-review", thread.CanonicalID(a.ThreadID), err)
 	}
 	return c.run(ctx, job, th, protocol.TurnInput{}, a.Background)
 }
 
 // reviewThread returns the thread that a call names, or a new read-only one.
-func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Thread, error) {
+func (t *Table) reviewThread(ctx context.Context, c *call, job *Job) (*thread.Thread, error) {
 	a := &job.review.arguments
 	if a.ThreadID != "" {
 		id := thread.CanonicalID(a.ThreadID)
@@ -236,7 +189,7 @@ func (t *Table) reviewThread(ctx context.Context, c *Call, job *Job) (*thread.Th
 		_, err = os.Stat(job.review.dir)
 	}
 	if err == nil {
-		err = t.bounds.repository(job.review.dir)
+		err = t.options.bounds().repository(job.review.dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)

@@ -1,7 +1,6 @@
 package mcptool
 
 import (
-	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -57,13 +56,24 @@ func joined(texts []string) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// maxResult returns the size of the largest structured content of a result in bytes.
-func (c *Call) maxResult() int {
-	most := cmp.Or(c.options.MaxResult, report.DefaultLimit)
-	if c.MaxText > 0 {
-		most = min(most, c.MaxText)
+// room is how long a result may be.
+type room struct {
+	text       int    // bytes of JSON of the longest text; 0 is no limit
+	structured int    // bytes of the structured content
+	more       string // where to read the rest of a shortened result
+}
+
+// room returns the room of a result whose longest text has at most maxText bytes of JSON. 0
+// is no limit.
+func (t *Table) room(maxText int) room {
+	r := room{text: maxText, structured: t.options.maxResult()}
+	if maxText > 0 {
+		r.structured = min(r.structured, maxText)
 	}
-	return most
+	if t.Has("codex-show") {
+		r.more = "codex-show has the rest"
+	}
+	return r
 }
 
 // Cut returns at most most runes of the words, as valid UTF-8.

@@ -3,6 +3,7 @@
 package mcptool
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -50,20 +52,21 @@ type Call struct {
 	MaxText int
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
-
-	options *Options // of the table
-	more    string   // where to read the rest of a shortened result
 	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
 
 	read []*Job // the jobs whose results the call returns
-
-	bounds bounds // of the table
-	leave  func() // reports to [turns] that the turn does not begin, or nil
 }
 
-// Options are the options of the tools.
+// call is a call in a table.
+type call struct {
+	*Call
+	table *Table
+	leave func() // reports to [turns] that the turn does not begin, or nil
+}
+
+// Options are the options of the tools. Nil is the zero value.
 type Options struct {
 	// Tools are the tools to offer besides codex and codex-reply. Nil means all.
 	Tools []string
@@ -91,9 +94,15 @@ type Options struct {
 	Turns int
 }
 
+// maxResult returns the size of the largest structured content in bytes.
+func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), report.DefaultLimit) }
+
+// bounds returns the folders in which the paths of a call must lie.
+func (o *Options) bounds() bounds { return o.Folders }
+
 // Table has the tools of a server. It is safe for concurrent use.
 type Table struct {
-	options   Options
+	options   *Options
 	engine    engine.Engine
 	rollouts  chan struct{} // has an element while a rollout is read
 	tools     []tool
@@ -103,7 +112,6 @@ type Table struct {
 	locked map[string][]string
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
-	bounds  bounds
 	turns   *turns
 	// deciding is true for clients that decide what the turns of others ask, and have
 	// no turns of their own.
@@ -113,28 +121,35 @@ type Table struct {
 // tool is one tool.
 type tool struct {
 	name, definition string
-	call             func(ctx context.Context, c *Call, arguments stdjson.RawMessage) *mcptypes.CallToolResult
+	output           string // the outputSchema, unless the definition has it
+	call             handler
+	input            func() (*input, error)
+	alike            []string // see [input.check]
+}
+
+func newTool(name, definition string, call handler) tool {
+	return tool{name: name, definition: definition, call: call, input: inputOf(definition)}
 }
 
 // New returns the tools that e can serve.
-func New(e engine.Engine, o Options) *Table {
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), bounds: o.Folders, turns: &turns{max: o.Turns}}
-	t.tools = []tool{
-		{"codex", codexTool, t.callCodex},
-		{"codex-reply", replyTool, t.callReply},
-		{"codex-wait", waitTool, callWait},
-		{"codex-show", showTool, t.callShow},
+func New(e engine.Engine, o *Options) *Table {
+	if o == nil {
+		o = &Options{}
 	}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), turns: &turns{max: max(o.Turns, 0)}}
+	codex, reply := newTool("codex", codexTool, with(t.callCodex)), newTool("codex-reply", replyTool, with(t.callReply))
+	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, turnNames
+	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs)}
-		t.tools = append(t.tools, tool{"codex-worktree", worktreeTool, t.callWorktree}, tool{"codex-review", reviewTool, t.callReview})
+		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
 	}
 	if library, ok := e.(engine.Library); ok {
-		t.tools = append(t.tools, tool{"codex-list", listTool, list{library}.call})
+		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
-	t.tools = append(t.tools, tool{"codex-interrupt", interruptTool, callInterrupt})
+	t.tools = append(t.tools, newTool("codex-interrupt", interruptTool, with(callInterrupt)))
 	if lister, ok := e.(engine.ModelLister); ok {
-		t.tools = append(t.tools, tool{"codex-models", modelsTool, models{lister}.call})
+		t.tools = append(t.tools, newTool("codex-models", modelsTool, with(models{lister}.call)))
 	}
 	if o.Tools != nil {
 		t.tools = slices.DeleteFunc(t.tools, func(t tool) bool {
@@ -171,6 +186,9 @@ func (t *Table) List() ([]mcptypes.Tool, error) {
 	for i := range r.Tools {
 		one := &r.Tools[i]
 		one.Meta = t.meta(one.Name)
+		if output := t.tools[i].output; output != "" {
+			one.OutputSchema = stdjson.RawMessage(output)
+		}
 		if err := lockArguments(one, t.locked[one.Name]); err != nil {
 			return nil, err
 		}
@@ -219,26 +237,47 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	if i < 0 {
 		return failure("", t.Unknown(name))
 	}
+	own := &call{Call: c, table: t}
 	if IsTurn(name) {
 		leave, err := t.turns.enter()
 		if err != nil {
 			return failure("", name+": "+err.Error())
 		}
-		c.leave = leave
+		own.leave = leave
 		defer func() {
-			if c.leave != nil {
-				c.leave()
+			if own.leave != nil {
+				own.leave()
 			}
 		}()
 	}
-	c.options, c.bounds = &t.options, t.bounds
-	if t.Has("codex-show") {
-		c.more = "codex-show has the rest"
+	err := t.check(&t.tools[i], arguments)
+	var r *mcptypes.CallToolResult
+	if err == nil {
+		r, err = t.tools[i].call(ctx, own, arguments)
 	}
-	return t.tools[i].call(ctx, c, arguments)
+	if err != nil {
+		return failure("", name+": "+err.Error())
+	}
+	return r
 }
 
-const annotations = `{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}`
+// check returns an error that names an argument that is locked or does not fit the schema.
+func (t *Table) check(one *tool, arguments stdjson.RawMessage) error {
+	in, err := one.input()
+	if err != nil {
+		return err
+	}
+	given := map[string]any{}
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, &given); err != nil {
+			return err
+		}
+	}
+	if err := unlocked(given, t.locked[one.name]); err != nil {
+		return err
+	}
+	return in.check(given, one.alike)
+}
 
 // result returns the texts as blocks, and also as structured content, because some clients
 // show only that to their model. Structured content came with MCP 2025-06-18. It is also

@@ -116,13 +116,13 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	begun := len(e.Turns())
 	for arguments, want := range map[string]string{
 		`"effort":"High!"`:     "/effort: want a word",
-		`"effort":5`:           "/effort: want a string, found a number",
-		`"output-schema":"{}"`: "/output-schema: want an object",
+		`"effort":5`:           "/effort: got number, want string",
+		`"output-schema":"{}"`: "/output-schema: got string, want object",
 		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
 		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
 		`"output-schema":{"type":"text"}`:                        "/output-schema: at /type: got",
-		`"images":"a.png"`:                                       "/images: want an array, found a string",
-		`"images":[1]`:                                           "/images/0: want a string",
+		`"images":"a.png"`:                                       "/images: got string, want array",
+		`"images":[1]`:                                           "/images/0: got number, want string",
 		`"images":[""]`:                                          "/images/0: it is empty",
 		`"images":["https://example.com/a.png"]`:                 "/images/0: the server fetches nothing",
 		`"images":["file:///etc/passwd"]`:                        "/images/0: the server fetches nothing",
@@ -148,8 +148,8 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		}
 	}
 	for arguments, want := range map[string]string{
-		`"web-search":"live"`:                                        "/web-search: want a boolean",
-		`"writable-roots":"/x"`:                                      "/writable-roots: want an array",
+		`"web-search":"live"`:                                        "/web-search: got string, want boolean",
+		`"writable-roots":"/x"`:                                      "/writable-roots: got string, want array",
 		`"writable-roots":[""]`:                                      "/writable-roots/0 is empty",
 		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it needs the sandbox workspace-write, and /sandbox is read-only",
 		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two",

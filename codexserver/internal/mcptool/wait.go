@@ -2,7 +2,7 @@ package mcptool
 
 import (
 	"context"
-	"encoding/json"
+	_ "embed"
 	"slices"
 	"strings"
 	"time"
@@ -17,39 +17,9 @@ import (
 )
 
 // waitTool is for clients whose calls must be short.
-const waitTool = `{
-	"name": "codex-wait",
-	"title": "Codex Wait",
-	"description": "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
-	"inputSchema": {
-		"type": "object",
-		"additionalProperties": false,
-		"properties": {
-			"threadIds": {"type": "array", "items": {"type": "string"}, "description": "Default: all that run in the background."},
-			"seconds": {"type": "number", "minimum": 0, "maximum": 50, "description": "To wait at most. Default: 45."}
-		}
-	},
-	"outputSchema": {
-		"type": "object",
-		"required": ["threads"],
-		"properties": {
-			"threads": {
-				"type": "array",
-				"items": {
-					"type": "object",
-					"required": ["threadId", "status"],
-					"properties": {
-						"threadId": {"type": "string"},
-						"status": {"type": "string", "enum": ["running", "waiting", "completed", "failed", "aborted", "idle", "unknown"]},
-						"content": {"type": "string", "description": "The answer, with the other members of codex's result; before the end what Codex does now."},
-						"since": {"type": "string", "description": "When it began with that."}
-					}
-				}
-			}
-		}
-	},
-	"annotations": {"readOnlyHint": true, "openWorldHint": false}
-}`
+//
+//go:embed wait.json
+var waitTool string
 
 const (
 	defaultWait = 45 * time.Second
@@ -85,23 +55,15 @@ const (
 	unknown Status = "unknown"
 )
 
-func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallToolResult {
-	var a waitArguments
-	err := decodeArguments(raw, &a)
-	if err == nil {
-		err = checkMembers[waitArguments](raw)
-	}
-	if err != nil {
-		return failure("", "codex-wait: "+err.Error())
-	}
+func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
 	if c.Relay != nil && a.ThreadIDs == nil {
-		return c.decide(ctx, &a)
+		return c.decide(ctx, a)
 	}
 	if c.Shared && a.ThreadIDs == nil {
 		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
 	a.canonicalize()
-	jobs := c.jobs(&a)
+	jobs := c.jobs(a)
 	if c.Place != nil {
 		for _, j := range jobs {
 			defer j.thread.Attach(ownQuestions{c.Place, j})()
@@ -114,7 +76,7 @@ func callWait(ctx context.Context, c *Call, raw json.RawMessage) *mcptypes.CallT
 		// The call stays open while the client has an open question, so that the answer
 		// finds a call.
 		if ctx.Err() != nil || c.Hold == nil || !c.Hold(ctx) {
-			return c.rows(&a, jobs)
+			return c.rows(a, jobs)
 		}
 	}
 }
@@ -151,11 +113,11 @@ func (p ownQuestions) Ask(ctx context.Context, r *approval.Request) (elicit.Outc
 func (j *Job) asks(r *approval.Request) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Contains(j.questions, r)
+	return slices.Contains(j.now.questions, r)
 }
 
 // jobs returns the jobs that a call waits for.
-func (c *Call) jobs(a *waitArguments) []*Job {
+func (c *call) jobs(a *waitArguments) []*Job {
 	if a.ThreadIDs == nil {
 		return c.Jobs.unread()
 	}
@@ -196,7 +158,7 @@ func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time
 func (j *Job) pause(ctx context.Context, questions bool) {
 	for {
 		j.mu.Lock()
-		asked, changed := j.asked && len(j.questions) > 0, j.changed
+		asked, changed := j.now.asked && len(j.now.questions) > 0, j.now.changed
 		j.mu.Unlock()
 		if questions && asked {
 			return
@@ -212,12 +174,12 @@ func (j *Job) pause(ctx context.Context, questions bool) {
 }
 
 // rows makes the result: a row for each thread.
-func (c *Call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
+func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 	rows := []row{}
 	found := map[string]bool{}
 	for _, j := range jobs {
 		found[thread.CanonicalID(j.ThreadID())] = true
-		r, ended := j.row(c.maxResult() / max(len(jobs), 1))
+		r, ended := j.row(c.table.room(c.MaxText).structured / max(len(jobs), 1))
 		rows = append(rows, r)
 		if ended {
 			c.read = append(c.read, j)
@@ -261,12 +223,12 @@ func (j *Job) row(most int) (r row, ended bool) {
 	defer j.mu.Unlock()
 	s := j.state()
 	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
-	j.asked = false
-	if j.result == nil {
+	j.now.asked = false
+	if j.end.result == nil {
 		return r, false
 	}
-	r.Content, r.Since = j.cut(j.did.Content, most), ""
-	r.whole = j.did.JSON(most)
+	r.Content, r.Since = j.cut(j.end.did.Content, most), ""
+	r.whole = j.end.did.JSON(most)
 	return r, true
 }
 
@@ -284,7 +246,7 @@ func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
 func (c *Call) Answered() {
 	for _, j := range c.read {
 		j.mu.Lock()
-		j.returned = true
+		j.end.returned = true
 		j.mu.Unlock()
 	}
 }

@@ -3,7 +3,7 @@ package mcptool
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,24 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-const worktreeTool = `{
-	"name": "codex-worktree",
-	"title": "Codex Worktree",
-	"description": "The git worktree of a conversation that codex began with worktree. status lists its changes; apply merges them into your files, or on a conflict changes nothing; branch commits them to a new branch; discard deletes them. A person is asked about apply and branch.",
-	"inputSchema": {
-		"type": "object",
-		"required": ["threadId", "action"],
-		"additionalProperties": false,
-		"properties": {
-			"threadId": {"type": "string"},
-			"action": {"type": "string", "enum": ["status", "apply", "branch", "discard"]},
-			"name": {"type": "string", "description": "Of the branch. Default: a made-up one."},
-			"message": {"type": "string", "description": "Of the branch's commit."},
-			"token": {"type": "string", "description": "For discard: where work would be lost, the first call says what, with the token that confirms it."}
-		}
-	},
-	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": false}
-}`
+//go:embed worktree.json
+var worktreeTool string
 
 type worktreeArguments struct {
 	ThreadID string         `json:"threadId"`
@@ -70,18 +54,10 @@ func (a *worktreeArguments) check() error {
 	if len(a.Message) > maxMessage {
 		return fmt.Errorf("argument /message: %d bytes are at most %d, so that a question can show them", len(a.Message), maxMessage)
 	}
-	return oneOf("action", &a.Action, []worktreeAction{statusAction, applyAction, branchAction, discardAction})
+	return nil
 }
 
-func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessage) *mcptypes.CallToolResult {
-	var a worktreeArguments
-	err := decodeArguments(raw, &a)
-	if err == nil {
-		err = a.check()
-	}
-	if err != nil {
-		return failure("", "codex-worktree: "+err.Error())
-	}
+func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments) *mcptypes.CallToolResult {
 	ws, id := t.worktrees, thread.CanonicalID(a.ThreadID)
 	w, err := ws.open().Find(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,10 +66,10 @@ func (t *Table) callWorktree(ctx context.Context, c *Call, raw stdjson.RawMessag
 	if err != nil {
 		return failure(id, "codex-worktree: "+err.Error())
 	}
-	if _, _, err := t.bounds.resolve(w.Root()); err != nil {
+	if _, _, err := t.options.bounds().resolve(w.Root()); err != nil {
 		return failure(id, "codex-worktree: argument /threadId: "+err.Error())
 	}
-	v := &visit{Call: c, worktree: w, id: id, config: t.revived(id)}
+	v := &visit{call: c, worktree: w, id: id, config: t.revived(id)}
 	v.job = c.newJob(c.Attendance)
 	if ws.trouble != nil {
 		v.job.remark(ws.trouble.Error())
@@ -131,7 +107,7 @@ func (j *Job) said() []string {
 
 // visit is one call about a worktree.
 type visit struct {
-	*Call
+	*call
 	worktree *worktree.Worktree
 	id       string
 	config   func() protocol.Config

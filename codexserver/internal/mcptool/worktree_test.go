@@ -212,7 +212,7 @@ func TestWorktreesThatAreRefused(t *testing.T) {
 		{c, "codex", map[string]any{"prompt": "p", "worktree": true, "cwd": filepath.Dir(w.repo)}, "codex: argument /worktree: "},
 		{c, "codex", map[string]any{"prompt": "p", "uncommitted": true}, "argument /uncommitted: "},
 		{c, "codex-worktree", map[string]any{"action": "status"}, "argument /threadId is missing"},
-		{c, "codex-worktree", map[string]any{"threadId": "x"}, "argument /action: "},
+		{c, "codex-worktree", map[string]any{"threadId": "x"}, "argument /action is missing"},
 		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply"}, `conversation "x" has no worktree`},
 		{c, "codex-worktree", map[string]any{"threadId": "x", "action": "apply", "name": "y"}, "argument /name is for the action branch"},
 	} {

@@ -75,16 +75,16 @@ func (t *Table) revived(id string) func() protocol.Config {
 // revive returns the thread with an id. With bounds it refuses a thread that works neither
 // in the bounds nor in a worktree of a repository there. The rollout may come from a user
 // who could name other folders.
-func (t *Table) revive(ctx context.Context, c *Call, id string, job *Job) (*thread.Thread, error) {
+func (t *Table) revive(ctx context.Context, c *call, id string, job *Job) (*thread.Thread, error) {
 	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
-	if err != nil || t.bounds == nil {
+	if err != nil || t.options.bounds() == nil {
 		return th, err
 	}
 	dir := th.Info().Cwd
 	if tree := t.worktrees.config(id).Worktree; tree != nil && within(dir, tree.Path) {
 		return th, nil
 	}
-	if _, _, err := t.bounds.resolve(dir); err != nil {
+	if _, _, err := t.options.bounds().resolve(dir); err != nil {
 		err = fmt.Errorf("argument /threadId: its folder: %w", err)
 		return nil, errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
 	}
@@ -108,7 +108,7 @@ func (ws *worktrees) config(id string) (cfg protocol.Config) {
 
 // bind records the thread of a worktree. If that fails it ends the thread, which could not
 // find the worktree again.
-func bind(ctx context.Context, c *Call, w *worktree.Worktree, t *thread.Thread) error {
+func bind(ctx context.Context, c *call, w *worktree.Worktree, t *thread.Thread) error {
 	err := w.Bind(ctx, thread.CanonicalID(t.ID()))
 	if err != nil {
 		err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), t.ID()))
