@@ -53,11 +53,13 @@ type input struct {
 	fits *outputschema.Schema
 }
 
-// object is the schema of an object. Schema is the whole of it.
+// object is the schema of an object, or of a number.
 type object struct {
-	Required             []string                      `json:"required"`
-	AdditionalProperties *bool                         `json:"additionalProperties"`
-	Properties           map[string]stdjson.RawMessage `json:"properties"`
+	Required             []string          `json:"required"`
+	AdditionalProperties *bool             `json:"additionalProperties"`
+	Properties           map[string]object `json:"properties"`
+	Minimum              *float64          `json:"minimum"`
+	Maximum              *float64          `json:"maximum"`
 }
 
 // inputOf returns a function that reads the inputSchema of a definition at its first call.
@@ -79,7 +81,7 @@ func inputOf(definition string) func() (*input, error) {
 	})
 }
 
-// check returns the arguments of a call, without nulls, or an error that names an argument.
+// check removes nulls from the arguments of a call, and returns an error that names an argument.
 // alike are arguments of a tool that ignores unknown ones, but not these misspelt.
 func (in *input) check(given map[string]any, alike []string) error {
 	if err := in.names("", given, alike); err != nil {
@@ -105,14 +107,11 @@ func (o *object) names(path string, given map[string]any, alike []string) error 
 	open := o.AdditionalProperties == nil || *o.AdditionalProperties
 	own := slices.Sorted(maps.Keys(o.Properties))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if raw, ok := o.Properties[name]; ok {
-			var inner object
-			value, ok := given[name].(map[string]any)
-			if err := json.Unmarshal(raw, &inner); err != nil || !ok || inner.Properties == nil {
-				continue
-			}
-			if err := inner.names(path+"/"+name, value, nil); err != nil {
-				return err
+		if inner, ok := o.Properties[name]; ok {
+			if value, ok := given[name].(map[string]any); ok && inner.Properties != nil {
+				if err := inner.names(path+"/"+name, value, nil); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -140,14 +139,9 @@ func (o *object) names(path string, given map[string]any, alike []string) error 
 
 // clamp lets a number outside the bounds of its schema count as the nearest one inside.
 func (o *object) clamp(given map[string]any) {
-	for name, raw := range o.Properties {
-		var bounds struct {
-			Minimum *float64 `json:"minimum"`
-			Maximum *float64 `json:"maximum"`
-		}
-		n, ok := given[name].(float64)
-		if ok && json.Unmarshal(raw, &bounds) == nil && bounds.Minimum != nil && bounds.Maximum != nil {
-			given[name] = min(max(n, *bounds.Minimum), *bounds.Maximum)
+	for name, v := range given {
+		if n, ok := v.(float64); ok && o.Properties[name].Minimum != nil && o.Properties[name].Maximum != nil {
+			given[name] = min(max(n, *o.Properties[name].Minimum), *o.Properties[name].Maximum)
 		}
 	}
 }
