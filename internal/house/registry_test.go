@@ -1,4 +1,4 @@
-package codexmcp_test
+package house_test
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func validate(t *testing.T, schema string, v any) {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	s, err := c.Compile("testdata/registry/" + schema)
+	s, err := c.Compile("internal/house/testdata/registry/" + schema)
 	if err != nil {
 		t.Fatal(err)
 	}

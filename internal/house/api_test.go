@@ -1,40 +1,27 @@
-package codexmcp_test
+package house_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/types"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"golang.org/x/tools/go/packages"
 )
-
-var update = flag.Bool("update", false, "rewrite the files under api")
 
 // TestAPI compares what the public packages export with the files under api,
 // one fact per line. docs/releasing.md says which changes a version may bring.
 func TestAPI(t *testing.T) {
-	old := map[string]bool{}
-	err := filepath.WalkDir("api", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			old[filepath.ToSlash(file)] = true
+	const dir = "api/"
+	public := exported(t)
+	if *update {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil && !*update {
-		t.Fatal(err)
 	}
-	for path, p := range exported(t) {
-		file := "api/" + path + ".txt"
-		delete(old, file)
+	for path, p := range public {
 		got := facts(p)
 		for _, f := range got {
 			if strings.Contains(f, "/internal/") {
@@ -42,46 +29,20 @@ func TestAPI(t *testing.T) {
 			}
 		}
 		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			write(t, dir+path+".txt", got)
 			continue
 		}
-		golden, err := os.ReadFile(file)
-		if err != nil {
-			t.Errorf("a new package: %v", err)
-			continue
-		}
-		want := strings.Split(strings.TrimSpace(string(golden)), "\n")
-		var diff strings.Builder
-		for _, f := range minus(want, got) {
-			fmt.Fprintf(&diff, "\t- %s\n", f)
-		}
-		for _, f := range minus(got, want) {
-			fmt.Fprintf(&diff, "\t+ %s\n", f)
-		}
-		if diff.Len() > 0 {
-			t.Errorf("the API of %s changed:\n%s", path, &diff)
-		}
+		golden, _ := os.ReadFile(dir + path + ".txt") // a new package has none
+		compare(t, path, strings.Split(strings.TrimSpace(string(golden)), "\n"), got)
 	}
-	for file := range old {
-		if !*update {
+	for _, file := range files(t, ".txt") {
+		if path, ok := strings.CutPrefix(strings.TrimSuffix(file, ".txt"), dir); ok && public[path] == nil {
 			t.Errorf("%s: the package no longer exists", file)
-		} else if err := os.Remove(file); err != nil {
-			t.Fatal(err)
 		}
 	}
 	if t.Failed() {
-		t.Log("if this is intended, run go test . -run API -update and add a line to CHANGELOG.md; removed and changed names, and new methods in interfaces that users implement, need a minor version")
+		t.Log("if this is intended, run go test ./internal/house -run API -update and add a line to CHANGELOG.md; removed and changed names, and new methods in interfaces that users implement, need a minor version")
 	}
-}
-
-// minus returns the elements of a that are not in b.
-func minus(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
 // facts returns the exported names of a package, sorted.
@@ -174,7 +135,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 		for _, d := range s.syntax.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d))) {
+				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"))) {
 					missing(d.Name.Name)
 				}
 			case *ast.GenDecl:
@@ -227,61 +188,3 @@ func members(path string, x ast.Expr, doc string, missing func(string)) {
 		}
 	}
 }
-
-func receiver(d *ast.FuncDecl) string {
-	x := d.Recv.List[0].Type
-	for {
-		switch y := x.(type) {
-		case *ast.StarExpr:
-			x = y.X
-		case *ast.IndexExpr:
-			x = y.X
-		case *ast.IndexListExpr:
-			x = y.X
-		default:
-			return x.(*ast.Ident).Name
-		}
-	}
-}
-
-// exported returns the packages that users can import, by the path within the module.
-func exported(t *testing.T) map[string]*types.Package {
-	t.Helper()
-	all := map[string]*types.Package{}
-	for path, p := range loaded(t) {
-		own, ok := strings.CutPrefix(path, module+"/")
-		if ok && p.Name() != "main" && !strings.Contains(own, "internal/") {
-			all[own] = p
-		}
-	}
-	if len(all) < 10 {
-		t.Fatalf("only %d packages found", len(all))
-	}
-	return all
-}
-
-// loaded returns every package of the module and its imports.
-func loaded(t *testing.T) map[string]*types.Package {
-	t.Helper()
-	all, err := loadOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-var loadOnce = sync.OnceValues(func() (map[string]*types.Package, error) {
-	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps
-	roots, err := packages.Load(&packages.Config{Mode: mode}, "./...")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]*types.Package{}
-	packages.Visit(roots, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			err = e
-		}
-		all[p.PkgPath] = p.Types
-	})
-	return all, err
-})

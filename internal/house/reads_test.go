@@ -1,4 +1,4 @@
-package codexmcp_test
+package house_test
 
 import (
 	"go/ast"

@@ -1,6 +1,6 @@
 //go:build readme && unix
 
-package codexmcp_test
+package house_test
 
 import (
 	"bufio"

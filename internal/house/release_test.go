@@ -1,6 +1,6 @@
 //go:build release
 
-package codexmcp_test
+package house_test
 
 import (
 	"archive/zip"
@@ -195,15 +195,6 @@ func unzip(t *testing.T, file, dir string) {
 	if err := os.CopyFS(dir, r); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func read(t *testing.T, path ...string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func command(t *testing.T, dir, name string, args ...string) string {

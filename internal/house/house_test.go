@@ -1,0 +1,167 @@
+package house_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const module = "github.com/codexmcp/codexmcp"
+
+var update = flag.Bool("update", false, "rewrite the files under api and arrows.txt")
+
+// TestMain runs the tests in the root of the repository.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// files returns the paths of the repository's files with the extension, including those of
+// nested modules.
+func files(t *testing.T, ext string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if name := d.Name(); name != "." && (name[0] == '.' || slices.Contains([]string{"testdata", "node_modules", "dist", "prompts"}, name)) {
+				return filepath.SkipDir
+			}
+		case filepath.Ext(file) == ext:
+			all = append(all, filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 5 {
+		t.Fatalf("only %d files %s found: the walk is wrong", len(all), ext)
+	}
+	return all
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// write writes a golden file.
+func write(t *testing.T, file string, lines []string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare reports the lines that only the golden file or only the code has.
+func compare(t *testing.T, file string, want, got []string) {
+	t.Helper()
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("%s: - %s", file, line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("%s: + %s", file, line)
+		}
+	}
+}
+
+// source is a Go file of the module.
+type source struct {
+	pkg, file string
+	test      bool
+	syntax    *ast.File
+	lines     int
+}
+
+// sources parses every Go file of the module, for every system, except nested modules.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	var nested []string
+	fset := token.NewFileSet()
+	for _, file := range files(t, ".mod") {
+		if file != "go.mod" {
+			nested = append(nested, path.Dir(file)+"/")
+		}
+	}
+	for _, file := range files(t, ".go") {
+		if slices.ContainsFunc(nested, func(dir string) bool { return strings.HasPrefix(file, dir) }) {
+			continue
+		}
+		syntax, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, source{path.Dir(file), file, strings.HasSuffix(file, "_test.go"), syntax, fset.Position(syntax.FileEnd).Line})
+	}
+	return all
+}
+
+// exported returns the packages that users can import, by the path within the module.
+func exported(t *testing.T) map[string]*types.Package {
+	t.Helper()
+	all := map[string]*types.Package{}
+	for path, p := range loaded(t) {
+		own, ok := strings.CutPrefix(path, module+"/")
+		if ok && p.Name() != "main" && !strings.Contains("/"+own, "/internal/") {
+			all[own] = p
+		}
+	}
+	if len(all) < 5 {
+		t.Fatalf("only %d packages found", len(all))
+	}
+	return all
+}
+
+// loaded returns every package of the module and its imports.
+func loaded(t *testing.T) map[string]*types.Package {
+	t.Helper()
+	all, err := loadOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var loadOnce = sync.OnceValues(func() (map[string]*types.Package, error) {
+	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps
+	roots, err := packages.Load(&packages.Config{Mode: mode}, "./...")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*types.Package{}
+	packages.Visit(roots, nil, func(p *packages.Package) {
+		for _, e := range p.Errors {
+			err = e
+		}
+		all[p.PkgPath] = p.Types
+	})
+	return all, err
+})
