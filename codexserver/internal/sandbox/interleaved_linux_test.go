@@ -21,7 +21,11 @@ var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 // TestInterleaved runs confined and free commands at the same time. The confined ones
 // cannot write; the others and the process itself are not affected.
 func TestInterleaved(t *testing.T) {
-	const each, workers = 1000, 8
+	const workers = 8
+	each := 200
+	if *whole {
+		each = 1000
+	}
 	base := fixture(t)
 	work, outside := filepath.Join(base, "work"), filepath.Join(base, "outside/dir")
 	confinement, err := sandbox.New(sandbox.Options{}).Confine(readOnly, work, nil)

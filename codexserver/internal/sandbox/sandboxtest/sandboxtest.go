@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -23,8 +24,10 @@ func NeedTier(t testing.TB, tier sandbox.Tier) {
 // NeedEnclosure skips the test if this system cannot keep several users apart.
 func NeedEnclosure(t testing.TB) {
 	t.Helper()
-	skipWithout(t, sandbox.TryEnclosure())
+	skipWithout(t, tryEnclosure())
 }
+
+var tryEnclosure = sync.OnceValue(sandbox.TryEnclosure)
 
 func skipWithout(t testing.TB, err error) {
 	t.Helper()
