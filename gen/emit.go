@@ -255,7 +255,7 @@ func (e *emitter) enums(s *source) error {
 // enumCodec writes the functions that read and write an enum with the constants names.
 func (e *emitter) enumCodec(s *source, t *goType, names []string) {
 	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
-	s.line("func read%s(d *codec.Decoder) (%s, error) { return codec.ReadEnum(d, values%s()) }\n", t.name, t.name, t.name)
+	s.line("func read%s(v *%s, d *codec.Decoder) error { return codec.ReadEnum(v, d, values%s()) }\n", t.name, t.name, t.name)
 	s.line("func write%s(e *codec.Encoder, v %s) { codec.WriteEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
 }
 
@@ -267,12 +267,8 @@ func quoted(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-func stringList(names []string) string {
-	if len(names) == 0 {
-		return "nil"
-	}
-	return "[]string{" + quoted(names) + "}"
-}
+// spaced returns a literal of the names with spaces between them.
+func spaced(names []string) string { return strconv.Quote(strings.Join(names, " ")) }
 
 // definitions writes the table of definitions for the tests.
 func (e *emitter) definitions(s *source) error {

@@ -14,14 +14,14 @@ func (e *emitter) decoders(s *source) error {
 		}
 		switch t.kind {
 		case kindString, kindEnum:
-			read := "codec.ReadString[" + t.name + "](d)"
+			read := "codec.ReadString(v, d)"
 			if t.kind == kindEnum {
-				read = "read" + t.name + "(d)"
+				read = "read" + t.name + "(v, d)"
 			}
-			s.line("func (v *%s) decode(d *codec.Decoder) (err error) {\n*v, err = %s\nreturn err\n}\n", t.name, read)
+			s.line("func (v *%s) decode(d *codec.Decoder) error { return %s }\n", t.name, read)
 		case kindList, kindMap:
-			s.line("func (v *%s) decode(d *codec.Decoder) (err error) {\n*v, err = read%s(d)\nreturn err\n}\n", t.name, t.name)
-			s.line("func read%s(d *codec.Decoder) (%s, error) { return %s }\n", t.name, t.name, call(e.reader(t.content()), "d"))
+			s.line("func (v *%s) decode(d *codec.Decoder) error { return read%s(v, d) }\n", t.name, t.name)
+			s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, e.read(t.content(), "(*"+t.content().String()+")(v)"))
 		case kindObject:
 			s.line("func (v *%s) decode(d *codec.Decoder) error {\n*v = %s{}", t.name, t.name)
 			switch {
@@ -41,9 +41,9 @@ func (e *emitter) decoders(s *source) error {
 					failed = fmt.Errorf("%s/%s: %w", t.origin, f.json, err)
 				}
 				if f.required {
-					return "err = " + call(walk, "d")
+					return "err = " + call(walk)
 				}
-				return "if null, nullErr := d.Absent(); nullErr != nil {\nerr = nullErr\n} else if !null {\nerr = " + call(walk, "d") + "\n}"
+				return "if null, nullErr := d.Absent(); nullErr != nil {\nerr = nullErr\n} else if !null {\nerr = " + call(walk) + "\n}"
 			}, "err = d.SkipValue()")
 			if failed != nil {
 				return failed
@@ -68,9 +68,8 @@ const unknownMember = "err = d.Unknown(&v.Extra, name)"
 // with those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
 	union := e.resolve(t.beside.typ)
-	s.line("var err error")
-	s.line("v.%s, err = codec.ReadBeside(d, %q, v.members, arm%s, %s)", t.beside.name, union.member, union.name, quoted(memberNames(t)))
-	s.line("if unknown, ok := v.%s.(*Unknown); ok {\nreturn d.NotKnown(%q, unknown.Tag)\n}", t.beside.name, union.member)
+	s.line("err := codec.ReadBeside(&v.%s, d, %q, v.members, arm%s, %s)", t.beside.name, union.member, union.name, spaced(memberNames(t)))
+	s.line("if unknown, ok := v.%s.(*Unknown); ok && err == nil {\nreturn d.NotKnown(%q, unknown.Tag)\n}", t.beside.name, union.member)
 	s.line("return err\n}\n")
 	s.line("// members reads the members that do not belong to %s.", t.beside.name)
 	s.line("func (v *%s) members(d *codec.Decoder) error {", t.name)
@@ -87,7 +86,6 @@ func memberNames(t *goType) (names []string) {
 // objectLoop writes the body of a function that reads an object of type t.
 func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unknown string) {
 	var required []string
-	s.line("if err := d.Begin(); err != nil {\nreturn err\n}")
 	for _, f := range t.fields {
 		if f.required {
 			required = append(required, f.json)
@@ -100,7 +98,7 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	if guards != nil {
 		s.line(`variant := ""`)
 	}
-	s.line("for d.More() {\nname, err := d.Name()\nif err != nil {\nreturn err\n}\nswitch string(name) {")
+	s.line("name, err := d.Begin()\nfor ; name != nil; name, err = d.Next(err) {\nswitch string(name) {")
 	bit := 0
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
@@ -112,12 +110,16 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	}
 	s.line("default:")
 	if guards != nil {
-		s.line("variant = codec.Variant(variant, name, %s)", quoted(guards))
+		s.line("variant = codec.Variant(variant, name, %s)", spaced(guards))
 	}
-	s.line("%s\n}\nif err != nil {\nreturn err\n}\n}", unknown)
-	s.line("if err := d.End(); err != nil {\nreturn err\n}")
+	s.line("%s\n}\n}", unknown)
+	if required == nil && guards == nil {
+		s.line("return err\n}\n")
+		return
+	}
+	s.line("if err != nil {\nreturn err\n}")
 	if required != nil {
-		s.line("if seen != 1<<%d-1 {\nreturn d.Lacks(seen, %s)\n}", bit, quoted(required))
+		s.line("if seen != 1<<%d-1 {\nreturn d.Lacks(seen, %s)\n}", bit, spaced(required))
 	}
 	if guards != nil {
 		s.line("if variant != \"\" {\nreturn d.Ambiguous(variant)\n}")
@@ -145,27 +147,20 @@ func (e *emitter) guards(t *goType) (names []string) {
 
 // readField returns the statement that reads a member into its field.
 func (e *emitter) readField(f *field) string {
-	to := "v." + f.name
-	inPlace := f.typ.kind == refNamed && e.decodes(f.typ)
+	to := "&v." + f.name
 	switch {
 	case f.constant && f.typ.kind == refInt:
 		return "err = d.ConstantInt(" + f.typ.constant + ")"
 	case f.constant:
 		return "err = d.Constant(" + strconv.Quote(f.typ.constant) + ")"
 	case f.fallback != "":
-		return to + ", err = codec.Pointer(d, " + e.reader(f.typ) + ")"
-	case f.required && inPlace && e.resolve(f.typ).shared:
-		return "err = decode" + f.typ.name + "(&" + to + ", d)"
-	case f.required && inPlace:
-		return "err = " + to + ".decode(d)"
+		return "err = codec.Pointer(" + to + ", d, " + e.reader(f.typ) + ")"
 	case f.required, f.typ.kind == refAny:
-		return to + ", err = " + call(e.reader(f.typ), "d")
+		return "err = " + e.read(f.typ, to)
 	case e.nilable(f.typ):
-		return to + ", err = codec.OrNil(d, " + e.reader(f.typ) + ")"
-	case inPlace:
-		return to + ", err = codec.OptionalPtr(d, " + e.decoder(f.typ) + ")"
+		return "err = codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
 	}
-	return to + ", err = codec.Optional(d, " + e.reader(f.typ) + ")"
+	return "err = codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
 }
 
 // decodes reports whether values of a named type are decoded in place.
@@ -187,19 +182,13 @@ func (e *emitter) inPlace(r ref, what string) string {
 	return "(*" + r.name + ")." + what
 }
 
-// call returns the call of a function expression: a method call for a method expression,
-// the body for a function literal, which has one return.
-func call(function, receiver string, args ...string) string {
-	if _, body, ok := strings.Cut(function, "{ return "); ok && strings.HasPrefix(function, "func(") {
+// call returns the call of a function that walks a value: of a method expression, or of a
+// function literal, which has one return.
+func call(walk string) string {
+	if _, body, ok := strings.Cut(walk, "{ return "); ok {
 		return strings.TrimSuffix(body, " }")
 	}
-	args = append([]string{receiver}, args...)
-	for _, prefix := range []string{"(*codec.Decoder).", "(*codec.Encoder)."} {
-		if name, ok := strings.CutPrefix(function, prefix); ok {
-			return receiver + "." + name + "(" + strings.Join(args[1:], ", ") + ")"
-		}
-	}
-	return function + "(" + strings.Join(args, ", ") + ")"
+	return "d." + strings.TrimPrefix(walk, "(*codec.Decoder).") + "()"
 }
 
 // bounds returns the limits of a number in Go syntax.
@@ -216,57 +205,54 @@ func (r ref) bounds() string {
 
 func (r ref) bounded() bool { return r.min != nil || r.max != nil }
 
-// reader returns the expression of a function that reads a value.
-func (e *emitter) reader(r ref) string {
-	wrap := func(body string) string {
-		return "func(d *codec.Decoder) (" + r.String() + ", error) { return " + body + " }"
+// read returns the expression that reads a value into the pointer to. Its value is an error.
+func (e *emitter) read(r ref, to string) string {
+	with := func(function string, args ...string) string {
+		return function + "(" + strings.Join(append([]string{to, "d"}, args...), ", ") + ")"
 	}
 	switch r.kind {
-	case refString:
-		return "(*codec.Decoder).Str"
-	case refBool:
-		return "(*codec.Decoder).Bool"
-	case refInt:
+	case refInt, refNumber:
 		if r.bounded() {
-			return wrap("d.IntBetween(" + r.bounds() + ")")
+			return with(map[refKind]string{refInt: "codec.IntBetween", refNumber: "codec.Between"}[r.kind], r.bounds())
 		}
-		return "(*codec.Decoder).Int"
-	case refNumber:
-		if r.bounded() {
-			return wrap("d.Between(" + r.bounds() + ")")
-		}
-		return "(*codec.Decoder).Number"
-	case refAny:
-		return "(*codec.Decoder).Any"
-	case refJSON:
-		return "(*codec.Decoder).JSON"
-	case refObject:
-		return "(*codec.Decoder).Object"
-	case refMembers:
-		return "(*codec.Decoder).Members"
 	case refNullable:
-		return wrap("codec.Nullable(d, " + e.reader(*r.elem) + ")")
+		return with("codec.Nullable", e.reader(*r.elem))
 	case refShape:
-		return wrap("codec.ReadShape(d, check" + upper(r.name) + ")")
+		return with("codec.ReadShape", "check"+upper(r.name))
 	case refMap:
-		return wrap("codec.ReadMap(d, " + e.reader(*r.elem) + ")")
+		return with("codec.ReadMap", e.reader(*r.elem))
 	case refArray:
-		read := "codec.ReadList(d, " + e.reader(*r.elem) + ")"
-		if r.elem.kind == refNamed && e.decodes(*r.elem) {
-			read = "codec.ReadObjects(d, " + e.decoder(*r.elem) + ")"
-		}
 		if r.most > 0 {
-			return wrap(fmt.Sprintf("codec.AtMost(d, %d, %s)", r.most, wrap(read)))
+			return with("codec.AtMost", strconv.Itoa(r.most), e.reader(*r.elem))
 		}
-		return wrap(read)
+		return with("codec.ReadList", e.reader(*r.elem))
+	case refNamed:
+		if t := e.resolve(r); e.decodes(r) && !t.shared {
+			return strings.TrimPrefix(to, "&") + ".decode(d)"
+		}
 	}
-	switch t := e.resolve(r); t.kind {
-	case kindString:
-		return "codec.ReadString[" + r.name + "]"
-	case kindEnum, kindUnion, kindList, kindMap:
-		return "read" + t.name
+	return with(strings.TrimSuffix(e.reader(r), "["+r.name+"]"))
+}
+
+// reader returns the expression of a function that reads a value into a pointer.
+func (e *emitter) reader(r ref) string {
+	simple := map[refKind]string{
+		refString: "codec.Str", refBool: "codec.Bool", refInt: "codec.Int", refNumber: "codec.Number",
+		refAny: "codec.Any", refJSON: "codec.JSON", refObject: "codec.Object", refMembers: "codec.Members",
+	}[r.kind]
+	if simple != "" && !r.bounded() {
+		return simple
 	}
-	return wrap("codec.ReadValue(d, " + e.decoder(r) + ")")
+	if r.kind == refNamed {
+		switch t := e.resolve(r); t.kind {
+		case kindString:
+			return "codec.ReadString[" + r.name + "]"
+		case kindEnum, kindUnion, kindList, kindMap:
+			return "read" + t.name
+		}
+		return e.decoder(r)
+	}
+	return "func(v *" + r.String() + ", d *codec.Decoder) error { return " + e.read(r, "v") + " }"
 }
 
 // walk returns the expression of a function that checks a value without decoding it.
@@ -303,9 +289,7 @@ func (e *emitter) encoders(s *source) error {
 		case kindEnum:
 			s.line("func (v *%s) encode(e *codec.Encoder) { write%s(e, *v) }\n", t.name, t.name)
 		case kindList, kindMap:
-			s.line("func (v %s) encode(e *codec.Encoder) { write%s(e, v) }\n", t.name, t.name)
-			_, body, _ := strings.Cut(e.writer(t.content()), "{")
-			s.line("func write%s(e *codec.Encoder, v %s) {%s\n", t.name, t.name, body)
+			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.content(), "v"))
 		case kindObject:
 			e.objectEncoder(s, t)
 		}
@@ -320,116 +304,135 @@ func (e *emitter) objectEncoder(s *source, t *goType) {
 
 // objectBody writes the body of a function that writes the object v.
 func (e *emitter) objectBody(s *source, t *goType) {
-	s.line("if v == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}")
+	s.line("if v == nil {\ne.Absent()\nreturn\n}")
 	var start strings.Builder
 	start.WriteString("{")
+	comma := ""
 	for _, f := range t.fields {
 		switch {
 		case f.constant && f.typ.kind == refInt:
-			start.WriteString(strconv.Quote(f.json) + ":" + f.typ.constant + ",")
+			start.WriteString(comma + strconv.Quote(f.json) + ":" + f.typ.constant)
 		case f.constant:
-			start.WriteString(strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant) + ",")
+			start.WriteString(comma + strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant))
+		default:
+			continue
 		}
+		comma = ","
 	}
 	s.line("e.Open(%s)", "`"+start.String()+"`")
 	for _, f := range t.fields {
 		if !f.constant {
-			s.line("%s", e.writeField(f))
+			e.writeField(s, f)
 		}
 	}
-	known, guards := quoted(memberNames(t)), e.guards(t)
+	known, guards := spaced(memberNames(t)), e.guards(t)
 	switch {
 	case t.beside != nil:
 		union := e.resolve(t.beside.typ)
 		s.line("switch arm := v.%s.(type) {", t.beside.name)
 		for _, a := range union.arms {
-			s.line("case *%s:\nif arm == nil {\ne.Fail(codec.ErrNoValue)\nreturn\n}", a.name)
+			s.line("case *%s:\nif arm == nil {\ne.Absent()\nreturn\n}", a.name)
 			if guards != nil {
-				s.line("e.Guard(arm.Extra, %s)", quoted(guards))
+				s.line("e.Guard(arm.Extra, %s)", spaced(guards))
 			}
-			s.line("codec.Beside(e, arm, (*%s).encode, arm.Extra, %s)", a.name, known)
+			s.line("e.Beside(arm.encode, arm.Extra, %s)", known)
 		}
-		s.line("default:\ne.Fail(codec.ErrNoValue)\n}")
-	case guards != nil:
-		s.line("if len(v.Extra) > 0 {\ne.Guard(v.Extra, %s)\ne.Extra(v.Extra, %s)\n}", quoted(guards), known)
-	case !t.closed:
-		s.line("if len(v.Extra) > 0 {\ne.Extra(v.Extra, %s)\n}", known)
+		s.line("default:\ne.Absent()\n}\ne.Close('}')\n}\n")
+	case t.closed:
+		s.line("e.Close('}')\n}\n")
+	default:
+		if guards != nil {
+			s.line("e.Guard(v.Extra, %s)", spaced(guards))
+		}
+		s.line("e.End(v.Extra, %s)\n}\n", known)
 	}
-	s.line("e.Close('}')\n}\n")
 }
 
-// writeField returns the statement that writes a field's member.
-func (e *emitter) writeField(f *field) string {
-	from, name := "v."+f.name, strconv.Quote(f.json)
-	inPlace := f.typ.kind == refNamed && e.decodes(f.typ)
+// writeField writes the statements that write a field's member.
+func (e *emitter) writeField(s *source, f *field) {
+	field, value := "v."+f.name, "v."+f.name
 	switch {
 	case f.fallback != "":
-		return fmt.Sprintf("codec.Member(e, %s, codec.Or(%s, %q), %s)", name, from, f.fallback, e.writer(f.typ))
-	case f.required && inPlace:
-		return fmt.Sprintf("codec.MemberOf(e, %s, &%s, %s)", name, from, e.encoder(f.typ))
+		value = fmt.Sprintf("codec.Or(%s, %q)", field, f.fallback)
+		field = ""
 	case f.required:
-		return fmt.Sprintf("codec.Member(e, %s, %s, %s)", name, from, e.writer(f.typ))
-	case inPlace:
-		return fmt.Sprintf("if %s != nil {\ncodec.MemberOf(e, %s, %s, %s)\n}", from, name, from, e.encoder(f.typ))
-	case e.nilable(f.typ):
-		return fmt.Sprintf("if %s != nil {\ncodec.Member(e, %s, %s, %s)\n}", from, name, from, e.writer(f.typ))
+		field = ""
+	case !e.nilable(f.typ):
+		value = "*" + field
 	}
-	return fmt.Sprintf("codec.Maybe(e, %s, %s, %s)", name, from, e.writer(f.typ))
+	if field != "" {
+		s.line("if %s != nil {", field)
+	}
+	s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, value))
+	if field != "" {
+		s.line("}")
+	}
+}
+
+// write returns the statement that writes a value.
+func (e *emitter) write(r ref, value string) string {
+	switch r.kind {
+	case refString:
+		return "e.Str(" + value + ")"
+	case refBool:
+		return "e.Bool(" + value + ")"
+	case refInt:
+		if r.bounded() {
+			return "e.IntBetween(" + value + ", " + r.bounds() + ")"
+		}
+		return "e.Int(" + value + ")"
+	case refNumber:
+		if r.bounded() {
+			return "e.Between(" + value + ", " + r.bounds() + ")"
+		}
+		return "e.Number(" + value + ")"
+	case refAny:
+		return "e.Any(" + value + ")"
+	case refJSON:
+		return "e.JSON(" + value + ")"
+	case refObject:
+		return "e.Object(" + value + ")"
+	case refMembers:
+		return "e.Members(" + value + ")"
+	case refNullable:
+		return "codec.WriteNullable(e, " + value + ", " + e.writer(*r.elem) + ")"
+	case refShape:
+		return "codec.WriteShape(e, " + value + ", check" + upper(r.name) + ")"
+	case refMap:
+		return "codec.WriteMap(e, " + value + ", " + e.writer(*r.elem) + ")"
+	case refArray:
+		write := "codec.WriteList(e, " + value + ", " + e.writer(*r.elem) + ")"
+		if r.elem.kind == refNamed && e.decodes(*r.elem) {
+			write = "codec.WriteObjects(e, " + value + ", " + e.encoder(*r.elem) + ")"
+		}
+		if r.most > 0 {
+			return fmt.Sprintf("if e.AtMost(%d, len(%s)) {\n%s\n}", r.most, value, write)
+		}
+		return write
+	}
+	switch t := e.resolve(r); {
+	case t.kind == kindString:
+		return "e.Str(string(" + value + "))"
+	case t.kind == kindEnum, t.kind == kindUnion:
+		return "write" + t.name + "(e, " + value + ")"
+	case t.kind == kindList, t.kind == kindMap, !t.shared:
+		return strings.TrimPrefix(value, "*") + ".encode(e)"
+	case strings.HasPrefix(value, "*"):
+		return "encode" + r.name + "(" + value[1:] + ", e)"
+	}
+	return "encode" + r.name + "(&" + value + ", e)"
 }
 
 // writer returns the expression of a function that writes a value.
 func (e *emitter) writer(r ref) string {
-	wrap := func(body string) string {
-		return "func(e *codec.Encoder, v " + r.String() + ") { " + body + " }"
+	body := e.write(r, "v")
+	if name, ok := strings.CutSuffix(body, "(v)"); ok && strings.HasPrefix(name, "e.") {
+		return "(*codec.Encoder)." + name[2:]
 	}
-	switch r.kind {
-	case refString:
-		return "(*codec.Encoder).Str"
-	case refBool:
-		return "(*codec.Encoder).Bool"
-	case refInt:
-		if r.bounded() {
-			return wrap("e.IntBetween(v, " + r.bounds() + ")")
-		}
-		return "(*codec.Encoder).Int"
-	case refNumber:
-		if r.bounded() {
-			return wrap("e.Between(v, " + r.bounds() + ")")
-		}
-		return "(*codec.Encoder).Number"
-	case refAny:
-		return "(*codec.Encoder).Any"
-	case refJSON:
-		return "(*codec.Encoder).JSON"
-	case refObject:
-		return "(*codec.Encoder).Object"
-	case refMembers:
-		return "(*codec.Encoder).Members"
-	case refNullable:
-		return wrap("codec.WriteNullable(e, v, " + e.writer(*r.elem) + ")")
-	case refShape:
-		return wrap("codec.WriteShape(e, v, check" + upper(r.name) + ")")
-	case refMap:
-		return wrap("codec.WriteMap(e, v, " + e.writer(*r.elem) + ")")
-	case refArray:
-		write := "codec.WriteList(e, v, " + e.writer(*r.elem) + ")"
-		if r.elem.kind == refNamed && e.decodes(*r.elem) {
-			write = "codec.WriteObjects(e, v, " + e.encoder(*r.elem) + ")"
-		}
-		if r.most > 0 {
-			write = fmt.Sprintf("if e.AtMost(%d, len(v)) {\n%s\n}\n", r.most, write)
-		}
-		return wrap(write)
+	if name, ok := strings.CutSuffix(body, "(e, v)"); ok {
+		return name
 	}
-	switch t := e.resolve(r); t.kind {
-	case kindString:
-		return wrap("e.Str(string(v))")
-	case kindEnum, kindList, kindMap:
-		return "write" + t.name
-	case kindUnion:
-		return wrap("codec.WriteUnion(e, v, " + t.name + ".encode)")
-	}
-	return wrap("codec.WriteValue(e, v, " + e.encoder(r) + ")")
+	return "func(e *codec.Encoder, v " + r.String() + ") { " + body + " }"
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -437,11 +440,8 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // marshalers writes the methods of the types for both JSON packages.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
-		receiver, encode := "&v", "(*"+t.name+").encode"
 		switch t.kind {
-		case kindObject, kindEnum, kindString:
-		case kindList, kindMap:
-			receiver, encode = "v", t.name+".encode"
+		case kindObject, kindEnum, kindString, kindList, kindMap:
 		default:
 			continue
 		}
@@ -449,11 +449,11 @@ func (e *emitter) marshalers(s *source) error {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
-		s.line("func (v %s) MarshalJSON() ([]byte, error) { return codec.Encode(%s, %s) }\n", t.name, receiver, encode)
+		s.line("func (v %s) MarshalJSON() ([]byte, error) {\ne := codec.NewEncoder()\nv.encode(e)\nreturn e.Bytes()\n}\n", t.name)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
-		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return codec.EncodeTo(enc, %s, %s) }\n", t.name, receiver, encode)
+		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error {\ne := codec.NewEncoder()\nv.encode(e)\nreturn e.WriteTo(enc)\n}\n", t.name)
 		s.line("// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.")
 		s.line("func (v *%s) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }\n", t.name)
 	}

@@ -35,13 +35,13 @@ func (e *emitter) unions(s *source) error {
 		case t.kind == kindUnion, t.shared && t.kind == kindEnum:
 			s.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
 		case t.kind == kindMembers:
-			s.line("case *%s:\nreturn codec.Into(v, (*codec.Decoder).Members)", t.name)
+			s.line("case *%s:\nreturn codec.Into(v, codec.Members)", t.name)
 		case t.kind == kindJSON:
-			s.line("case *%s:\nreturn codec.Into(v, (*codec.Decoder).JSON)", t.name)
+			s.line("case *%s:\nreturn codec.Into(v, codec.JSON)", t.name)
 		case t.shared && t.kind == kindString:
 			s.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
 		case t.shared:
-			s.line("case *%s:\nreturn func(d *codec.Decoder) error { return decode%s(v, d) }", t.name, t.name)
+			s.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
 		}
 	}
 	s.line("}\nreturn nil\n}\n")
@@ -89,14 +89,19 @@ func armNames(t *goType) string {
 }
 
 func (e *emitter) unionReader(s *source, t *goType) {
-	s.line("func read%s(d *codec.Decoder) (%s, error) {", t.name, t.name)
+	s.line("func write%s(e *codec.Encoder, v %s) {\nif v == nil {\ne.Absent()\nreturn\n}\nv.encode(e)\n}\n", t.name, t.name)
+	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
 	switch {
 	case len(t.lists) == 1:
-		s.line("if d.PeekKind() == '[' {\nreturn read%s(d)\n}", t.lists[0])
+		s.line("if d.PeekKind() == '[' {")
+		e.listArm(s, t.lists[0])
+		s.line("}")
 	case len(t.lists) > 1:
-		s.line("if d.PeekKind() == '[' {\nreturn codec.FirstOf(d,")
+		s.line("if d.PeekKind() == '[' {\nreturn codec.FirstOf(v, d,")
 		for _, list := range t.lists {
-			s.line("func(d *codec.Decoder) (%s, error) { return read%s(d) },", t.name, list)
+			s.line("func(v *%s, d *codec.Decoder) error {", t.name)
+			e.listArm(s, list)
+			s.line("},")
 		}
 		s.line(")\n}")
 	}
@@ -104,17 +109,16 @@ func (e *emitter) unionReader(s *source, t *goType) {
 	case t.first:
 		e.firstArm(s, t)
 	case t.member == "" || t.loose:
-		s.line("return codec.Untagged(d, %q, shapes%s(), arm%s)\n}\n", t.member, t.name, t.name)
-		s.line("func shapes%s() []codec.Shape {\nreturn []codec.Shape{", t.name)
+		s.line("return codec.Untagged(v, d, %q, []codec.Shape{", t.member)
 		for _, a := range t.arms {
 			s.line("%s,", e.shape(a))
 		}
-		s.line("}\n}\n")
-		s.line("func arm%s(d *codec.Decoder, arm int) (%s, error) {", t.name, t.name)
+		s.line("}, arm%s)\n}\n", t.name)
+		s.line("func arm%s(v *%s, d *codec.Decoder, n int) error {", t.name, t.name)
 		e.armSwitch(s, t.arms)
 		s.line("}\n")
 	case t.ifAbsent != "":
-		s.line("return codec.TaggedOr(d, %q, []codec.Shape{", t.member)
+		s.line("return codec.TaggedOr(v, d, %q, []codec.Shape{", t.member)
 		for _, last := range []bool{false, true} {
 			for _, a := range t.arms {
 				if last == (a.tags[0] == t.ifAbsent) {
@@ -125,9 +129,19 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line("}, arm%s)\n}\n", t.name)
 		e.taggedReader(s, t)
 	default:
-		s.line("return codec.Tagged(d, %q, arm%s)\n}\n", t.member, t.name)
+		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.member, t.name)
 		e.taggedReader(s, t)
 	}
+}
+
+// listArm writes the statements that read a list as a union.
+func (e *emitter) listArm(s *source, name string) {
+	s.line("var list %s\nif err := list.decode(d); err != nil {\nreturn err\n}\n*v = list\nreturn nil", name)
+}
+
+// readArm writes the statements that read an arm of a union.
+func readArm(s *source, name string) {
+	s.line("arm := new(%s)\n*v = arm\nreturn arm.decode(d)", name)
 }
 
 // firstArm writes the rest of a function that reads a union as its first arm. It also
@@ -142,12 +156,12 @@ func (e *emitter) firstArm(s *source, t *goType) {
 			}
 		}
 	}
+	s.line("arm := new(%s)\n*v = arm", t.arms[0].name)
 	if names == nil {
-		s.line("return codec.ReadPtr(d, (*%s).decode)\n}\n", t.arms[0].name)
+		s.line("return arm.decode(d)\n}\n")
 		return
 	}
-	s.line("v, err := codec.ReadPtr(d, (*%s).decode)\nif err == nil {\nerr = d.Unambiguous(v.Extra, %s)\n}", t.arms[0].name, quoted(names))
-	s.line("if err != nil {\nreturn nil, err\n}\nreturn v, nil\n}\n")
+	s.line("if err := arm.decode(d); err != nil {\nreturn err\n}\nreturn d.Unambiguous(arm.Extra, %s)\n}\n", spaced(names))
 }
 
 // shape returns the codec.Shape that an arm is chosen by.
@@ -177,7 +191,7 @@ func (e *emitter) shape(a *arm) string {
 		names []string
 	}{{"Present", a.present}, {"Required", required}, {"Optional", optional}} {
 		if len(list.names) > 0 {
-			parts = append(parts, list.name+": "+stringList(list.names))
+			parts = append(parts, list.name+": "+spaced(list.names))
 		}
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
@@ -186,7 +200,7 @@ func (e *emitter) shape(a *arm) string {
 // taggedReader writes the function that chooses an arm by the constant, and among arms with
 // the same constant by the members that are present.
 func (e *emitter) taggedReader(s *source, t *goType) {
-	s.line("func arm%s(d *codec.Decoder, tag []byte) (%s, error) {\nswitch string(tag) {", t.name, t.name)
+	s.line("func arm%s(v *%s, d *codec.Decoder, tag []byte) error {\nswitch string(tag) {", t.name, t.name)
 	done := make(map[string]bool)
 	for _, a := range t.arms {
 		for _, tag := range a.tags {
@@ -202,30 +216,30 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 				}
 			}
 			if len(rivals) == 1 {
-				s.line("return codec.ReadPtr(d, (*%s).decode)", a.name)
+				readArm(s, a.name)
 				continue
 			}
-			s.line("return codec.Untagged(d, \"\", []codec.Shape{")
+			s.line("return codec.Untagged(v, d, \"\", []codec.Shape{")
 			for _, r := range rivals {
 				s.line("%s,", e.shape(&arm{name: r.name, present: r.present}))
 			}
-			s.line("}, func(d *codec.Decoder, arm int) (%s, error) {", t.name)
+			s.line("}, func(v *%s, d *codec.Decoder, n int) error {", t.name)
 			e.armSwitch(s, rivals)
 			s.line("})")
 		}
 	}
-	s.line("}\nreturn unknownArm(d, %q, tag)\n}\n", t.member)
+	s.line("}\narm := new(Unknown)\n*v = arm\nreturn d.UnknownArm(&arm.Tag, &arm.Raw, %q, tag)\n}\n", t.member)
 }
 
-// armSwitch writes the body of a function that reads the arm with the number arm.
+// armSwitch writes the body of a function that reads the arm with the number n.
 func (e *emitter) armSwitch(s *source, arms []*arm) {
-	s.line("switch arm {")
+	s.line("switch n {")
 	for i, a := range arms {
 		if i < len(arms)-1 {
 			s.line("case %d:", i)
 		} else {
 			s.line("}")
 		}
-		s.line("return codec.ReadPtr(d, (*%s).decode)", a.name)
+		readArm(s, a.name)
 	}
 }

@@ -138,10 +138,7 @@ var handDocs = map[string]string{
 var handCodecs = map[string]string{
 	"RequestId":     idCodec("RequestId"),
 	"ProgressToken": idCodec("ProgressToken"),
-	"Base64": `func decodeBase64(v *Base64, d *codec.Decoder) (err error) {
-	*v, err = codec.ReadString[Base64](d)
-	return err
-}
+	"Base64": `func decodeBase64(v *Base64, d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func encodeBase64(v *Base64, e *codec.Encoder) { e.Str(string(*v)) }
 `,
@@ -158,7 +155,7 @@ func encodeElicitValue(v *ElicitValue, e *codec.Encoder) {
 	if s, ok := v.Str(); ok {
 		e.Str(s)
 	} else if v.IsZero() {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 	} else {
 		e.Raw(v.String())
 	}
@@ -167,14 +164,13 @@ func encodeElicitValue(v *ElicitValue, e *codec.Encoder) {
 }
 
 func idCodec(name string) string {
-	return `func decode` + name + `(v *` + name + `, d *codec.Decoder) (err error) {
-	*v, err = codec.Parsed(d, "a string or an integer", mcptypes.Parse` + name + `)
-	return err
+	return `func decode` + name + `(v *` + name + `, d *codec.Decoder) error {
+	return codec.Parsed(v, d, "a string or an integer", mcptypes.Parse` + name + `)
 }
 
 func encode` + name + `(v *` + name + `, e *codec.Encoder) {
 	if v.IsZero() {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Raw(v.String())

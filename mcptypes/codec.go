@@ -72,18 +72,23 @@ func asDecodeError(err error) error {
 // invalid raw JSON, a known name among the unknown members.
 func Encode(v any) ([]byte, error) {
 	if v, ok := v.(encodable); ok {
-		return codec.Encode(v, encodable.encode)
+		e := codec.NewEncoder()
+		v.encode(e)
+		return e.Bytes()
 	}
 	return AppendJSON(nil, v)
 }
 
 // AppendJSON appends the result of [Encode] to b.
 func AppendJSON(b []byte, v any) ([]byte, error) {
+	write := plain(v)
 	if v, ok := v.(encodable); ok {
-		return codec.Append(b, v, encodable.encode)
+		write = v.encode
 	}
-	if write := plain(v); write != nil {
-		return codec.Append(b, v, func(_ any, e *codec.Encoder) { write(e) })
+	if write != nil {
+		e := codec.NewAppender(b)
+		write(e)
+		return e.Bytes()
 	}
 	if v, ok := v.(json.Marshaler); ok {
 		text, err := v.MarshalJSON()
@@ -105,24 +110,24 @@ type Unknown struct {
 	Raw json.RawMessage // the whole object
 }
 
-// unknownArm reads a union value with an unknown tag.
-func unknownArm(d *codec.Decoder, member string, tag []byte) (*Unknown, error) {
-	name, raw, err := d.UnknownArm(member, tag)
-	return &Unknown{Tag: name, Raw: raw}, err
-}
-
 func (v *Unknown) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Object(v.Raw)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Unknown) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Unknown).encode) }
+func (v Unknown) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Unknown) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Unknown).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }

@@ -113,16 +113,10 @@ func (t *ProgressToken) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return unmarshalFrom(dec, t)
 }
 
-func (id *RequestId) decode(d *codec.Decoder) (err error) {
-	id.v, err = d.Scalar()
-	return err
-}
+func (id *RequestId) decode(d *codec.Decoder) error { return codec.ReadScalar(&id.v, d) }
 
 func (id *RequestId) encode(e *codec.Encoder) { e.Scalar(id.v) }
 
-func (t *ProgressToken) decode(d *codec.Decoder) (err error) {
-	t.v, err = d.Scalar()
-	return err
-}
+func (t *ProgressToken) decode(d *codec.Decoder) error { return codec.ReadScalar(&t.v, d) }
 
 func (t *ProgressToken) encode(e *codec.Encoder) { e.Scalar(t.v) }

@@ -22,23 +22,26 @@ func Base64Of(data []byte) Base64 { return Base64(base64.StdEncoding.EncodeToStr
 func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(string(v)) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Base64) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Base64).encode) }
+func (v Base64) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Base64) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Base64).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Base64) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
-func (v *Base64) decode(d *codec.Decoder) (err error) {
-	*v, err = codec.ReadString[Base64](d)
-	return err
-}
+func (v *Base64) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
@@ -93,8 +96,10 @@ func ElicitStrings(s ...string) ElicitValue {
 // ParseElicitValue reads one JSON value: a string, a number, a boolean or an
 // array of strings.
 func ParseElicitValue(raw []byte) (ElicitValue, error) {
-	v, err := codec.Parse(raw, func(d *codec.Decoder) (ElicitValue, error) { return readElicitValue(d, true) })
-	if err != nil {
+	d := codec.NewDecoder(raw, false)
+	defer d.Release()
+	v, err := readElicitValue(d, true)
+	if err := d.Finish(err); err != nil {
 		return ElicitValue{}, fmt.Errorf("mcptypes: form value: %w", err)
 	}
 	return v, nil
@@ -144,14 +149,20 @@ func (v ElicitValue) String() string {
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent value and a list
 // are errors.
-func (v ElicitValue) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitValue).encode) }
+func (v ElicitValue) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (v *ElicitValue) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitValue).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -195,6 +206,6 @@ func (v *ElicitValue) encode(e *codec.Encoder) {
 	case elicitList:
 		e.Fail(errList)
 	default:
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 	}
 }

@@ -10,100 +10,70 @@ import (
 
 func (v *Annotations) decode(d *codec.Decoder) error {
 	*v = Annotations{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "audience":
-			v.Audience, err = codec.OrNil(d, func(d *codec.Decoder) ([]Role, error) { return codec.ReadList(d, readRole) })
+			err = codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
 		case "lastModified":
-			v.LastModified, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.LastModified, d, codec.Str)
 		case "priority":
-			v.Priority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *AudioContent) decode(d *codec.Decoder) error {
 	*v = AudioContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
 			seen |= 1 << 0
 			err = v.Data.decode(d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.Str()
+			err = codec.Str(&v.MimeType, d)
 		case "type":
 			seen |= 1 << 2
 			err = d.Constant("audio")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data mimeType type")
 	}
 	return nil
 }
 
 func (v *BaseMetadata) decode(d *codec.Decoder) error {
 	*v = BaseMetadata{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -114,71 +84,53 @@ func (v *BaseMetadata) decode(d *codec.Decoder) error {
 
 func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 	*v = BlobResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
 			seen |= 1 << 0
 			err = v.Blob.decode(d)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "blob", "uri")
+		return d.Lacks(seen, "blob uri")
 	}
 	return nil
 }
 
 func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	*v = BooleanSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Default, d, codec.Bool)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("boolean")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -189,15 +141,9 @@ func (v *BooleanSchema) decode(d *codec.Decoder) error {
 
 func (v *CallToolRequest) decode(d *codec.Decoder) error {
 	*v = CallToolRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -208,46 +154,34 @@ func (v *CallToolRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, (*codec.Decoder).Object)
+			err = codec.OrNil(&v.Arguments, d, codec.Object)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -258,33 +192,24 @@ func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 
 func (v *CallToolResult) decode(d *codec.Decoder) error {
 	*v = CallToolResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = codec.ReadList(d, readContentBlock)
+			err = codec.ReadList(&v.Content, d, readContentBlock)
 		case "isError":
-			v.IsError, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
-			v.StructuredContent, err = codec.OrNil(d, (*codec.Decoder).Object)
+			err = codec.OrNil(&v.StructuredContent, d, codec.Object)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -295,15 +220,9 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 
 func (v *CancelledNotification) decode(d *codec.Decoder) error {
 	*v = CancelledNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -314,46 +233,34 @@ func (v *CancelledNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 	*v = CancelledNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "reason":
-			v.Reason, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
 			seen |= 1 << 0
 			err = v.RequestId.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -364,135 +271,82 @@ func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 
 func (v *ClientCapabilities) decode(d *codec.Decoder) error {
 	*v = ClientCapabilities{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "elicitation":
-			v.Elicitation, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Elicitation, d, codec.Members)
 		case "experimental":
-			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]json.RawMessage, error) {
-				return codec.ReadMap(d, (*codec.Decoder).Object)
-			})
+			err = codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
 		case "roots":
-			v.Roots, err = codec.OptionalPtr(d, (*ClientCapabilitiesRoots).decode)
+			err = codec.Optional(&v.Roots, d, (*ClientCapabilitiesRoots).decode)
 		case "sampling":
-			v.Sampling, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Sampling, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ClientCapabilitiesRoots) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesRoots{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *CompleteArgument) decode(d *codec.Decoder) error {
 	*v = CompleteArgument{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "value":
 			seen |= 1 << 1
-			v.Value, err = d.Str()
+			err = codec.Str(&v.Value, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "value")
+		return d.Lacks(seen, "name value")
 	}
 	return nil
 }
 
 func (v *CompleteContext) decode(d *codec.Decoder) error {
 	*v = CompleteContext{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *CompleteRequest) decode(d *codec.Decoder) error {
 	*v = CompleteRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -503,82 +357,61 @@ func (v *CompleteRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "argument":
 			seen |= 1 << 0
 			err = v.Argument.decode(d)
 		case "context":
-			v.Context, err = codec.OptionalPtr(d, (*CompleteContext).decode)
+			err = codec.Optional(&v.Context, d, (*CompleteContext).decode)
 		case "ref":
 			seen |= 1 << 1
-			v.Ref, err = readCompleteReference(d)
+			err = readCompleteReference(&v.Ref, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "argument", "ref")
+		return d.Lacks(seen, "argument ref")
 	}
 	return nil
 }
 
 func (v *CompleteResult) decode(d *codec.Decoder) error {
 	*v = CompleteResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "completion":
 			seen |= 1 << 0
 			err = v.Completion.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -589,31 +422,22 @@ func (v *CompleteResult) decode(d *codec.Decoder) error {
 
 func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 	*v = CompleteResultCompletion{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "hasMore":
-			v.HasMore, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.HasMore, d, codec.Bool)
 		case "total":
-			v.Total, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			seen |= 1 << 0
-			v.Values, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Values, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -624,15 +448,9 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 
 func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -643,124 +461,94 @@ func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "includeContext":
-			v.IncludeContext, err = codec.Optional(d, readIncludeContext)
+			err = codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
 			seen |= 1 << 0
-			v.MaxTokens, err = d.Int()
+			err = codec.Int(&v.MaxTokens, d)
 		case "messages":
 			seen |= 1 << 1
-			v.Messages, err = codec.ReadObjects(d, (*SamplingMessage).decode)
+			err = codec.ReadList(&v.Messages, d, (*SamplingMessage).decode)
 		case "metadata":
-			v.Metadata, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Metadata, d, codec.Members)
 		case "modelPreferences":
-			v.ModelPreferences, err = codec.OptionalPtr(d, (*ModelPreferences).decode)
+			err = codec.Optional(&v.ModelPreferences, d, (*ModelPreferences).decode)
 		case "stopSequences":
-			v.StopSequences, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "systemPrompt":
-			v.SystemPrompt, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.SystemPrompt, d, codec.Str)
 		case "temperature":
-			v.Temperature, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Temperature, d, codec.Number)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "maxTokens", "messages")
+		return d.Lacks(seen, "maxTokens messages")
 	}
 	return nil
 }
 
 func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 	*v = CreateMessageResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readSamplingContent(d)
+			err = readSamplingContent(&v.Content, d)
 		case "model":
 			seen |= 1 << 1
-			v.Model, err = d.Str()
+			err = codec.Str(&v.Model, d)
 		case "role":
 			seen |= 1 << 2
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		case "stopReason":
-			v.StopReason, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StopReason, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content", "model", "role")
+		return d.Lacks(seen, "content model role")
 	}
 	return nil
 }
 
-func (v *Cursor) decode(d *codec.Decoder) (err error) {
-	*v, err = codec.ReadString[Cursor](d)
-	return err
-}
+func (v *Cursor) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	*v = ElicitRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -771,84 +559,63 @@ func (v *ElicitRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *ElicitRequestParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "message":
 			seen |= 1 << 0
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		case "requestedSchema":
 			seen |= 1 << 1
 			err = v.RequestedSchema.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "message", "requestedSchema")
+		return d.Lacks(seen, "message requestedSchema")
 	}
 	return nil
 }
 
 func (v *ElicitResult) decode(d *codec.Decoder) error {
 	*v = ElicitResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "action":
 			seen |= 1 << 0
-			v.Action, err = readElicitResultAction(d)
+			err = readElicitResultAction(&v.Action, d)
 		case "content":
-			v.Content, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]ElicitValue, error) {
-				return codec.ReadMap(d, func(d *codec.Decoder) (ElicitValue, error) { return codec.ReadValue(d, (*ElicitValue).decode) })
+			err = codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error {
+				return codec.ReadMap(v, d, (*ElicitValue).decode)
 			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -857,172 +624,127 @@ func (v *ElicitResult) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *ElicitResultAction) decode(d *codec.Decoder) (err error) {
-	*v, err = readElicitResultAction(d)
-	return err
-}
+func (v *ElicitResultAction) decode(d *codec.Decoder) error { return readElicitResultAction(v, d) }
 
 func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	*v = ElicitSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "properties":
 			seen |= 1 << 0
-			v.Properties, err = codec.ReadMap(d, readPrimitiveSchemaDefinition)
+			err = codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
 		case "required":
-			v.Required, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("object")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "properties", "type")
+		return d.Lacks(seen, "properties type")
 	}
 	return nil
 }
 
 func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 	*v = EmbeddedResource{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "resource":
 			seen |= 1 << 0
-			v.Resource, err = readTextOrBlobResourceContents(d)
+			err = readTextOrBlobResourceContents(&v.Resource, d)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("resource")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "resource", "type")
+		return d.Lacks(seen, "resource type")
 	}
 	return nil
 }
 
 func (v *EnumSchema) decode(d *codec.Decoder) error {
 	*v = EnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Enum, d, codec.Str)
 		case "enumNames":
-			v.EnumNames, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum", "type")
+		return d.Lacks(seen, "enum type")
 	}
 	return nil
 }
 
 func (v *ErrorObject) decode(d *codec.Decoder) error {
 	*v = ErrorObject{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
-			v.Code, err = d.Int()
+			err = codec.Int(&v.Code, d)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 	*v = GetPromptRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -1033,46 +755,34 @@ func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1083,31 +793,22 @@ func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 
 func (v *GetPromptResult) decode(d *codec.Decoder) error {
 	*v = GetPromptResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
 			seen |= 1 << 0
-			v.Messages, err = codec.ReadObjects(d, (*PromptMessage).decode)
+			err = codec.ReadList(&v.Messages, d, (*PromptMessage).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1118,97 +819,70 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 
 func (v *ImageContent) decode(d *codec.Decoder) error {
 	*v = ImageContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
 			seen |= 1 << 0
 			err = v.Data.decode(d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.Str()
+			err = codec.Str(&v.MimeType, d)
 		case "type":
 			seen |= 1 << 2
 			err = d.Constant("image")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data mimeType type")
 	}
 	return nil
 }
 
 func (v *Implementation) decode(d *codec.Decoder) error {
 	*v = Implementation{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "version":
 			seen |= 1 << 1
-			v.Version, err = d.Str()
+			err = codec.Str(&v.Version, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "version")
+		return d.Lacks(seen, "name version")
 	}
 	return nil
 }
 
-func (v *IncludeContext) decode(d *codec.Decoder) (err error) {
-	*v, err = readIncludeContext(d)
-	return err
-}
+func (v *IncludeContext) decode(d *codec.Decoder) error { return readIncludeContext(v, d) }
 
 func (v *InitializeRequest) decode(d *codec.Decoder) error {
 	*v = InitializeRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -1219,33 +893,24 @@ func (v *InitializeRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 	*v = InitializeRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "capabilities":
 			seen |= 1 << 0
 			err = v.Capabilities.decode(d)
@@ -1254,89 +919,68 @@ func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 			err = v.ClientInfo.decode(d)
 		case "protocolVersion":
 			seen |= 1 << 2
-			v.ProtocolVersion, err = d.Str()
+			err = codec.Str(&v.ProtocolVersion, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "capabilities", "clientInfo", "protocolVersion")
+		return d.Lacks(seen, "capabilities clientInfo protocolVersion")
 	}
 	return nil
 }
 
 func (v *InitializeResult) decode(d *codec.Decoder) error {
 	*v = InitializeResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "capabilities":
 			seen |= 1 << 0
 			err = v.Capabilities.decode(d)
 		case "instructions":
-			v.Instructions, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Instructions, d, codec.Str)
 		case "protocolVersion":
 			seen |= 1 << 1
-			v.ProtocolVersion, err = d.Str()
+			err = codec.Str(&v.ProtocolVersion, d)
 		case "serverInfo":
 			seen |= 1 << 2
 			err = v.ServerInfo.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "capabilities", "protocolVersion", "serverInfo")
+		return d.Lacks(seen, "capabilities protocolVersion serverInfo")
 	}
 	return nil
 }
 
 func (v *InitializedNotification) decode(d *codec.Decoder) error {
 	*v = InitializedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("notifications/initialized")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*InitializedNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*InitializedNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1347,41 +991,23 @@ func (v *InitializedNotification) decode(d *codec.Decoder) error {
 
 func (v *InitializedNotificationParams) decode(d *codec.Decoder) error {
 	*v = InitializedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *JSONRPCError) decode(d *codec.Decoder) error {
 	*v = JSONRPCError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "error":
 			seen |= 1 << 0
@@ -1395,92 +1021,62 @@ func (v *JSONRPCError) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "error", "id", "jsonrpc")
+		return d.Lacks(seen, "error id jsonrpc")
 	}
 	return nil
 }
 
 func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
 			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 1
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*JSONRPCNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*JSONRPCNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc method")
 	}
 	return nil
 }
 
 func (v *JSONRPCNotificationParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1490,62 +1086,41 @@ func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 2
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*JSONRPCRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*JSONRPCRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method")
+		return d.Lacks(seen, "id jsonrpc method")
 	}
 	return nil
 }
 
 func (v *JSONRPCRequestParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *JSONRPCResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1559,44 +1134,32 @@ func (v *JSONRPCResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("prompts/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListPromptsRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListPromptsRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1607,59 +1170,38 @@ func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 
 func (v *ListPromptsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	*v = ListPromptsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
 			seen |= 1 << 0
-			v.Prompts, err = codec.ReadObjects(d, (*Prompt).decode)
+			err = codec.ReadList(&v.Prompts, d, (*Prompt).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1670,29 +1212,20 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 
 func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("resources/templates/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListResourceTemplatesRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListResourceTemplatesRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1703,59 +1236,38 @@ func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 
 func (v *ListResourceTemplatesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
 			seen |= 1 << 0
-			v.ResourceTemplates, err = codec.ReadObjects(d, (*ResourceTemplate).decode)
+			err = codec.ReadList(&v.ResourceTemplates, d, (*ResourceTemplate).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1766,29 +1278,20 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 
 func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("resources/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListResourcesRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListResourcesRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1799,59 +1302,38 @@ func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 
 func (v *ListResourcesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
 			seen |= 1 << 0
-			v.Resources, err = codec.ReadObjects(d, (*Resource).decode)
+			err = codec.ReadList(&v.Resources, d, (*Resource).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1862,29 +1344,20 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 
 func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	*v = ListRootsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("roots/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListRootsRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1895,55 +1368,34 @@ func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 
 func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	*v = ListRootsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "roots":
 			seen |= 1 << 0
-			v.Roots, err = codec.ReadObjects(d, (*Root).decode)
+			err = codec.ReadList(&v.Roots, d, (*Root).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1954,29 +1406,20 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 
 func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 	*v = ListToolsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("tools/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListToolsRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListToolsRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1987,59 +1430,38 @@ func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 
 func (v *ListToolsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListToolsRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "tools":
 			seen |= 1 << 0
-			v.Tools, err = codec.ReadObjects(d, (*Tool).decode)
+			err = codec.ReadList(&v.Tools, d, (*Tool).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2048,22 +1470,13 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *LoggingLevel) decode(d *codec.Decoder) (err error) {
-	*v, err = readLoggingLevel(d)
-	return err
-}
+func (v *LoggingLevel) decode(d *codec.Decoder) error { return readLoggingLevel(v, d) }
 
 func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -2074,140 +1487,95 @@ func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "data":
 			seen |= 1 << 0
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "level":
 			seen |= 1 << 1
-			v.Level, err = readLoggingLevel(d)
+			err = readLoggingLevel(&v.Level, d)
 		case "logger":
-			v.Logger, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Logger, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "data", "level")
+		return d.Lacks(seen, "data level")
 	}
 	return nil
 }
 
 func (v *ModelHint) decode(d *codec.Decoder) error {
 	*v = ModelHint{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
-			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Name, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ModelPreferences) decode(d *codec.Decoder) error {
 	*v = ModelPreferences{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "costPriority":
-			v.CostPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "hints":
-			v.Hints, err = codec.OrNil(d, func(d *codec.Decoder) ([]ModelHint, error) { return codec.ReadObjects(d, (*ModelHint).decode) })
+			err = codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, (*ModelHint).decode) })
 		case "intelligencePriority":
-			v.IntelligencePriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "speedPriority":
-			v.SpeedPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *Notification) decode(d *codec.Decoder) error {
 	*v = Notification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*NotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2218,61 +1586,40 @@ func (v *Notification) decode(d *codec.Decoder) error {
 
 func (v *NotificationParams) decode(d *codec.Decoder) error {
 	*v = NotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "maximum":
-			v.Maximum, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Maximum, d, codec.Number)
 		case "minimum":
-			v.Minimum, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Minimum, d, codec.Number)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
-			v.Type, err = readNumberSchemaType(d)
+			err = readNumberSchemaType(&v.Type, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2281,36 +1628,24 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *NumberSchemaType) decode(d *codec.Decoder) (err error) {
-	*v, err = readNumberSchemaType(d)
-	return err
-}
+func (v *NumberSchemaType) decode(d *codec.Decoder) error { return readNumberSchemaType(v, d) }
 
 func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 	*v = PaginatedRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*PaginatedRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*PaginatedRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2321,85 +1656,52 @@ func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 
 func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	*v = PaginatedRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *PingRequest) decode(d *codec.Decoder) error {
 	*v = PingRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("ping")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*PingRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*PingRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2410,41 +1712,23 @@ func (v *PingRequest) decode(d *codec.Decoder) error {
 
 func (v *PingRequestParams) decode(d *codec.Decoder) error {
 	*v = PingRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ProgressNotification) decode(d *codec.Decoder) error {
 	*v = ProgressNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -2455,92 +1739,71 @@ func (v *ProgressNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "message":
-			v.Message, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
 			seen |= 1 << 0
-			v.Progress, err = d.Number()
+			err = codec.Number(&v.Progress, d)
 		case "progressToken":
 			seen |= 1 << 1
 			err = v.ProgressToken.decode(d)
 		case "total":
-			v.Total, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Total, d, codec.Number)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "progress", "progressToken")
+		return d.Lacks(seen, "progress progressToken")
 	}
 	return nil
 }
 
 func (v *Prompt) decode(d *codec.Decoder) error {
 	*v = Prompt{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) ([]PromptArgument, error) {
-				return codec.ReadObjects(d, (*PromptArgument).decode)
+			err = codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error {
+				return codec.ReadList(v, d, (*PromptArgument).decode)
 			})
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2551,33 +1814,24 @@ func (v *Prompt) decode(d *codec.Decoder) error {
 
 func (v *PromptArgument) decode(d *codec.Decoder) error {
 	*v = PromptArgument{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "required":
-			v.Required, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2588,29 +1842,20 @@ func (v *PromptArgument) decode(d *codec.Decoder) error {
 
 func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("notifications/prompts/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*PromptListChangedNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*PromptListChangedNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2621,111 +1866,75 @@ func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 
 func (v *PromptListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readContentBlock(d)
+			err = readContentBlock(&v.Content, d)
 		case "role":
 			seen |= 1 << 1
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content", "role")
+		return d.Lacks(seen, "content role")
 	}
 	return nil
 }
 
 func (v *PromptReference) decode(d *codec.Decoder) error {
 	*v = PromptReference{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("ref/prompt")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "type")
+		return d.Lacks(seen, "name type")
 	}
 	return nil
 }
 
 func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -2736,44 +1945,32 @@ func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2784,29 +1981,20 @@ func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 
 func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	*v = ReadResourceResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "contents":
 			seen |= 1 << 0
-			v.Contents, err = codec.ReadList(d, readTextOrBlobResourceContents)
+			err = codec.ReadList(&v.Contents, d, readTextOrBlobResourceContents)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2817,29 +2005,20 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 
 func (v *Request) decode(d *codec.Decoder) error {
 	*v = Request{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*RequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*RequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2850,129 +2029,87 @@ func (v *Request) decode(d *codec.Decoder) error {
 
 func (v *RequestMeta) decode(d *codec.Decoder) error {
 	*v = RequestMeta{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "progressToken":
-			v.ProgressToken, err = codec.OptionalPtr(d, (*ProgressToken).decode)
+			err = codec.Optional(&v.ProgressToken, d, (*ProgressToken).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *RequestParams) decode(d *codec.Decoder) error {
 	*v = RequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *Resource) decode(d *codec.Decoder) error {
 	*v = Resource{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "size":
-			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "uri")
+		return d.Lacks(seen, "name uri")
 	}
 	return nil
 }
 
 func (v *ResourceContents) decode(d *codec.Decoder) error {
 	*v = ResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2983,78 +2120,60 @@ func (v *ResourceContents) decode(d *codec.Decoder) error {
 
 func (v *ResourceLink) decode(d *codec.Decoder) error {
 	*v = ResourceLink{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "size":
-			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("resource_link")
 		case "uri":
 			seen |= 1 << 2
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "name", "type", "uri")
+		return d.Lacks(seen, "name type uri")
 	}
 	return nil
 }
 
 func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("notifications/resources/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ResourceListChangedNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*ResourceListChangedNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3065,119 +2184,83 @@ func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 
 func (v *ResourceListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 	*v = ResourceTemplate{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
 			seen |= 1 << 1
-			v.UriTemplate, err = d.Str()
+			err = codec.Str(&v.UriTemplate, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "uriTemplate")
+		return d.Lacks(seen, "name uriTemplate")
 	}
 	return nil
 }
 
 func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	*v = ResourceTemplateReference{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("ref/resource")
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "type", "uri")
+		return d.Lacks(seen, "type uri")
 	}
 	return nil
 }
 
 func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -3188,44 +2271,32 @@ func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3236,62 +2307,38 @@ func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 
 func (v *Result) decode(d *codec.Decoder) error {
 	*v = Result{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *Role) decode(d *codec.Decoder) (err error) {
-	*v, err = readRole(d)
 	return err
 }
 
+func (v *Role) decode(d *codec.Decoder) error { return readRole(v, d) }
+
 func (v *Root) decode(d *codec.Decoder) error {
 	*v = Root{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "name":
-			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3302,29 +2349,20 @@ func (v *Root) decode(d *codec.Decoder) error {
 
 func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("notifications/roots/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*RootsListChangedNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*RootsListChangedNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3335,193 +2373,116 @@ func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
 
 func (v *RootsListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	*v = SamplingMessage{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readSamplingContent(d)
+			err = readSamplingContent(&v.Content, d)
 		case "role":
 			seen |= 1 << 1
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content", "role")
+		return d.Lacks(seen, "content role")
 	}
 	return nil
 }
 
 func (v *ServerCapabilities) decode(d *codec.Decoder) error {
 	*v = ServerCapabilities{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "completions":
-			v.Completions, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Completions, d, codec.Members)
 		case "experimental":
-			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]json.RawMessage, error) {
-				return codec.ReadMap(d, (*codec.Decoder).Object)
-			})
+			err = codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
 		case "logging":
-			v.Logging, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Logging, d, codec.Members)
 		case "prompts":
-			v.Prompts, err = codec.OptionalPtr(d, (*ServerCapabilitiesPrompts).decode)
+			err = codec.Optional(&v.Prompts, d, (*ServerCapabilitiesPrompts).decode)
 		case "resources":
-			v.Resources, err = codec.OptionalPtr(d, (*ServerCapabilitiesResources).decode)
+			err = codec.Optional(&v.Resources, d, (*ServerCapabilitiesResources).decode)
 		case "tools":
-			v.Tools, err = codec.OptionalPtr(d, (*ServerCapabilitiesTools).decode)
+			err = codec.Optional(&v.Tools, d, (*ServerCapabilitiesTools).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ServerCapabilitiesPrompts) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesPrompts{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ServerCapabilitiesResources) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesResources{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		case "subscribe":
-			v.Subscribe, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Subscribe, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ServerCapabilitiesTools) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesTools{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *SetLevelRequest) decode(d *codec.Decoder) error {
 	*v = SetLevelRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -3532,44 +2493,32 @@ func (v *SetLevelRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 	*v = SetLevelRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "level":
 			seen |= 1 << 0
-			v.Level, err = readLoggingLevel(d)
+			err = readLoggingLevel(&v.Level, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3580,37 +2529,28 @@ func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 
 func (v *StringSchema) decode(d *codec.Decoder) error {
 	*v = StringSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "format":
-			v.Format, err = codec.Optional(d, readStringSchemaFormat)
+			err = codec.Optional(&v.Format, d, readStringSchemaFormat)
 		case "maxLength":
-			v.MaxLength, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MaxLength, d, codec.Int)
 		case "minLength":
-			v.MinLength, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MinLength, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3619,22 +2559,13 @@ func (v *StringSchema) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *StringSchemaFormat) decode(d *codec.Decoder) (err error) {
-	*v, err = readStringSchemaFormat(d)
-	return err
-}
+func (v *StringSchemaFormat) decode(d *codec.Decoder) error { return readStringSchemaFormat(v, d) }
 
 func (v *SubscribeRequest) decode(d *codec.Decoder) error {
 	*v = SubscribeRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -3645,44 +2576,32 @@ func (v *SubscribeRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscribeRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3693,183 +2612,135 @@ func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 
 func (v *TextContent) decode(d *codec.Decoder) error {
 	*v = TextContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*Annotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.Str()
+			err = codec.Str(&v.Text, d)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("text")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text", "type")
+		return d.Lacks(seen, "text type")
 	}
 	return nil
 }
 
 func (v *TextResourceContents) decode(d *codec.Decoder) error {
 	*v = TextResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.Str()
+			err = codec.Str(&v.Text, d)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text", "uri")
+		return d.Lacks(seen, "text uri")
 	}
 	return nil
 }
 
 func (v *Tool) decode(d *codec.Decoder) error {
 	*v = Tool{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, (*ToolAnnotations).decode)
+			err = codec.Optional(&v.Annotations, d, (*ToolAnnotations).decode)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "inputSchema":
 			seen |= 1 << 0
-			v.InputSchema, err = codec.ReadShape(d, checkToolInputSchema)
+			err = codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
 		case "name":
 			seen |= 1 << 1
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "outputSchema":
-			v.OutputSchema, err = codec.OrNil(d, func(d *codec.Decoder) (json.RawMessage, error) { return codec.ReadShape(d, checkToolOutputSchema) })
+			err = codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputSchema", "name")
+		return d.Lacks(seen, "inputSchema name")
 	}
 	return nil
 }
 
 func (v *ToolAnnotations) decode(d *codec.Decoder) error {
 	*v = ToolAnnotations{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "destructiveHint":
-			v.DestructiveHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.DestructiveHint, d, codec.Bool)
 		case "idempotentHint":
-			v.IdempotentHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.IdempotentHint, d, codec.Bool)
 		case "openWorldHint":
-			v.OpenWorldHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.OpenWorldHint, d, codec.Bool)
 		case "readOnlyHint":
-			v.ReadOnlyHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("notifications/tools/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ToolListChangedNotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*ToolListChangedNotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3880,41 +2751,23 @@ func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 
 func (v *ToolListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -3925,44 +2778,32 @@ func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *UnsubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMeta).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3972,15 +2813,9 @@ func (v *UnsubscribeRequestParams) decode(d *codec.Decoder) error {
 }
 
 func checkToolInputSchema(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "properties":
 			if null, nullErr := d.Absent(); nullErr != nil {
@@ -4000,11 +2835,8 @@ func checkToolInputSchema(d *codec.Decoder) error {
 		default:
 			err = d.SkipValue()
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4014,15 +2846,9 @@ func checkToolInputSchema(d *codec.Decoder) error {
 }
 
 func checkToolOutputSchema(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "properties":
 			if null, nullErr := d.Absent(); nullErr != nil {
@@ -4042,11 +2868,8 @@ func checkToolOutputSchema(d *codec.Decoder) error {
 		default:
 			err = d.SkipValue()
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {

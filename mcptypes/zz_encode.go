@@ -2,1930 +2,2006 @@
 
 package mcptypes
 
-import (
-	"encoding/json"
-
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-)
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 func (v *Annotations) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Audience != nil {
-		codec.Member(e, "audience", v.Audience, func(e *codec.Encoder, v []Role) { codec.WriteList(e, v, writeRole) })
+		e.Name("audience")
+		codec.WriteList(e, v.Audience, writeRole)
 	}
-	codec.Maybe(e, "lastModified", v.LastModified, (*codec.Encoder).Str)
-	codec.Maybe(e, "priority", v.Priority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "audience", "lastModified", "priority")
+	if v.LastModified != nil {
+		e.Name("lastModified")
+		e.Str(*v.LastModified)
 	}
-	e.Close('}')
+	if v.Priority != nil {
+		e.Name("priority")
+		e.Between(*v.Priority, 0, 1)
+	}
+	e.End(v.Extra, "audience lastModified priority")
 }
 
 func (v *AudioContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"audio",`)
+	e.Open(`{"type":"audio"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.MemberOf(e, "data", &v.Data, (*Base64).encode)
-	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
-	}
-	e.Close('}')
+	e.Name("data")
+	v.Data.encode(e)
+	e.Name("mimeType")
+	e.Str(v.MimeType)
+	e.End(v.Extra, "_meta annotations data mimeType type")
 }
 
 func (v *BaseMetadata) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "title")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name title")
 }
 
 func (v *BlobResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.MemberOf(e, "blob", &v.Blob, (*Base64).encode)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "blob", "mimeType", "uri")
+	e.Name("blob")
+	v.Blob.encode(e)
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta blob mimeType uri")
 }
 
 func (v *BooleanSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"boolean",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Bool)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "title", "type")
+	e.Open(`{"type":"boolean"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Bool(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description title type")
 }
 
 func (v *CallToolRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"tools/call",`)
-	codec.MemberOf(e, "params", &v.Params, (*CallToolRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"tools/call"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, (*codec.Encoder).Object)
+		e.Name("arguments")
+		e.Object(v.Arguments)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "name")
-	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	e.End(v.Extra, "_meta arguments name")
 }
 
 func (v *CallToolResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v []ContentBlock) {
-		codec.WriteList(e, v, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
-	})
-	codec.Maybe(e, "isError", v.IsError, (*codec.Encoder).Bool)
+	e.Name("content")
+	codec.WriteList(e, v.Content, writeContentBlock)
+	if v.IsError != nil {
+		e.Name("isError")
+		e.Bool(*v.IsError)
+	}
 	if v.StructuredContent != nil {
-		codec.Member(e, "structuredContent", v.StructuredContent, (*codec.Encoder).Object)
+		e.Name("structuredContent")
+		e.Object(v.StructuredContent)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "content", "isError", "structuredContent")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta content isError structuredContent")
 }
 
 func (v *CancelledNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/cancelled",`)
-	codec.MemberOf(e, "params", &v.Params, (*CancelledNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"notifications/cancelled"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "reason", v.Reason, (*codec.Encoder).Str)
-	codec.MemberOf(e, "requestId", &v.RequestId, (*RequestId).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "reason", "requestId")
+	if v.Reason != nil {
+		e.Name("reason")
+		e.Str(*v.Reason)
 	}
-	e.Close('}')
+	e.Name("requestId")
+	v.RequestId.encode(e)
+	e.End(v.Extra, "_meta reason requestId")
 }
 
 func (v *ClientCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Elicitation != nil {
-		codec.Member(e, "elicitation", v.Elicitation, (*codec.Encoder).Members)
+		e.Name("elicitation")
+		e.Members(v.Elicitation)
 	}
 	if v.Experimental != nil {
-		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]json.RawMessage) { codec.WriteMap(e, v, (*codec.Encoder).Object) })
+		e.Name("experimental")
+		codec.WriteMap(e, v.Experimental, (*codec.Encoder).Object)
 	}
 	if v.Roots != nil {
-		codec.MemberOf(e, "roots", v.Roots, (*ClientCapabilitiesRoots).encode)
+		e.Name("roots")
+		v.Roots.encode(e)
 	}
 	if v.Sampling != nil {
-		codec.Member(e, "sampling", v.Sampling, (*codec.Encoder).Members)
+		e.Name("sampling")
+		e.Members(v.Sampling)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "elicitation", "experimental", "roots", "sampling")
-	}
-	e.Close('}')
+	e.End(v.Extra, "elicitation experimental roots sampling")
 }
 
 func (v *ClientCapabilitiesRoots) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "listChanged")
 }
 
 func (v *CompleteArgument) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Member(e, "value", v.Value, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "value")
-	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	e.Name("value")
+	e.Str(v.Value)
+	e.End(v.Extra, "name value")
 }
 
 func (v *CompleteContext) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
+		e.Name("arguments")
+		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "arguments")
-	}
-	e.Close('}')
+	e.End(v.Extra, "arguments")
 }
 
 func (v *CompleteRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"completion/complete",`)
-	codec.MemberOf(e, "params", &v.Params, (*CompleteRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"completion/complete"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.MemberOf(e, "argument", &v.Argument, (*CompleteArgument).encode)
+	e.Name("argument")
+	v.Argument.encode(e)
 	if v.Context != nil {
-		codec.MemberOf(e, "context", v.Context, (*CompleteContext).encode)
+		e.Name("context")
+		v.Context.encode(e)
 	}
-	codec.Member(e, "ref", v.Ref, func(e *codec.Encoder, v CompleteReference) { codec.WriteUnion(e, v, CompleteReference.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "argument", "context", "ref")
-	}
-	e.Close('}')
+	e.Name("ref")
+	writeCompleteReference(e, v.Ref)
+	e.End(v.Extra, "_meta argument context ref")
 }
 
 func (v *CompleteResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.MemberOf(e, "completion", &v.Completion, (*CompleteResultCompletion).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "completion")
-	}
-	e.Close('}')
+	e.Name("completion")
+	v.Completion.encode(e)
+	e.End(v.Extra, "_meta completion")
 }
 
 func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
-	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Int)
-	codec.Member(e, "values", v.Values, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "hasMore", "total", "values")
+	if v.HasMore != nil {
+		e.Name("hasMore")
+		e.Bool(*v.HasMore)
 	}
-	e.Close('}')
+	if v.Total != nil {
+		e.Name("total")
+		e.Int(*v.Total)
+	}
+	e.Name("values")
+	codec.WriteList(e, v.Values, (*codec.Encoder).Str)
+	e.End(v.Extra, "hasMore total values")
 }
 
 func (v *CreateMessageRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"sampling/createMessage",`)
-	codec.MemberOf(e, "params", &v.Params, (*CreateMessageRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"sampling/createMessage"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "includeContext", v.IncludeContext, writeIncludeContext)
-	codec.Member(e, "maxTokens", v.MaxTokens, (*codec.Encoder).Int)
-	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []SamplingMessage) { codec.WriteObjects(e, v, (*SamplingMessage).encode) })
+	if v.IncludeContext != nil {
+		e.Name("includeContext")
+		writeIncludeContext(e, *v.IncludeContext)
+	}
+	e.Name("maxTokens")
+	e.Int(v.MaxTokens)
+	e.Name("messages")
+	codec.WriteObjects(e, v.Messages, (*SamplingMessage).encode)
 	if v.Metadata != nil {
-		codec.Member(e, "metadata", v.Metadata, (*codec.Encoder).Members)
+		e.Name("metadata")
+		e.Members(v.Metadata)
 	}
 	if v.ModelPreferences != nil {
-		codec.MemberOf(e, "modelPreferences", v.ModelPreferences, (*ModelPreferences).encode)
+		e.Name("modelPreferences")
+		v.ModelPreferences.encode(e)
 	}
 	if v.StopSequences != nil {
-		codec.Member(e, "stopSequences", v.StopSequences, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("stopSequences")
+		codec.WriteList(e, v.StopSequences, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "systemPrompt", v.SystemPrompt, (*codec.Encoder).Str)
-	codec.Maybe(e, "temperature", v.Temperature, (*codec.Encoder).Number)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "includeContext", "maxTokens", "messages", "metadata", "modelPreferences", "stopSequences", "systemPrompt", "temperature")
+	if v.SystemPrompt != nil {
+		e.Name("systemPrompt")
+		e.Str(*v.SystemPrompt)
 	}
-	e.Close('}')
+	if v.Temperature != nil {
+		e.Name("temperature")
+		e.Number(*v.Temperature)
+	}
+	e.End(v.Extra, "_meta includeContext maxTokens messages metadata modelPreferences stopSequences systemPrompt temperature")
 }
 
 func (v *CreateMessageResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
-	codec.Member(e, "model", v.Model, (*codec.Encoder).Str)
-	codec.Member(e, "role", v.Role, writeRole)
-	codec.Maybe(e, "stopReason", v.StopReason, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "content", "model", "role", "stopReason")
+	e.Name("content")
+	writeSamplingContent(e, v.Content)
+	e.Name("model")
+	e.Str(v.Model)
+	e.Name("role")
+	writeRole(e, v.Role)
+	if v.StopReason != nil {
+		e.Name("stopReason")
+		e.Str(*v.StopReason)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta content model role stopReason")
 }
 
 func (v *Cursor) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
 func (v *ElicitRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"elicitation/create",`)
-	codec.MemberOf(e, "params", &v.Params, (*ElicitRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"elicitation/create"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *ElicitRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	codec.MemberOf(e, "requestedSchema", &v.RequestedSchema, (*ElicitSchema).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "message", "requestedSchema")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.Name("requestedSchema")
+	v.RequestedSchema.encode(e)
+	e.End(v.Extra, "_meta message requestedSchema")
 }
 
 func (v *ElicitResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "action", v.Action, writeElicitResultAction)
+	e.Name("action")
+	writeElicitResultAction(e, v.Action)
 	if v.Content != nil {
-		codec.Member(e, "content", v.Content, func(e *codec.Encoder, v map[string]ElicitValue) {
-			codec.WriteMap(e, v, func(e *codec.Encoder, v ElicitValue) { codec.WriteValue(e, v, (*ElicitValue).encode) })
-		})
+		e.Name("content")
+		codec.WriteMap(e, v.Content, func(e *codec.Encoder, v ElicitValue) { v.encode(e) })
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "action", "content")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta action content")
 }
 
 func (v *ElicitResultAction) encode(e *codec.Encoder) { writeElicitResultAction(e, *v) }
 
 func (v *ElicitSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"object",`)
-	codec.Member(e, "properties", v.Properties, func(e *codec.Encoder, v map[string]PrimitiveSchemaDefinition) {
-		codec.WriteMap(e, v, func(e *codec.Encoder, v PrimitiveSchemaDefinition) {
-			codec.WriteUnion(e, v, PrimitiveSchemaDefinition.encode)
-		})
-	})
+	e.Open(`{"type":"object"`)
+	e.Name("properties")
+	codec.WriteMap(e, v.Properties, writePrimitiveSchemaDefinition)
 	if v.Required != nil {
-		codec.Member(e, "required", v.Required, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("required")
+		codec.WriteList(e, v.Required, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "properties", "required", "type")
-	}
-	e.Close('}')
+	e.End(v.Extra, "properties required type")
 }
 
 func (v *EmbeddedResource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"resource",`)
+	e.Open(`{"type":"resource"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Member(e, "resource", v.Resource, func(e *codec.Encoder, v TextOrBlobResourceContents) {
-		codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "resource", "type")
-	}
-	e.Close('}')
+	e.Name("resource")
+	writeTextOrBlobResourceContents(e, v.Resource)
+	e.End(v.Extra, "_meta annotations resource type")
 }
 
 func (v *EnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "enum", v.Enum, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+	e.Open(`{"type":"string"`)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	e.Name("enum")
+	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
 	if v.EnumNames != nil {
-		codec.Member(e, "enumNames", v.EnumNames, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("enumNames")
+		codec.WriteList(e, v.EnumNames, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "enum", "enumNames", "title", "type")
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "description enum enumNames title type")
 }
 
 func (v *ErrorObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "code", v.Code, (*codec.Encoder).Int)
+	e.Name("code")
+	e.Int(v.Code)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *GetPromptRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"prompts/get",`)
-	codec.MemberOf(e, "params", &v.Params, (*GetPromptRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"prompts/get"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
+		e.Name("arguments")
+		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "name")
-	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	e.End(v.Extra, "_meta arguments name")
 }
 
 func (v *GetPromptResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []PromptMessage) { codec.WriteObjects(e, v, (*PromptMessage).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "description", "messages")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("messages")
+	codec.WriteObjects(e, v.Messages, (*PromptMessage).encode)
+	e.End(v.Extra, "_meta description messages")
 }
 
 func (v *ImageContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"image",`)
+	e.Open(`{"type":"image"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.MemberOf(e, "data", &v.Data, (*Base64).encode)
-	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
-	}
-	e.Close('}')
+	e.Name("data")
+	v.Data.encode(e)
+	e.Name("mimeType")
+	e.Str(v.MimeType)
+	e.End(v.Extra, "_meta annotations data mimeType type")
 }
 
 func (v *Implementation) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "version", v.Version, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "title", "version")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.Name("version")
+	e.Str(v.Version)
+	e.End(v.Extra, "name title version")
 }
 
 func (v *IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, *v) }
 
 func (v *InitializeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"initialize",`)
-	codec.MemberOf(e, "params", &v.Params, (*InitializeRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"initialize"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *InitializeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.MemberOf(e, "capabilities", &v.Capabilities, (*ClientCapabilities).encode)
-	codec.MemberOf(e, "clientInfo", &v.ClientInfo, (*Implementation).encode)
-	codec.Member(e, "protocolVersion", v.ProtocolVersion, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "capabilities", "clientInfo", "protocolVersion")
-	}
-	e.Close('}')
+	e.Name("capabilities")
+	v.Capabilities.encode(e)
+	e.Name("clientInfo")
+	v.ClientInfo.encode(e)
+	e.Name("protocolVersion")
+	e.Str(v.ProtocolVersion)
+	e.End(v.Extra, "_meta capabilities clientInfo protocolVersion")
 }
 
 func (v *InitializeResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.MemberOf(e, "capabilities", &v.Capabilities, (*ServerCapabilities).encode)
-	codec.Maybe(e, "instructions", v.Instructions, (*codec.Encoder).Str)
-	codec.Member(e, "protocolVersion", v.ProtocolVersion, (*codec.Encoder).Str)
-	codec.MemberOf(e, "serverInfo", &v.ServerInfo, (*Implementation).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "capabilities", "instructions", "protocolVersion", "serverInfo")
+	e.Name("capabilities")
+	v.Capabilities.encode(e)
+	if v.Instructions != nil {
+		e.Name("instructions")
+		e.Str(*v.Instructions)
 	}
-	e.Close('}')
+	e.Name("protocolVersion")
+	e.Str(v.ProtocolVersion)
+	e.Name("serverInfo")
+	v.ServerInfo.encode(e)
+	e.End(v.Extra, "_meta capabilities instructions protocolVersion serverInfo")
 }
 
 func (v *InitializedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/initialized",`)
+	e.Open(`{"method":"notifications/initialized"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*InitializedNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *JSONRPCError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "error", &v.Error, (*ErrorObject).encode)
-	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "error", "id", "jsonrpc")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("error")
+	v.Error.encode(e)
+	e.Name("id")
+	v.Id.encode(e)
+	e.End(v.Extra, "error id jsonrpc")
 }
 
 func (v *JSONRPCNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*JSONRPCNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *JSONRPCNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *JSONRPCRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	v.Id.encode(e)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*JSONRPCRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *JSONRPCRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *JSONRPCResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, (*RequestId).encode)
-	codec.MemberOf(e, "result", &v.Result, (*Result).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	v.Id.encode(e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *ListPromptsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"prompts/list",`)
+	e.Open(`{"method":"prompts/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListPromptsRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListPromptsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "prompts", v.Prompts, func(e *codec.Encoder, v []Prompt) { codec.WriteObjects(e, v, (*Prompt).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "nextCursor", "prompts")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("prompts")
+	codec.WriteObjects(e, v.Prompts, (*Prompt).encode)
+	e.End(v.Extra, "_meta nextCursor prompts")
 }
 
 func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"resources/templates/list",`)
+	e.Open(`{"method":"resources/templates/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListResourceTemplatesRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resourceTemplates", v.ResourceTemplates, func(e *codec.Encoder, v []ResourceTemplate) { codec.WriteObjects(e, v, (*ResourceTemplate).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "nextCursor", "resourceTemplates")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resourceTemplates")
+	codec.WriteObjects(e, v.ResourceTemplates, (*ResourceTemplate).encode)
+	e.End(v.Extra, "_meta nextCursor resourceTemplates")
 }
 
 func (v *ListResourcesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"resources/list",`)
+	e.Open(`{"method":"resources/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListResourcesRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resources", v.Resources, func(e *codec.Encoder, v []Resource) { codec.WriteObjects(e, v, (*Resource).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "nextCursor", "resources")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resources")
+	codec.WriteObjects(e, v.Resources, (*Resource).encode)
+	e.End(v.Extra, "_meta nextCursor resources")
 }
 
 func (v *ListRootsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"roots/list",`)
+	e.Open(`{"method":"roots/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListRootsRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *ListRootsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "roots", v.Roots, func(e *codec.Encoder, v []Root) { codec.WriteObjects(e, v, (*Root).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "roots")
-	}
-	e.Close('}')
+	e.Name("roots")
+	codec.WriteObjects(e, v.Roots, (*Root).encode)
+	e.End(v.Extra, "_meta roots")
 }
 
 func (v *ListToolsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"tools/list",`)
+	e.Open(`{"method":"tools/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListToolsRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *ListToolsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "tools", v.Tools, func(e *codec.Encoder, v []Tool) { codec.WriteObjects(e, v, (*Tool).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "nextCursor", "tools")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("tools")
+	codec.WriteObjects(e, v.Tools, (*Tool).encode)
+	e.End(v.Extra, "_meta nextCursor tools")
 }
 
 func (v *LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, *v) }
 
 func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/message",`)
-	codec.MemberOf(e, "params", &v.Params, (*LoggingMessageNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"notifications/message"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
-	codec.Member(e, "level", v.Level, writeLoggingLevel)
-	codec.Maybe(e, "logger", v.Logger, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "data", "level", "logger")
+	e.Name("data")
+	e.Any(v.Data)
+	e.Name("level")
+	writeLoggingLevel(e, v.Level)
+	if v.Logger != nil {
+		e.Name("logger")
+		e.Str(*v.Logger)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta data level logger")
 }
 
 func (v *ModelHint) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name")
+	if v.Name != nil {
+		e.Name("name")
+		e.Str(*v.Name)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name")
 }
 
 func (v *ModelPreferences) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
+	if v.CostPriority != nil {
+		e.Name("costPriority")
+		e.Between(*v.CostPriority, 0, 1)
+	}
 	if v.Hints != nil {
-		codec.Member(e, "hints", v.Hints, func(e *codec.Encoder, v []ModelHint) { codec.WriteObjects(e, v, (*ModelHint).encode) })
+		e.Name("hints")
+		codec.WriteObjects(e, v.Hints, (*ModelHint).encode)
 	}
-	codec.Maybe(e, "intelligencePriority", v.IntelligencePriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	codec.Maybe(e, "speedPriority", v.SpeedPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "costPriority", "hints", "intelligencePriority", "speedPriority")
+	if v.IntelligencePriority != nil {
+		e.Name("intelligencePriority")
+		e.Between(*v.IntelligencePriority, 0, 1)
 	}
-	e.Close('}')
+	if v.SpeedPriority != nil {
+		e.Name("speedPriority")
+		e.Between(*v.SpeedPriority, 0, 1)
+	}
+	e.End(v.Extra, "costPriority hints intelligencePriority speedPriority")
 }
 
 func (v *Notification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*NotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *NotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *NumberSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "maximum", v.Maximum, (*codec.Encoder).Number)
-	codec.Maybe(e, "minimum", v.Minimum, (*codec.Encoder).Number)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "type", v.Type, writeNumberSchemaType)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "maximum", "minimum", "title", "type")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	if v.Maximum != nil {
+		e.Name("maximum")
+		e.Number(*v.Maximum)
+	}
+	if v.Minimum != nil {
+		e.Name("minimum")
+		e.Number(*v.Minimum)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("type")
+	writeNumberSchemaType(e, v.Type)
+	e.End(v.Extra, "description maximum minimum title type")
 }
 
 func (v *NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, *v) }
 
 func (v *PaginatedRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*PaginatedRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *PaginatedResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "nextCursor")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta nextCursor")
 }
 
 func (v *PingRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"ping",`)
+	e.Open(`{"method":"ping"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*PingRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *PingRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *ProgressNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/progress",`)
-	codec.MemberOf(e, "params", &v.Params, (*ProgressNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"notifications/progress"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "message", v.Message, (*codec.Encoder).Str)
-	codec.Member(e, "progress", v.Progress, (*codec.Encoder).Number)
-	codec.MemberOf(e, "progressToken", &v.ProgressToken, (*ProgressToken).encode)
-	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Number)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "message", "progress", "progressToken", "total")
+	if v.Message != nil {
+		e.Name("message")
+		e.Str(*v.Message)
 	}
-	e.Close('}')
+	e.Name("progress")
+	e.Number(v.Progress)
+	e.Name("progressToken")
+	v.ProgressToken.encode(e)
+	if v.Total != nil {
+		e.Name("total")
+		e.Number(*v.Total)
+	}
+	e.End(v.Extra, "_meta message progress progressToken total")
 }
 
 func (v *Prompt) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v []PromptArgument) { codec.WriteObjects(e, v, (*PromptArgument).encode) })
+		e.Name("arguments")
+		codec.WriteObjects(e, v.Arguments, (*PromptArgument).encode)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "description", "name", "title")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "_meta arguments description name title")
 }
 
 func (v *PromptArgument) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "required", v.Required, (*codec.Encoder).Bool)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "name", "required", "title")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Required != nil {
+		e.Name("required")
+		e.Bool(*v.Required)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "description name required title")
 }
 
 func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/prompts/list_changed",`)
+	e.Open(`{"method":"notifications/prompts/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*PromptListChangedNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *PromptMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
-	codec.Member(e, "role", v.Role, writeRole)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "content", "role")
-	}
-	e.Close('}')
+	e.Name("content")
+	writeContentBlock(e, v.Content)
+	e.Name("role")
+	writeRole(e, v.Role)
+	e.End(v.Extra, "content role")
 }
 
 func (v *PromptReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"ref/prompt",`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "title", "type")
+	e.Open(`{"type":"ref/prompt"`)
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name title type")
 }
 
 func (v *ReadResourceRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"resources/read",`)
-	codec.MemberOf(e, "params", &v.Params, (*ReadResourceRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"resources/read"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }
 
 func (v *ReadResourceResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "contents", v.Contents, func(e *codec.Encoder, v []TextOrBlobResourceContents) {
-		codec.WriteList(e, v, func(e *codec.Encoder, v TextOrBlobResourceContents) {
-			codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
-		})
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "contents")
-	}
-	e.Close('}')
+	e.Name("contents")
+	codec.WriteList(e, v.Contents, writeTextOrBlobResourceContents)
+	e.End(v.Extra, "_meta contents")
 }
 
 func (v *Request) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*RequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *RequestMeta) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.ProgressToken != nil {
-		codec.MemberOf(e, "progressToken", v.ProgressToken, (*ProgressToken).encode)
+		e.Name("progressToken")
+		v.ProgressToken.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "progressToken")
-	}
-	e.Close('}')
+	e.End(v.Extra, "progressToken")
 }
 
 func (v *RequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *Resource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "uri")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
+	}
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Size != nil {
+		e.Name("size")
+		e.Int(*v.Size)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta annotations description mimeType name size title uri")
 }
 
 func (v *ResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "mimeType", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta mimeType uri")
 }
 
 func (v *ResourceLink) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"resource_link",`)
+	e.Open(`{"type":"resource_link"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "size", "title", "type", "uri")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
+	}
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Size != nil {
+		e.Name("size")
+		e.Int(*v.Size)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta annotations description mimeType name size title type uri")
 }
 
 func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/resources/list_changed",`)
+	e.Open(`{"method":"notifications/resources/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ResourceListChangedNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *ResourceTemplate) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uriTemplate", v.UriTemplate, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "mimeType", "name", "title", "uriTemplate")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
+	}
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uriTemplate")
+	e.Str(v.UriTemplate)
+	e.End(v.Extra, "_meta annotations description mimeType name title uriTemplate")
 }
 
 func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"ref/resource",`)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "type", "uri")
-	}
-	e.Close('}')
+	e.Open(`{"type":"ref/resource"`)
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "type uri")
 }
 
 func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/resources/updated",`)
-	codec.MemberOf(e, "params", &v.Params, (*ResourceUpdatedNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"notifications/resources/updated"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }
 
 func (v *Result) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *Role) encode(e *codec.Encoder) { writeRole(e, *v) }
 
 func (v *Root) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "name", "uri")
+	if v.Name != nil {
+		e.Name("name")
+		e.Str(*v.Name)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta name uri")
 }
 
 func (v *RootsListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/roots/list_changed",`)
+	e.Open(`{"method":"notifications/roots/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*RootsListChangedNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *SamplingMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
-	codec.Member(e, "role", v.Role, writeRole)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "content", "role")
-	}
-	e.Close('}')
+	e.Name("content")
+	writeSamplingContent(e, v.Content)
+	e.Name("role")
+	writeRole(e, v.Role)
+	e.End(v.Extra, "content role")
 }
 
 func (v *ServerCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Completions != nil {
-		codec.Member(e, "completions", v.Completions, (*codec.Encoder).Members)
+		e.Name("completions")
+		e.Members(v.Completions)
 	}
 	if v.Experimental != nil {
-		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]json.RawMessage) { codec.WriteMap(e, v, (*codec.Encoder).Object) })
+		e.Name("experimental")
+		codec.WriteMap(e, v.Experimental, (*codec.Encoder).Object)
 	}
 	if v.Logging != nil {
-		codec.Member(e, "logging", v.Logging, (*codec.Encoder).Members)
+		e.Name("logging")
+		e.Members(v.Logging)
 	}
 	if v.Prompts != nil {
-		codec.MemberOf(e, "prompts", v.Prompts, (*ServerCapabilitiesPrompts).encode)
+		e.Name("prompts")
+		v.Prompts.encode(e)
 	}
 	if v.Resources != nil {
-		codec.MemberOf(e, "resources", v.Resources, (*ServerCapabilitiesResources).encode)
+		e.Name("resources")
+		v.Resources.encode(e)
 	}
 	if v.Tools != nil {
-		codec.MemberOf(e, "tools", v.Tools, (*ServerCapabilitiesTools).encode)
+		e.Name("tools")
+		v.Tools.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "completions", "experimental", "logging", "prompts", "resources", "tools")
-	}
-	e.Close('}')
+	e.End(v.Extra, "completions experimental logging prompts resources tools")
 }
 
 func (v *ServerCapabilitiesPrompts) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "listChanged")
 }
 
 func (v *ServerCapabilitiesResources) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	codec.Maybe(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged", "subscribe")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	if v.Subscribe != nil {
+		e.Name("subscribe")
+		e.Bool(*v.Subscribe)
+	}
+	e.End(v.Extra, "listChanged subscribe")
 }
 
 func (v *ServerCapabilitiesTools) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "listChanged")
 }
 
 func (v *SetLevelRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"logging/setLevel",`)
-	codec.MemberOf(e, "params", &v.Params, (*SetLevelRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"logging/setLevel"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "level", v.Level, writeLoggingLevel)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "level")
-	}
-	e.Close('}')
+	e.Name("level")
+	writeLoggingLevel(e, v.Level)
+	e.End(v.Extra, "_meta level")
 }
 
 func (v *StringSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "format", v.Format, writeStringSchemaFormat)
-	codec.Maybe(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
-	codec.Maybe(e, "minLength", v.MinLength, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "format", "maxLength", "minLength", "title", "type")
+	e.Open(`{"type":"string"`)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	if v.Format != nil {
+		e.Name("format")
+		writeStringSchemaFormat(e, *v.Format)
+	}
+	if v.MaxLength != nil {
+		e.Name("maxLength")
+		e.Int(*v.MaxLength)
+	}
+	if v.MinLength != nil {
+		e.Name("minLength")
+		e.Int(*v.MinLength)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "description format maxLength minLength title type")
 }
 
 func (v *StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, *v) }
 
 func (v *SubscribeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"resources/subscribe",`)
-	codec.MemberOf(e, "params", &v.Params, (*SubscribeRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"resources/subscribe"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }
 
 func (v *TextContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"text",`)
+	e.Open(`{"type":"text"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*Annotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "text", "type")
-	}
-	e.Close('}')
+	e.Name("text")
+	e.Str(v.Text)
+	e.End(v.Extra, "_meta annotations text type")
 }
 
 func (v *TextResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "mimeType", "text", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("text")
+	e.Str(v.Text)
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta mimeType text uri")
 }
 
 func (v *Tool) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, (*ToolAnnotations).encode)
+		e.Name("annotations")
+		v.Annotations.encode(e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "inputSchema", v.InputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolInputSchema) })
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	e.Name("inputSchema")
+	codec.WriteShape(e, v.InputSchema, checkToolInputSchema)
+	e.Name("name")
+	e.Str(v.Name)
 	if v.OutputSchema != nil {
-		codec.Member(e, "outputSchema", v.OutputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolOutputSchema) })
+		e.Name("outputSchema")
+		codec.WriteShape(e, v.OutputSchema, checkToolOutputSchema)
 	}
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "inputSchema", "name", "outputSchema", "title")
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta annotations description inputSchema name outputSchema title")
 }
 
 func (v *ToolAnnotations) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "readOnlyHint", v.ReadOnlyHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")
+	if v.DestructiveHint != nil {
+		e.Name("destructiveHint")
+		e.Bool(*v.DestructiveHint)
 	}
-	e.Close('}')
+	if v.IdempotentHint != nil {
+		e.Name("idempotentHint")
+		e.Bool(*v.IdempotentHint)
+	}
+	if v.OpenWorldHint != nil {
+		e.Name("openWorldHint")
+		e.Bool(*v.OpenWorldHint)
+	}
+	if v.ReadOnlyHint != nil {
+		e.Name("readOnlyHint")
+		e.Bool(*v.ReadOnlyHint)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "destructiveHint idempotentHint openWorldHint readOnlyHint title")
 }
 
 func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"notifications/tools/list_changed",`)
+	e.Open(`{"method":"notifications/tools/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ToolListChangedNotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *UnsubscribeRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"resources/unsubscribe",`)
-	codec.MemberOf(e, "params", &v.Params, (*UnsubscribeRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"resources/unsubscribe"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMeta).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }

@@ -32,8 +32,8 @@ func valuesElicitResultAction() []ElicitResultAction {
 	return []ElicitResultAction{ElicitResultActionAccept, ElicitResultActionCancel, ElicitResultActionDecline}
 }
 
-func readElicitResultAction(d *codec.Decoder) (ElicitResultAction, error) {
-	return codec.ReadEnum(d, valuesElicitResultAction())
+func readElicitResultAction(v *ElicitResultAction, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesElicitResultAction())
 }
 
 func writeElicitResultAction(e *codec.Encoder, v ElicitResultAction) {
@@ -63,8 +63,8 @@ func valuesIncludeContext() []IncludeContext {
 	return []IncludeContext{IncludeContextAllServers, IncludeContextNone, IncludeContextThisServer}
 }
 
-func readIncludeContext(d *codec.Decoder) (IncludeContext, error) {
-	return codec.ReadEnum(d, valuesIncludeContext())
+func readIncludeContext(v *IncludeContext, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesIncludeContext())
 }
 
 func writeIncludeContext(e *codec.Encoder, v IncludeContext) {
@@ -105,8 +105,8 @@ func valuesLoggingLevel() []LoggingLevel {
 	return []LoggingLevel{LoggingLevelAlert, LoggingLevelCritical, LoggingLevelDebug, LoggingLevelEmergency, LoggingLevelError, LoggingLevelInfo, LoggingLevelNotice, LoggingLevelWarning}
 }
 
-func readLoggingLevel(d *codec.Decoder) (LoggingLevel, error) {
-	return codec.ReadEnum(d, valuesLoggingLevel())
+func readLoggingLevel(v *LoggingLevel, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesLoggingLevel())
 }
 
 func writeLoggingLevel(e *codec.Encoder, v LoggingLevel) { codec.WriteEnum(e, v, valuesLoggingLevel()) }
@@ -132,8 +132,8 @@ func valuesNumberSchemaType() []NumberSchemaType {
 	return []NumberSchemaType{NumberSchemaTypeInteger, NumberSchemaTypeNumber}
 }
 
-func readNumberSchemaType(d *codec.Decoder) (NumberSchemaType, error) {
-	return codec.ReadEnum(d, valuesNumberSchemaType())
+func readNumberSchemaType(v *NumberSchemaType, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesNumberSchemaType())
 }
 
 func writeNumberSchemaType(e *codec.Encoder, v NumberSchemaType) {
@@ -159,7 +159,7 @@ func (v Role) Valid() bool { return slices.Contains(valuesRole(), v) }
 
 func valuesRole() []Role { return []Role{RoleAssistant, RoleUser} }
 
-func readRole(d *codec.Decoder) (Role, error) { return codec.ReadEnum(d, valuesRole()) }
+func readRole(v *Role, d *codec.Decoder) error { return codec.ReadEnum(v, d, valuesRole()) }
 
 func writeRole(e *codec.Encoder, v Role) { codec.WriteEnum(e, v, valuesRole()) }
 
@@ -188,8 +188,8 @@ func valuesStringSchemaFormat() []StringSchemaFormat {
 	return []StringSchemaFormat{StringSchemaFormatDate, StringSchemaFormatDateTime, StringSchemaFormatEmail, StringSchemaFormatUri}
 }
 
-func readStringSchemaFormat(d *codec.Decoder) (StringSchemaFormat, error) {
-	return codec.ReadEnum(d, valuesStringSchemaFormat())
+func readStringSchemaFormat(v *StringSchemaFormat, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesStringSchemaFormat())
 }
 
 func writeStringSchemaFormat(e *codec.Encoder, v StringSchemaFormat) {

@@ -8,42 +8,60 @@ import (
 )
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Annotations) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Annotations).encode) }
+func (v Annotations) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Annotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Annotations).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*AudioContent).encode) }
+func (v AudioContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*AudioContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BaseMetadata) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*BaseMetadata).encode) }
+func (v BaseMetadata) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*BaseMetadata).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -51,7 +69,9 @@ func (v *BaseMetadata) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*BlobResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -59,7 +79,9 @@ func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*BlobResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -69,7 +91,9 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BooleanSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*BooleanSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -77,7 +101,9 @@ func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*BooleanSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -85,7 +111,9 @@ func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -93,7 +121,9 @@ func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -103,7 +133,9 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -111,7 +143,9 @@ func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -121,7 +155,9 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -129,7 +165,9 @@ func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -137,7 +175,9 @@ func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelledNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -145,7 +185,9 @@ func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelledNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -155,7 +197,9 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelledNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -163,7 +207,9 @@ func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelledNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -173,7 +219,9 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ClientCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -181,7 +229,9 @@ func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ClientCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -191,7 +241,9 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ClientCapabilitiesRoots).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -199,7 +251,9 @@ func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesRoots) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ClientCapabilitiesRoots).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -209,7 +263,9 @@ func (v *ClientCapabilitiesRoots) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteArgument) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteArgument).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -217,7 +273,9 @@ func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteArgument).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -227,7 +285,9 @@ func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteContext) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteContext).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -235,7 +295,9 @@ func (v *CompleteContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteContext).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -245,7 +307,9 @@ func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -253,7 +317,9 @@ func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -263,7 +329,9 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -271,7 +339,9 @@ func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -281,7 +351,9 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -289,7 +361,9 @@ func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -297,7 +371,9 @@ func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteResultCompletion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -305,7 +381,9 @@ func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmars
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteResultCompletion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -315,7 +393,9 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -323,7 +403,9 @@ func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -333,7 +415,9 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -341,7 +425,9 @@ func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -351,7 +437,9 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -359,7 +447,9 @@ func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -368,14 +458,20 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Cursor) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Cursor).encode) }
+func (v Cursor) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Cursor) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Cursor).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -383,7 +479,9 @@ func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsh
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -391,7 +489,9 @@ func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -399,7 +499,9 @@ func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -407,7 +509,9 @@ func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -416,14 +520,20 @@ func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitResult).encode) }
+func (v ElicitResult) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -431,7 +541,9 @@ func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitResultAction) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitResultAction).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -439,7 +551,9 @@ func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitResultAction).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -448,14 +562,20 @@ func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitSchema).encode) }
+func (v ElicitSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -463,7 +583,9 @@ func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*EmbeddedResource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -471,7 +593,9 @@ func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*EmbeddedResource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -480,28 +604,40 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*EnumSchema).encode) }
+func (v EnumSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*EnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ErrorObject) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ErrorObject).encode) }
+func (v ErrorObject) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ErrorObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ErrorObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -509,7 +645,9 @@ func (v *ErrorObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -517,7 +655,9 @@ func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -527,7 +667,9 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -535,7 +677,9 @@ func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -545,7 +689,9 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -553,7 +699,9 @@ func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -562,14 +710,20 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ImageContent).encode) }
+func (v ImageContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ImageContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -577,7 +731,9 @@ func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Implementation) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*Implementation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -585,7 +741,9 @@ func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Implementation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -593,7 +751,9 @@ func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v IncludeContext) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*IncludeContext).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -601,7 +761,9 @@ func (v *IncludeContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*IncludeContext).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -609,7 +771,9 @@ func (v *IncludeContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializeRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InitializeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -617,7 +781,9 @@ func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InitializeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -627,7 +793,9 @@ func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializeRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InitializeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -635,7 +803,9 @@ func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InitializeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -645,7 +815,9 @@ func (v *InitializeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializeResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InitializeResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -653,7 +825,9 @@ func (v *InitializeResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InitializeResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -663,7 +837,9 @@ func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InitializedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -671,7 +847,9 @@ func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InitializedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -681,7 +859,9 @@ func (v *InitializedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InitializedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -689,7 +869,9 @@ func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InitializedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -698,14 +880,20 @@ func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCError) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*JSONRPCError).encode) }
+func (v JSONRPCError) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -713,7 +901,9 @@ func (v *JSONRPCError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -721,7 +911,9 @@ func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -731,7 +923,9 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -739,7 +933,9 @@ func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -749,7 +945,9 @@ func (v *JSONRPCNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -757,7 +955,9 @@ func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -765,7 +965,9 @@ func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -773,7 +975,9 @@ func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -783,7 +987,9 @@ func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -791,7 +997,9 @@ func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -801,7 +1009,9 @@ func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -809,7 +1019,9 @@ func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -819,7 +1031,9 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -827,7 +1041,9 @@ func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return unmars
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -837,7 +1053,9 @@ func (v *ListPromptsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -845,7 +1063,9 @@ func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -855,7 +1075,9 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -863,7 +1085,9 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return un
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -873,7 +1097,9 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -881,7 +1107,9 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error { ret
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -891,7 +1119,9 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSONFrom(dec *jsontext.Dec
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -899,7 +1129,9 @@ func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -909,7 +1141,9 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -917,7 +1151,9 @@ func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -927,7 +1163,9 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -935,7 +1173,9 @@ func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -945,7 +1185,9 @@ func (v *ListResourcesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -953,7 +1195,9 @@ func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -963,7 +1207,9 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -971,7 +1217,9 @@ func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -981,7 +1229,9 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -989,7 +1239,9 @@ func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -999,7 +1251,9 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1007,7 +1261,9 @@ func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1017,7 +1273,9 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1025,7 +1283,9 @@ func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1035,7 +1295,9 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1043,7 +1305,9 @@ func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1053,7 +1317,9 @@ func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1061,7 +1327,9 @@ func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1070,14 +1338,20 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingLevel) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*LoggingLevel).encode) }
+func (v LoggingLevel) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LoggingLevel).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1085,7 +1359,9 @@ func (v *LoggingLevel) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*LoggingMessageNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1093,7 +1369,9 @@ func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LoggingMessageNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1103,7 +1381,9 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*LoggingMessageNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1111,7 +1391,9 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { retur
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LoggingMessageNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1120,14 +1402,20 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelHint) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ModelHint).encode) }
+func (v ModelHint) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ModelHint) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ModelHint).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1135,7 +1423,9 @@ func (v *ModelHint) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unma
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ModelPreferences) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ModelPreferences).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1143,7 +1433,9 @@ func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ModelPreferences).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1152,14 +1444,20 @@ func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Notification).encode) }
+func (v Notification) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Notification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1167,7 +1465,9 @@ func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*NotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1175,7 +1475,9 @@ func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1184,14 +1486,20 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*NumberSchema).encode) }
+func (v NumberSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NumberSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1199,7 +1507,9 @@ func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NumberSchemaType) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*NumberSchemaType).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1207,7 +1517,9 @@ func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NumberSchemaType).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1217,7 +1529,9 @@ func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1225,7 +1539,9 @@ func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1235,7 +1551,9 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1243,7 +1561,9 @@ func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1253,7 +1573,9 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1261,7 +1583,9 @@ func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1270,14 +1594,20 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequest) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*PingRequest).encode) }
+func (v PingRequest) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PingRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PingRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1285,7 +1615,9 @@ func (v *PingRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PingRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PingRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1293,7 +1625,9 @@ func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PingRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1303,7 +1637,9 @@ func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ProgressNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1311,7 +1647,9 @@ func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ProgressNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1321,7 +1659,9 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ProgressNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1329,7 +1669,9 @@ func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ProgressNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1338,14 +1680,20 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Prompt).encode) }
+func (v Prompt) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Prompt).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1353,7 +1701,9 @@ func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsh
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptArgument) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptArgument).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1361,7 +1711,9 @@ func (v *PromptArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptArgument).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1369,7 +1721,9 @@ func (v *PromptArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1377,7 +1731,9 @@ func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1387,7 +1743,9 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1395,7 +1753,9 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error { re
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1405,7 +1765,9 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.De
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptMessage) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1413,7 +1775,9 @@ func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1421,7 +1785,9 @@ func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptReference) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1429,7 +1795,9 @@ func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1439,7 +1807,9 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1447,7 +1817,9 @@ func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1457,7 +1829,9 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1465,7 +1839,9 @@ func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1475,7 +1851,9 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1483,7 +1861,9 @@ func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1492,28 +1872,40 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Request).encode) }
+func (v Request) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Request).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestMeta) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*RequestMeta).encode) }
+func (v RequestMeta) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestMeta) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RequestMeta).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1521,7 +1913,9 @@ func (v *RequestMeta) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*RequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1529,21 +1923,29 @@ func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Resource).encode) }
+func (v Resource) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Resource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1551,7 +1953,9 @@ func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmar
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceContents) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1559,7 +1963,9 @@ func (v *ResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1568,14 +1974,20 @@ func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResourceLink).encode) }
+func (v ResourceLink) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceLink).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1583,7 +1995,9 @@ func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1591,7 +2005,9 @@ func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1601,7 +2017,9 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1609,7 +2027,9 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error { 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1619,7 +2039,9 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceTemplate).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1627,7 +2049,9 @@ func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceTemplate).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1637,7 +2061,9 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceTemplateReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1645,7 +2071,9 @@ func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceTemplateReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1655,7 +2083,9 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceUpdatedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1663,7 +2093,9 @@ func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1673,7 +2105,9 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceUpdatedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1681,7 +2115,9 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { retu
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1690,42 +2126,60 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Result).encode) }
+func (v Result) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Result).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Role) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Role).encode) }
+func (v Role) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Role) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Role).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Root) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Root).encode) }
+func (v Root) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Root) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Root).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1733,7 +2187,9 @@ func (v *Root) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*RootsListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1741,7 +2197,9 @@ func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return un
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RootsListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1751,7 +2209,9 @@ func (v *RootsListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*RootsListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1759,7 +2219,9 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error { ret
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RootsListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1769,7 +2231,9 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Dec
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingMessage) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SamplingMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1777,7 +2241,9 @@ func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SamplingMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1787,7 +2253,9 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ServerCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1795,7 +2263,9 @@ func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ServerCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1805,7 +2275,9 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ServerCapabilitiesPrompts).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1813,7 +2285,9 @@ func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesPrompts) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesPrompts).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1823,7 +2297,9 @@ func (v *ServerCapabilitiesPrompts) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ServerCapabilitiesResources).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1831,7 +2307,9 @@ func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesResources) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesResources).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1841,7 +2319,9 @@ func (v *ServerCapabilitiesResources) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ServerCapabilitiesTools).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1849,7 +2329,9 @@ func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesTools) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ServerCapabilitiesTools).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1859,7 +2341,9 @@ func (v *ServerCapabilitiesTools) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SetLevelRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SetLevelRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1867,7 +2351,9 @@ func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SetLevelRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1877,7 +2363,9 @@ func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SetLevelRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1885,7 +2373,9 @@ func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SetLevelRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1894,14 +2384,20 @@ func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*StringSchema).encode) }
+func (v StringSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*StringSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1909,7 +2405,9 @@ func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v StringSchemaFormat) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*StringSchemaFormat).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1917,7 +2415,9 @@ func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*StringSchemaFormat).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1927,7 +2427,9 @@ func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscribeRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscribeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1935,7 +2437,9 @@ func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscribeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1945,7 +2449,9 @@ func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscribeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1953,7 +2459,9 @@ func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscribeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1962,14 +2470,20 @@ func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TextContent).encode) }
+func (v TextContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TextContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1977,7 +2491,9 @@ func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextResourceContents) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TextResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1985,7 +2501,9 @@ func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TextResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1994,14 +2512,20 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Tool).encode) }
+func (v Tool) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Tool).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2009,7 +2533,9 @@ func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshal
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolAnnotations) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolAnnotations).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2017,7 +2543,9 @@ func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolAnnotations).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2027,7 +2555,9 @@ func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2035,7 +2565,9 @@ func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2045,7 +2577,9 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2053,7 +2587,9 @@ func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { retu
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolListChangedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2063,7 +2599,9 @@ func (v *ToolListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UnsubscribeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2071,7 +2609,9 @@ func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UnsubscribeRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2081,7 +2621,9 @@ func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UnsubscribeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2089,7 +2631,9 @@ func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmars
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UnsubscribeRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.

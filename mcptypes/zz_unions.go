@@ -23,22 +23,40 @@ func (*ProgressNotification) isClientNotification()         {}
 func (*RootsListChangedNotification) isClientNotification() {}
 func (*Unknown) isClientNotification()                      {}
 
-func readClientNotification(d *codec.Decoder) (ClientNotification, error) {
-	return codec.Tagged(d, "method", armClientNotification)
+func writeClientNotification(e *codec.Encoder, v ClientNotification) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armClientNotification(d *codec.Decoder, tag []byte) (ClientNotification, error) {
+func readClientNotification(v *ClientNotification, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armClientNotification)
+}
+
+func armClientNotification(v *ClientNotification, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "notifications/cancelled":
-		return codec.ReadPtr(d, (*CancelledNotification).decode)
+		arm := new(CancelledNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/initialized":
-		return codec.ReadPtr(d, (*InitializedNotification).decode)
+		arm := new(InitializedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/progress":
-		return codec.ReadPtr(d, (*ProgressNotification).decode)
+		arm := new(ProgressNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/roots/list_changed":
-		return codec.ReadPtr(d, (*RootsListChangedNotification).decode)
+		arm := new(RootsListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // ClientRequest is any request that a client sends.
@@ -72,40 +90,76 @@ func (*SetLevelRequest) isClientRequest()              {}
 func (*CompleteRequest) isClientRequest()              {}
 func (*Unknown) isClientRequest()                      {}
 
-func readClientRequest(d *codec.Decoder) (ClientRequest, error) {
-	return codec.Tagged(d, "method", armClientRequest)
+func writeClientRequest(e *codec.Encoder, v ClientRequest) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armClientRequest(d *codec.Decoder, tag []byte) (ClientRequest, error) {
+func readClientRequest(v *ClientRequest, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armClientRequest)
+}
+
+func armClientRequest(v *ClientRequest, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "initialize":
-		return codec.ReadPtr(d, (*InitializeRequest).decode)
+		arm := new(InitializeRequest)
+		*v = arm
+		return arm.decode(d)
 	case "ping":
-		return codec.ReadPtr(d, (*PingRequest).decode)
+		arm := new(PingRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/list":
-		return codec.ReadPtr(d, (*ListResourcesRequest).decode)
+		arm := new(ListResourcesRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/templates/list":
-		return codec.ReadPtr(d, (*ListResourceTemplatesRequest).decode)
+		arm := new(ListResourceTemplatesRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/read":
-		return codec.ReadPtr(d, (*ReadResourceRequest).decode)
+		arm := new(ReadResourceRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/subscribe":
-		return codec.ReadPtr(d, (*SubscribeRequest).decode)
+		arm := new(SubscribeRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/unsubscribe":
-		return codec.ReadPtr(d, (*UnsubscribeRequest).decode)
+		arm := new(UnsubscribeRequest)
+		*v = arm
+		return arm.decode(d)
 	case "prompts/list":
-		return codec.ReadPtr(d, (*ListPromptsRequest).decode)
+		arm := new(ListPromptsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "prompts/get":
-		return codec.ReadPtr(d, (*GetPromptRequest).decode)
+		arm := new(GetPromptRequest)
+		*v = arm
+		return arm.decode(d)
 	case "tools/list":
-		return codec.ReadPtr(d, (*ListToolsRequest).decode)
+		arm := new(ListToolsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "tools/call":
-		return codec.ReadPtr(d, (*CallToolRequest).decode)
+		arm := new(CallToolRequest)
+		*v = arm
+		return arm.decode(d)
 	case "logging/setLevel":
-		return codec.ReadPtr(d, (*SetLevelRequest).decode)
+		arm := new(SetLevelRequest)
+		*v = arm
+		return arm.decode(d)
 	case "completion/complete":
-		return codec.ReadPtr(d, (*CompleteRequest).decode)
+		arm := new(CompleteRequest)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // ClientResult is any result that a client sends. [Decode] returns a
@@ -127,8 +181,18 @@ func (*CreateMessageResult) isClientResult() {}
 func (*ListRootsResult) isClientResult()     {}
 func (*ElicitResult) isClientResult()        {}
 
-func readClientResult(d *codec.Decoder) (ClientResult, error) {
-	return codec.ReadPtr(d, (*Result).decode)
+func writeClientResult(e *codec.Encoder, v ClientResult) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
+}
+
+func readClientResult(v *ClientResult, d *codec.Decoder) error {
+	arm := new(Result)
+	*v = arm
+	return arm.decode(d)
 }
 
 // CompleteReference names the prompt or the resource template whose argument
@@ -148,18 +212,32 @@ func (*PromptReference) isCompleteReference()           {}
 func (*ResourceTemplateReference) isCompleteReference() {}
 func (*Unknown) isCompleteReference()                   {}
 
-func readCompleteReference(d *codec.Decoder) (CompleteReference, error) {
-	return codec.Tagged(d, "type", armCompleteReference)
+func writeCompleteReference(e *codec.Encoder, v CompleteReference) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armCompleteReference(d *codec.Decoder, tag []byte) (CompleteReference, error) {
+func readCompleteReference(v *CompleteReference, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armCompleteReference)
+}
+
+func armCompleteReference(v *CompleteReference, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "ref/prompt":
-		return codec.ReadPtr(d, (*PromptReference).decode)
+		arm := new(PromptReference)
+		*v = arm
+		return arm.decode(d)
 	case "ref/resource":
-		return codec.ReadPtr(d, (*ResourceTemplateReference).decode)
+		arm := new(ResourceTemplateReference)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // ContentBlock is one piece of a prompt or of a tool's result.
@@ -182,24 +260,44 @@ func (*ResourceLink) isContentBlock()     {}
 func (*EmbeddedResource) isContentBlock() {}
 func (*Unknown) isContentBlock()          {}
 
-func readContentBlock(d *codec.Decoder) (ContentBlock, error) {
-	return codec.Tagged(d, "type", armContentBlock)
+func writeContentBlock(e *codec.Encoder, v ContentBlock) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armContentBlock(d *codec.Decoder, tag []byte) (ContentBlock, error) {
+func readContentBlock(v *ContentBlock, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armContentBlock)
+}
+
+func armContentBlock(v *ContentBlock, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "text":
-		return codec.ReadPtr(d, (*TextContent).decode)
+		arm := new(TextContent)
+		*v = arm
+		return arm.decode(d)
 	case "image":
-		return codec.ReadPtr(d, (*ImageContent).decode)
+		arm := new(ImageContent)
+		*v = arm
+		return arm.decode(d)
 	case "audio":
-		return codec.ReadPtr(d, (*AudioContent).decode)
+		arm := new(AudioContent)
+		*v = arm
+		return arm.decode(d)
 	case "resource_link":
-		return codec.ReadPtr(d, (*ResourceLink).decode)
+		arm := new(ResourceLink)
+		*v = arm
+		return arm.decode(d)
 	case "resource":
-		return codec.ReadPtr(d, (*EmbeddedResource).decode)
+		arm := new(EmbeddedResource)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // JSONRPCMessage is any message.
@@ -219,29 +317,41 @@ func (*JSONRPCNotification) isJSONRPCMessage() {}
 func (*JSONRPCResponse) isJSONRPCMessage()     {}
 func (*JSONRPCError) isJSONRPCMessage()        {}
 
-func readJSONRPCMessage(d *codec.Decoder) (JSONRPCMessage, error) {
-	return codec.Untagged(d, "", shapesJSONRPCMessage(), armJSONRPCMessage)
-}
-
-func shapesJSONRPCMessage() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"method", "id"}, Required: []string{"id", "jsonrpc", "method"}, Optional: []string{"params"}},
-		{Present: []string{"method"}, Required: []string{"jsonrpc", "method"}, Optional: []string{"params"}},
-		{Present: []string{"result"}, Required: []string{"id", "jsonrpc", "result"}},
-		{Present: []string{"error"}, Required: []string{"error", "id", "jsonrpc"}},
+func writeJSONRPCMessage(e *codec.Encoder, v JSONRPCMessage) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armJSONRPCMessage(d *codec.Decoder, arm int) (JSONRPCMessage, error) {
-	switch arm {
+func readJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "method id", Required: "id jsonrpc method", Optional: "params"},
+		{Present: "method", Required: "jsonrpc method", Optional: "params"},
+		{Present: "result", Required: "id jsonrpc result"},
+		{Present: "error", Required: "error id jsonrpc"},
+	}, armJSONRPCMessage)
+}
+
+func armJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*JSONRPCRequest).decode)
+		arm := new(JSONRPCRequest)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*JSONRPCNotification).decode)
+		arm := new(JSONRPCNotification)
+		*v = arm
+		return arm.decode(d)
 	case 2:
-		return codec.ReadPtr(d, (*JSONRPCResponse).decode)
+		arm := new(JSONRPCResponse)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*JSONRPCError).decode)
+	arm := new(JSONRPCError)
+	*v = arm
+	return arm.decode(d)
 }
 
 // PrimitiveSchemaDefinition describes one field of a form.
@@ -263,31 +373,51 @@ func (*NumberSchema) isPrimitiveSchemaDefinition()  {}
 func (*BooleanSchema) isPrimitiveSchemaDefinition() {}
 func (*Unknown) isPrimitiveSchemaDefinition()       {}
 
-func readPrimitiveSchemaDefinition(d *codec.Decoder) (PrimitiveSchemaDefinition, error) {
-	return codec.Tagged(d, "type", armPrimitiveSchemaDefinition)
+func writePrimitiveSchemaDefinition(e *codec.Encoder, v PrimitiveSchemaDefinition) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armPrimitiveSchemaDefinition(d *codec.Decoder, tag []byte) (PrimitiveSchemaDefinition, error) {
+func readPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armPrimitiveSchemaDefinition)
+}
+
+func armPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "string":
-		return codec.Untagged(d, "", []codec.Shape{
-			{Present: []string{"enum"}, Required: []string{"enum", "type"}, Optional: []string{"description", "enumNames", "title"}},
-			{Required: []string{"type"}, Optional: []string{"description", "format", "maxLength", "minLength", "title"}},
-		}, func(d *codec.Decoder, arm int) (PrimitiveSchemaDefinition, error) {
-			switch arm {
+		return codec.Untagged(v, d, "", []codec.Shape{
+			{Present: "enum", Required: "enum type", Optional: "description enumNames title"},
+			{Required: "type", Optional: "description format maxLength minLength title"},
+		}, func(v *PrimitiveSchemaDefinition, d *codec.Decoder, n int) error {
+			switch n {
 			case 0:
-				return codec.ReadPtr(d, (*EnumSchema).decode)
+				arm := new(EnumSchema)
+				*v = arm
+				return arm.decode(d)
 			}
-			return codec.ReadPtr(d, (*StringSchema).decode)
+			arm := new(StringSchema)
+			*v = arm
+			return arm.decode(d)
 		})
 	case "integer":
-		return codec.ReadPtr(d, (*NumberSchema).decode)
+		arm := new(NumberSchema)
+		*v = arm
+		return arm.decode(d)
 	case "number":
-		return codec.ReadPtr(d, (*NumberSchema).decode)
+		arm := new(NumberSchema)
+		*v = arm
+		return arm.decode(d)
 	case "boolean":
-		return codec.ReadPtr(d, (*BooleanSchema).decode)
+		arm := new(BooleanSchema)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // SamplingContent is the content of a message to or from a model.
@@ -307,20 +437,36 @@ func (*ImageContent) isSamplingContent() {}
 func (*AudioContent) isSamplingContent() {}
 func (*Unknown) isSamplingContent()      {}
 
-func readSamplingContent(d *codec.Decoder) (SamplingContent, error) {
-	return codec.Tagged(d, "type", armSamplingContent)
+func writeSamplingContent(e *codec.Encoder, v SamplingContent) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armSamplingContent(d *codec.Decoder, tag []byte) (SamplingContent, error) {
+func readSamplingContent(v *SamplingContent, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armSamplingContent)
+}
+
+func armSamplingContent(v *SamplingContent, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "text":
-		return codec.ReadPtr(d, (*TextContent).decode)
+		arm := new(TextContent)
+		*v = arm
+		return arm.decode(d)
 	case "image":
-		return codec.ReadPtr(d, (*ImageContent).decode)
+		arm := new(ImageContent)
+		*v = arm
+		return arm.decode(d)
 	case "audio":
-		return codec.ReadPtr(d, (*AudioContent).decode)
+		arm := new(AudioContent)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // ServerNotification is any notification that a server sends.
@@ -347,28 +493,52 @@ func (*ToolListChangedNotification) isServerNotification()     {}
 func (*LoggingMessageNotification) isServerNotification()      {}
 func (*Unknown) isServerNotification()                         {}
 
-func readServerNotification(d *codec.Decoder) (ServerNotification, error) {
-	return codec.Tagged(d, "method", armServerNotification)
+func writeServerNotification(e *codec.Encoder, v ServerNotification) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armServerNotification(d *codec.Decoder, tag []byte) (ServerNotification, error) {
+func readServerNotification(v *ServerNotification, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armServerNotification)
+}
+
+func armServerNotification(v *ServerNotification, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "notifications/cancelled":
-		return codec.ReadPtr(d, (*CancelledNotification).decode)
+		arm := new(CancelledNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/progress":
-		return codec.ReadPtr(d, (*ProgressNotification).decode)
+		arm := new(ProgressNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/resources/list_changed":
-		return codec.ReadPtr(d, (*ResourceListChangedNotification).decode)
+		arm := new(ResourceListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/resources/updated":
-		return codec.ReadPtr(d, (*ResourceUpdatedNotification).decode)
+		arm := new(ResourceUpdatedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/prompts/list_changed":
-		return codec.ReadPtr(d, (*PromptListChangedNotification).decode)
+		arm := new(PromptListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/tools/list_changed":
-		return codec.ReadPtr(d, (*ToolListChangedNotification).decode)
+		arm := new(ToolListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/message":
-		return codec.ReadPtr(d, (*LoggingMessageNotification).decode)
+		arm := new(LoggingMessageNotification)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // ServerRequest is any request that a server sends.
@@ -390,22 +560,40 @@ func (*ListRootsRequest) isServerRequest()     {}
 func (*ElicitRequest) isServerRequest()        {}
 func (*Unknown) isServerRequest()              {}
 
-func readServerRequest(d *codec.Decoder) (ServerRequest, error) {
-	return codec.Tagged(d, "method", armServerRequest)
+func writeServerRequest(e *codec.Encoder, v ServerRequest) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armServerRequest(d *codec.Decoder, tag []byte) (ServerRequest, error) {
+func readServerRequest(v *ServerRequest, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armServerRequest)
+}
+
+func armServerRequest(v *ServerRequest, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "ping":
-		return codec.ReadPtr(d, (*PingRequest).decode)
+		arm := new(PingRequest)
+		*v = arm
+		return arm.decode(d)
 	case "sampling/createMessage":
-		return codec.ReadPtr(d, (*CreateMessageRequest).decode)
+		arm := new(CreateMessageRequest)
+		*v = arm
+		return arm.decode(d)
 	case "roots/list":
-		return codec.ReadPtr(d, (*ListRootsRequest).decode)
+		arm := new(ListRootsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "elicitation/create":
-		return codec.ReadPtr(d, (*ElicitRequest).decode)
+		arm := new(ElicitRequest)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // ServerResult is any result that a server sends. [Decode] returns a
@@ -435,8 +623,18 @@ func (*ListToolsResult) isServerResult()             {}
 func (*CallToolResult) isServerResult()              {}
 func (*CompleteResult) isServerResult()              {}
 
-func readServerResult(d *codec.Decoder) (ServerResult, error) {
-	return codec.ReadPtr(d, (*Result).decode)
+func writeServerResult(e *codec.Encoder, v ServerResult) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
+}
+
+func readServerResult(v *ServerResult, d *codec.Decoder) error {
+	arm := new(Result)
+	*v = arm
+	return arm.decode(d)
 }
 
 // TextOrBlobResourceContents is a resource, or a part of one, as text or as
@@ -454,23 +652,31 @@ type TextOrBlobResourceContents interface {
 func (*TextResourceContents) isTextOrBlobResourceContents() {}
 func (*BlobResourceContents) isTextOrBlobResourceContents() {}
 
-func readTextOrBlobResourceContents(d *codec.Decoder) (TextOrBlobResourceContents, error) {
-	return codec.Untagged(d, "", shapesTextOrBlobResourceContents(), armTextOrBlobResourceContents)
-}
-
-func shapesTextOrBlobResourceContents() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"text"}, Required: []string{"text", "uri"}, Optional: []string{"_meta", "mimeType"}},
-		{Present: []string{"blob"}, Required: []string{"blob", "uri"}, Optional: []string{"_meta", "mimeType"}},
+func writeTextOrBlobResourceContents(e *codec.Encoder, v TextOrBlobResourceContents) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armTextOrBlobResourceContents(d *codec.Decoder, arm int) (TextOrBlobResourceContents, error) {
-	switch arm {
+func readTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "text", Required: "text uri", Optional: "_meta mimeType"},
+		{Present: "blob", Required: "blob uri", Optional: "_meta mimeType"},
+	}, armTextOrBlobResourceContents)
+}
+
+func armTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*TextResourceContents).decode)
+		arm := new(TextResourceContents)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*BlobResourceContents).decode)
+	arm := new(BlobResourceContents)
+	*v = arm
+	return arm.decode(d)
 }
 
 // target returns the function that reads into v, if its type has no decode method.

@@ -10,112 +10,85 @@ import (
 
 func (v *AudioContent) decode(d *codec.Decoder) error {
 	*v = AudioContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
 			seen |= 1 << 0
 			err = decodeBase64(&v.Data, d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.Str()
+			err = codec.Str(&v.MimeType, d)
 		case "type":
 			seen |= 1 << 2
 			err = d.Constant("audio")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data mimeType type")
 	}
 	return nil
 }
 
 func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 	*v = BlobResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
 			seen |= 1 << 0
 			err = decodeBase64(&v.Blob, d)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "blob", "uri")
+		return d.Lacks(seen, "blob uri")
 	}
 	return nil
 }
 
 func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	*v = BooleanSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Default, d, codec.Bool)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("boolean")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -124,48 +97,36 @@ func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *CacheScope) decode(d *codec.Decoder) (err error) {
-	*v, err = readCacheScope(d)
-	return err
-}
+func (v *CacheScope) decode(d *codec.Decoder) error { return readCacheScope(v, d) }
 
 func (v *CacheableResult) decode(d *codec.Decoder) error {
 	*v = CacheableResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
 			seen |= 1 << 2
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "cacheScope", "resultType", "ttlMs")
+		return d.Lacks(seen, "cacheScope resultType ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -175,15 +136,9 @@ func (v *CacheableResult) decode(d *codec.Decoder) error {
 
 func (v *CallToolRequest) decode(d *codec.Decoder) error {
 	*v = CallToolRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -200,97 +155,76 @@ func (v *CallToolRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, (*codec.Decoder).Object)
+			err = codec.OrNil(&v.Arguments, d, codec.Object)
 		case "inputResponses":
-			v.InputResponses, err = codec.OrNil(d, readInputResponses)
+			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
 			seen |= 1 << 1
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "requestState":
-			v.RequestState, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.RequestState, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "name")
+		return d.Lacks(seen, "_meta name")
 	}
 	return nil
 }
 
 func (v *CallToolResult) decode(d *codec.Decoder) error {
 	*v = CallToolResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = codec.ReadList(d, readContentBlock)
+			err = codec.ReadList(&v.Content, d, readContentBlock)
 		case "isError":
-			v.IsError, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "structuredContent":
-			v.StructuredContent, err = d.Any()
+			err = codec.Any(&v.StructuredContent, d)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content", "resultType")
+		return d.Lacks(seen, "content resultType")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -300,15 +234,9 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 
 func (v *CallToolResultResponse) decode(d *codec.Decoder) error {
 	*v = CallToolResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -318,34 +246,25 @@ func (v *CallToolResultResponse) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "result":
 			seen |= 1 << 2
-			v.Result, err = readAnyCallToolResult(d)
+			err = readAnyCallToolResult(&v.Result, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *CancelTaskRequest) decode(d *codec.Decoder) error {
 	*v = CancelTaskRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -362,44 +281,32 @@ func (v *CancelTaskRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *CancelTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = CancelTaskRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
 			seen |= 1 << 0
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -410,19 +317,13 @@ func (v *CancelTaskRequestParams) decode(d *codec.Decoder) error {
 
 func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 	*v = CancelTaskResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
 			seen |= 1 << 0
 			err = d.Constant("complete")
@@ -430,11 +331,8 @@ func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -448,15 +346,9 @@ func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 
 func (v *CancelledNotification) decode(d *codec.Decoder) error {
 	*v = CancelledNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -470,46 +362,34 @@ func (v *CancelledNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 	*v = CancelledNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "reason":
-			v.Reason, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
 			seen |= 1 << 0
 			err = decodeRequestId(&v.RequestId, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -520,152 +400,105 @@ func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 
 func (v *CancelledTask) decode(d *codec.Decoder) error {
 	*v = CancelledTask{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 1
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "status":
 			seen |= 1 << 2
 			err = d.Constant("cancelled")
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 3
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 4
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt", "lastUpdatedAt", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
 	}
 	return nil
 }
 
 func (v *ClientCapabilities) decode(d *codec.Decoder) error {
 	*v = ClientCapabilities{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "elicitation":
-			v.Elicitation, err = codec.OptionalPtr(d, (*ClientCapabilitiesElicitation).decode)
+			err = codec.Optional(&v.Elicitation, d, (*ClientCapabilitiesElicitation).decode)
 		case "experimental":
-			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]JSONObject, error) { return codec.ReadMap(d, readJSONObject) })
+			err = codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "extensions":
-			v.Extensions, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]JSONObject, error) { return codec.ReadMap(d, readJSONObject) })
+			err = codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "roots":
-			v.Roots, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Roots, d, codec.Members)
 		case "sampling":
-			v.Sampling, err = codec.OptionalPtr(d, (*ClientCapabilitiesSampling).decode)
+			err = codec.Optional(&v.Sampling, d, (*ClientCapabilitiesSampling).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ClientCapabilitiesElicitation) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesElicitation{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "form":
-			v.Form, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Form, d, readJSONObject)
 		case "url":
-			v.Url, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Url, d, readJSONObject)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ClientCapabilitiesSampling) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesSampling{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "context":
-			v.Context, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Context, d, readJSONObject)
 		case "tools":
-			v.Tools, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Tools, d, readJSONObject)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *CompleteRequest) decode(d *codec.Decoder) error {
 	*v = CompleteRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -682,30 +515,21 @@ func (v *CompleteRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
@@ -714,60 +538,48 @@ func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 			seen |= 1 << 1
 			err = decodeCompleteArgument(&v.Argument, d)
 		case "context":
-			v.Context, err = codec.OptionalPtr(d, decodeCompleteContext)
+			err = codec.Optional(&v.Context, d, decodeCompleteContext)
 		case "ref":
 			seen |= 1 << 2
-			v.Ref, err = readCompleteReference(d)
+			err = readCompleteReference(&v.Ref, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "_meta", "argument", "ref")
+		return d.Lacks(seen, "_meta argument ref")
 	}
 	return nil
 }
 
 func (v *CompleteResult) decode(d *codec.Decoder) error {
 	*v = CompleteResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "completion":
 			seen |= 1 << 0
 			err = v.Completion.decode(d)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "completion", "resultType")
+		return d.Lacks(seen, "completion resultType")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -777,31 +589,22 @@ func (v *CompleteResult) decode(d *codec.Decoder) error {
 
 func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 	*v = CompleteResultCompletion{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "hasMore":
-			v.HasMore, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.HasMore, d, codec.Bool)
 		case "total":
-			v.Total, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			seen |= 1 << 0
-			v.Values, err = codec.AtMost(d, 100, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.AtMost(&v.Values, d, 100, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -812,15 +615,9 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 
 func (v *CompleteResultResponse) decode(d *codec.Decoder) error {
 	*v = CompleteResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -834,80 +631,66 @@ func (v *CompleteResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *CompletedTask) decode(d *codec.Decoder) error {
 	*v = CompletedTask{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 1
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "result":
 			seen |= 1 << 2
-			v.Result, err = d.Object()
+			err = codec.Object(&v.Result, d)
 		case "status":
 			seen |= 1 << 3
 			err = d.Constant("completed")
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 4
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 5
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt", "lastUpdatedAt", "result", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt lastUpdatedAt result status taskId ttlMs")
 	}
 	return nil
 }
 
 func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
@@ -918,160 +701,134 @@ func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "includeContext":
-			v.IncludeContext, err = codec.Optional(d, readIncludeContext)
+			err = codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
 			seen |= 1 << 0
-			v.MaxTokens, err = d.Int()
+			err = codec.Int(&v.MaxTokens, d)
 		case "messages":
 			seen |= 1 << 1
-			v.Messages, err = codec.ReadObjects(d, (*SamplingMessage).decode)
+			err = codec.ReadList(&v.Messages, d, (*SamplingMessage).decode)
 		case "metadata":
-			v.Metadata, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Metadata, d, readJSONObject)
 		case "modelPreferences":
-			v.ModelPreferences, err = codec.OptionalPtr(d, decodeModelPreferences)
+			err = codec.Optional(&v.ModelPreferences, d, decodeModelPreferences)
 		case "stopSequences":
-			v.StopSequences, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "systemPrompt":
-			v.SystemPrompt, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.SystemPrompt, d, codec.Str)
 		case "temperature":
-			v.Temperature, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Temperature, d, codec.Number)
 		case "toolChoice":
-			v.ToolChoice, err = codec.OptionalPtr(d, (*ToolChoice).decode)
+			err = codec.Optional(&v.ToolChoice, d, (*ToolChoice).decode)
 		case "tools":
-			v.Tools, err = codec.OrNil(d, func(d *codec.Decoder) ([]Tool, error) { return codec.ReadObjects(d, (*Tool).decode) })
+			err = codec.OrNil(&v.Tools, d, func(v *[]Tool, d *codec.Decoder) error { return codec.ReadList(v, d, (*Tool).decode) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "maxTokens", "messages")
+		return d.Lacks(seen, "maxTokens messages")
 	}
 	return nil
 }
 
 func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 	*v = CreateMessageResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readSamplingContent(d)
+			err = readSamplingContent(&v.Content, d)
 		case "model":
 			seen |= 1 << 1
-			v.Model, err = d.Str()
+			err = codec.Str(&v.Model, d)
 		case "role":
 			seen |= 1 << 2
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		case "stopReason":
-			v.StopReason, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StopReason, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content", "model", "role")
+		return d.Lacks(seen, "content model role")
 	}
 	return nil
 }
 
 func (v *CreateTaskResult) decode(d *codec.Decoder) error {
 	*v = CreateTaskResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 1
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "resultType":
 			seen |= 1 << 2
 			err = d.Constant("task")
 		case "status":
 			seen |= 1 << 3
-			v.Status, err = readTaskStatus(d)
+			err = readTaskStatus(&v.Status, d)
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 4
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 5
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt", "lastUpdatedAt", "resultType", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt lastUpdatedAt resultType status taskId ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -1081,15 +838,9 @@ func (v *CreateTaskResult) decode(d *codec.Decoder) error {
 
 func (v *DiscoverRequest) decode(d *codec.Decoder) error {
 	*v = DiscoverRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1106,64 +857,52 @@ func (v *DiscoverRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *DiscoverResult) decode(d *codec.Decoder) error {
 	*v = DiscoverResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "capabilities":
 			seen |= 1 << 1
 			err = v.Capabilities.decode(d)
 		case "instructions":
-			v.Instructions, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Instructions, d, codec.Str)
 		case "resultType":
 			seen |= 1 << 2
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "supportedVersions":
 			seen |= 1 << 3
-			v.SupportedVersions, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.SupportedVersions, d, codec.Str)
 		case "ttlMs":
 			seen |= 1 << 4
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<5-1 {
-		return d.Lacks(seen, "cacheScope", "capabilities", "resultType", "supportedVersions", "ttlMs")
+		return d.Lacks(seen, "cacheScope capabilities resultType supportedVersions ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -1173,15 +912,9 @@ func (v *DiscoverResult) decode(d *codec.Decoder) error {
 
 func (v *DiscoverResultResponse) decode(d *codec.Decoder) error {
 	*v = DiscoverResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1195,155 +928,114 @@ func (v *DiscoverResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	*v = ElicitRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("elicitation/create")
 		case "params":
 			seen |= 1 << 1
-			v.Params, err = readElicitRequestParams(d)
+			err = readElicitRequestParams(&v.Params, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method", "params")
+		return d.Lacks(seen, "method params")
 	}
 	return nil
 }
 
 func (v *ElicitRequestFormParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestFormParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "message":
 			seen |= 1 << 0
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		case "mode":
-			v.Mode, err = codec.Optional(d, readFormMode)
+			err = codec.Optional(&v.Mode, d, readFormMode)
 		case "requestedSchema":
 			seen |= 1 << 1
 			err = v.RequestedSchema.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "message", "requestedSchema")
+		return d.Lacks(seen, "message requestedSchema")
 	}
 	return nil
 }
 
 func (v *ElicitRequestURLParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestURLParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "message":
 			seen |= 1 << 0
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		case "mode":
 			seen |= 1 << 1
 			err = d.Constant("url")
 		case "url":
 			seen |= 1 << 2
-			v.Url, err = d.Str()
+			err = codec.Str(&v.Url, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "message", "mode", "url")
+		return d.Lacks(seen, "message mode url")
 	}
 	return nil
 }
 
 func (v *ElicitResult) decode(d *codec.Decoder) error {
 	*v = ElicitResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "action":
 			seen |= 1 << 0
-			v.Action, err = readElicitResultAction(d)
+			err = readElicitResultAction(&v.Action, d)
 		case "content":
-			v.Content, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]ElicitValue, error) {
-				return codec.ReadMap(d, func(d *codec.Decoder) (ElicitValue, error) { return codec.ReadValue(d, decodeElicitValue) })
-			})
+			err = codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error { return codec.ReadMap(v, d, decodeElicitValue) })
 		default:
-			variant = codec.Variant(variant, name, "action", "content")
+			variant = codec.Variant(variant, name, "action content")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1357,216 +1049,166 @@ func (v *ElicitResult) decode(d *codec.Decoder) error {
 
 func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	*v = ElicitSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "$schema":
-			v.Schema, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Schema, d, codec.Str)
 		case "properties":
 			seen |= 1 << 0
-			v.Properties, err = codec.ReadMap(d, readPrimitiveSchemaDefinition)
+			err = codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
 		case "required":
-			v.Required, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("object")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "properties", "type")
+		return d.Lacks(seen, "properties type")
 	}
 	return nil
 }
 
 func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 	*v = EmbeddedResource{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "resource":
 			seen |= 1 << 0
-			v.Resource, err = readTextOrBlobResourceContents(d)
+			err = readTextOrBlobResourceContents(&v.Resource, d)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("resource")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "resource", "type")
+		return d.Lacks(seen, "resource type")
 	}
 	return nil
 }
 
 func (v *EnumOption) decode(d *codec.Decoder) error {
 	*v = EnumOption{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "const":
 			seen |= 1 << 0
-			v.Const, err = d.Str()
+			err = codec.Str(&v.Const, d)
 		case "title":
 			seen |= 1 << 1
-			v.Title, err = d.Str()
+			err = codec.Str(&v.Title, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "const", "title")
+		return d.Lacks(seen, "const title")
 	}
 	return nil
 }
 
 func (v *Error) decode(d *codec.Decoder) error {
 	*v = Error{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
-			v.Code, err = d.Int()
+			err = codec.Int(&v.Code, d)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *FailedTask) decode(d *codec.Decoder) error {
 	*v = FailedTask{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "error":
 			seen |= 1 << 1
 			err = v.Error.decode(d)
 		case "lastUpdatedAt":
 			seen |= 1 << 2
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "status":
 			seen |= 1 << 3
 			err = d.Constant("failed")
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 4
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 5
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt", "error", "lastUpdatedAt", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt error lastUpdatedAt status taskId ttlMs")
 	}
 	return nil
 }
 
-func (v *FormMode) decode(d *codec.Decoder) (err error) {
-	*v, err = readFormMode(d)
-	return err
-}
+func (v *FormMode) decode(d *codec.Decoder) error { return readFormMode(v, d) }
 
 func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 	*v = GetPromptRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1583,95 +1225,74 @@ func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "inputResponses":
-			v.InputResponses, err = codec.OrNil(d, readInputResponses)
+			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
 			seen |= 1 << 1
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "requestState":
-			v.RequestState, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.RequestState, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "name")
+		return d.Lacks(seen, "_meta name")
 	}
 	return nil
 }
 
 func (v *GetPromptResult) decode(d *codec.Decoder) error {
 	*v = GetPromptResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
 			seen |= 1 << 0
-			v.Messages, err = codec.ReadObjects(d, (*PromptMessage).decode)
+			err = codec.ReadList(&v.Messages, d, (*PromptMessage).decode)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "messages", "resultType")
+		return d.Lacks(seen, "messages resultType")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -1681,15 +1302,9 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 
 func (v *GetPromptResultResponse) decode(d *codec.Decoder) error {
 	*v = GetPromptResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1699,34 +1314,25 @@ func (v *GetPromptResultResponse) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "result":
 			seen |= 1 << 2
-			v.Result, err = readAnyGetPromptResult(d)
+			err = readAnyGetPromptResult(&v.Result, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *GetTaskRequest) decode(d *codec.Decoder) error {
 	*v = GetTaskRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -1743,44 +1349,32 @@ func (v *GetTaskRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = GetTaskRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
 			seen |= 1 << 0
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1791,9 +1385,8 @@ func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 
 func (v *GetTaskResult) decode(d *codec.Decoder) error {
 	*v = GetTaskResult{}
-	var err error
-	v.Task, err = codec.ReadBeside(d, "status", v.members, armDetailedTask, "_meta", "resultType")
-	if unknown, ok := v.Task.(*Unknown); ok {
+	err := codec.ReadBeside(&v.Task, d, "status", v.members, armDetailedTask, "_meta resultType")
+	if unknown, ok := v.Task.(*Unknown); ok && err == nil {
 		return d.NotKnown("status", unknown.Tag)
 	}
 	return err
@@ -1801,19 +1394,13 @@ func (v *GetTaskResult) decode(d *codec.Decoder) error {
 
 // members reads the members that do not belong to Task.
 func (v *GetTaskResult) members(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
 			seen |= 1 << 0
 			err = d.Constant("complete")
@@ -1821,11 +1408,8 @@ func (v *GetTaskResult) members(d *codec.Decoder) error {
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.SkipBeside(name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1839,105 +1423,78 @@ func (v *GetTaskResult) members(d *codec.Decoder) error {
 
 func (v *HeaderMismatch) decode(d *codec.Decoder) error {
 	*v = HeaderMismatch{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32020)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *HeaderMismatchError) decode(d *codec.Decoder) error {
 	*v = HeaderMismatchError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "error":
 			seen |= 1 << 0
 			err = v.Error.decode(d)
 		case "id":
-			v.Id, err = codec.OptionalPtr(d, decodeRequestId)
+			err = codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
 			seen |= 1 << 1
 			err = d.Constant("2.0")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error", "jsonrpc")
+		return d.Lacks(seen, "error jsonrpc")
 	}
 	return nil
 }
 
 func (v *Icon) decode(d *codec.Decoder) error {
 	*v = Icon{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "sizes":
-			v.Sizes, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Sizes, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "src":
 			seen |= 1 << 0
-			v.Src, err = d.Str()
+			err = codec.Str(&v.Src, d)
 		case "theme":
-			v.Theme, err = codec.Optional(d, readIconTheme)
+			err = codec.Optional(&v.Theme, d, readIconTheme)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -1946,160 +1503,115 @@ func (v *Icon) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *IconTheme) decode(d *codec.Decoder) (err error) {
-	*v, err = readIconTheme(d)
-	return err
-}
+func (v *IconTheme) decode(d *codec.Decoder) error { return readIconTheme(v, d) }
 
 func (v *Icons) decode(d *codec.Decoder) error {
 	*v = Icons{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ImageContent) decode(d *codec.Decoder) error {
 	*v = ImageContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
 			seen |= 1 << 0
 			err = decodeBase64(&v.Data, d)
 		case "mimeType":
 			seen |= 1 << 1
-			v.MimeType, err = d.Str()
+			err = codec.Str(&v.MimeType, d)
 		case "type":
 			seen |= 1 << 2
 			err = d.Constant("image")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data", "mimeType", "type")
+		return d.Lacks(seen, "data mimeType type")
 	}
 	return nil
 }
 
 func (v *Implementation) decode(d *codec.Decoder) error {
 	*v = Implementation{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "version":
 			seen |= 1 << 1
-			v.Version, err = d.Str()
+			err = codec.Str(&v.Version, d)
 		case "websiteUrl":
-			v.WebsiteUrl, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.WebsiteUrl, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "version")
+		return d.Lacks(seen, "name version")
 	}
 	return nil
 }
 
-func (v *InputRequests) decode(d *codec.Decoder) (err error) {
-	*v, err = readInputRequests(d)
-	return err
-}
+func (v *InputRequests) decode(d *codec.Decoder) error { return readInputRequests(v, d) }
 
-func readInputRequests(d *codec.Decoder) (InputRequests, error) {
-	return codec.ReadMap(d, readInputRequest)
+func readInputRequests(v *InputRequests, d *codec.Decoder) error {
+	return codec.ReadMap((*map[string]InputRequest)(v), d, readInputRequest)
 }
 
 func (v *InputRequiredResult) decode(d *codec.Decoder) error {
 	*v = InputRequiredResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "inputRequests":
-			v.InputRequests, err = codec.OrNil(d, readInputRequests)
+			err = codec.OrNil(&v.InputRequests, d, readInputRequests)
 		case "requestState":
-			v.RequestState, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.RequestState, d, codec.Str)
 		case "resultType":
 			seen |= 1 << 0
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2113,81 +1625,67 @@ func (v *InputRequiredResult) decode(d *codec.Decoder) error {
 
 func (v *InputRequiredTask) decode(d *codec.Decoder) error {
 	*v = InputRequiredTask{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "inputRequests":
 			seen |= 1 << 1
-			v.InputRequests, err = readInputRequests(d)
+			err = readInputRequests(&v.InputRequests, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 2
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "status":
 			seen |= 1 << 3
 			err = d.Constant("input_required")
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 4
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 5
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt", "inputRequests", "lastUpdatedAt", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt inputRequests lastUpdatedAt status taskId ttlMs")
 	}
 	return nil
 }
 
 func (v *InputResponseRequestParams) decode(d *codec.Decoder) error {
 	*v = InputResponseRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "inputResponses":
-			v.InputResponses, err = codec.OrNil(d, readInputResponses)
+			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
-			v.RequestState, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.RequestState, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2196,224 +1694,164 @@ func (v *InputResponseRequestParams) decode(d *codec.Decoder) error {
 	return nil
 }
 
-func (v *InputResponses) decode(d *codec.Decoder) (err error) {
-	*v, err = readInputResponses(d)
-	return err
-}
+func (v *InputResponses) decode(d *codec.Decoder) error { return readInputResponses(v, d) }
 
-func readInputResponses(d *codec.Decoder) (InputResponses, error) {
-	return codec.ReadMap(d, readInputResponse)
+func readInputResponses(v *InputResponses, d *codec.Decoder) error {
+	return codec.ReadMap((*map[string]InputResponse)(v), d, readInputResponse)
 }
 
 func (v *InternalError) decode(d *codec.Decoder) error {
 	*v = InternalError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32603)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *InvalidParamsError) decode(d *codec.Decoder) error {
 	*v = InvalidParamsError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32602)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *InvalidRequestError) decode(d *codec.Decoder) error {
 	*v = InvalidRequestError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32600)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
-func (v *JSONArray) decode(d *codec.Decoder) (err error) {
-	*v, err = readJSONArray(d)
-	return err
+func (v *JSONArray) decode(d *codec.Decoder) error { return readJSONArray(v, d) }
+
+func readJSONArray(v *JSONArray, d *codec.Decoder) error {
+	return codec.ReadList((*[]JSONValue)(v), d, codec.JSON)
 }
 
-func readJSONArray(d *codec.Decoder) (JSONArray, error) {
-	return codec.ReadList(d, (*codec.Decoder).JSON)
-}
+func (v *JSONObject) decode(d *codec.Decoder) error { return readJSONObject(v, d) }
 
-func (v *JSONObject) decode(d *codec.Decoder) (err error) {
-	*v, err = readJSONObject(d)
-	return err
-}
-
-func readJSONObject(d *codec.Decoder) (JSONObject, error) {
-	return codec.ReadMap(d, (*codec.Decoder).JSON)
+func readJSONObject(v *JSONObject, d *codec.Decoder) error {
+	return codec.ReadMap((*map[string]JSONValue)(v), d, codec.JSON)
 }
 
 func (v *JSONRPCErrorResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCErrorResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "error":
 			seen |= 1 << 0
 			err = v.Error.decode(d)
 		case "id":
-			v.Id, err = codec.OptionalPtr(d, decodeRequestId)
+			err = codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
 			seen |= 1 << 1
 			err = d.Constant("2.0")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error", "jsonrpc")
+		return d.Lacks(seen, "error jsonrpc")
 	}
 	return nil
 }
 
 func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
 			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 1
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Params, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc method")
 	}
 	return nil
 }
 
 func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2423,36 +1861,27 @@ func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 2
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Params, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method")
+		return d.Lacks(seen, "id jsonrpc method")
 	}
 	return nil
 }
 
 func (v *JSONRPCResultResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2466,72 +1895,54 @@ func (v *JSONRPCResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 	*v = LegacyTitledEnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Enum, d, codec.Str)
 		case "enumNames":
-			v.EnumNames, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum", "type")
+		return d.Lacks(seen, "enum type")
 	}
 	return nil
 }
 
 func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2548,61 +1959,49 @@ func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	*v = ListPromptsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
 			seen |= 1 << 1
-			v.Prompts, err = codec.ReadObjects(d, (*Prompt).decode)
+			err = codec.ReadList(&v.Prompts, d, (*Prompt).decode)
 		case "resultType":
 			seen |= 1 << 2
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
 			seen |= 1 << 3
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope", "prompts", "resultType", "ttlMs")
+		return d.Lacks(seen, "cacheScope prompts resultType ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -2612,15 +2011,9 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 
 func (v *ListPromptsResultResponse) decode(d *codec.Decoder) error {
 	*v = ListPromptsResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2634,30 +2027,21 @@ func (v *ListPromptsResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2674,61 +2058,49 @@ func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
 			seen |= 1 << 1
-			v.ResourceTemplates, err = codec.ReadObjects(d, (*ResourceTemplate).decode)
+			err = codec.ReadList(&v.ResourceTemplates, d, (*ResourceTemplate).decode)
 		case "resultType":
 			seen |= 1 << 2
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
 			seen |= 1 << 3
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope", "resourceTemplates", "resultType", "ttlMs")
+		return d.Lacks(seen, "cacheScope resourceTemplates resultType ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -2738,15 +2110,9 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 
 func (v *ListResourceTemplatesResultResponse) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2760,30 +2126,21 @@ func (v *ListResourceTemplatesResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2800,61 +2157,49 @@ func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
 			seen |= 1 << 1
-			v.Resources, err = codec.ReadObjects(d, (*Resource).decode)
+			err = codec.ReadList(&v.Resources, d, (*Resource).decode)
 		case "resultType":
 			seen |= 1 << 2
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
 			seen |= 1 << 3
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope", "resources", "resultType", "ttlMs")
+		return d.Lacks(seen, "cacheScope resources resultType ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -2864,15 +2209,9 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 
 func (v *ListResourcesResultResponse) decode(d *codec.Decoder) error {
 	*v = ListResourcesResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -2886,44 +2225,32 @@ func (v *ListResourcesResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	*v = ListRootsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
 			err = d.Constant("roots/list")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*ListRootsRequestParams).decode)
+			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2934,53 +2261,32 @@ func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 
 func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	*v = ListRootsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "roots":
 			seen |= 1 << 0
-			v.Roots, err = codec.ReadObjects(d, decodeRoot)
+			err = codec.ReadList(&v.Roots, d, decodeRoot)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -2991,15 +2297,9 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 
 func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 	*v = ListToolsRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -3016,61 +2316,49 @@ func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "tools":
 			seen |= 1 << 2
-			v.Tools, err = codec.ReadObjects(d, (*Tool).decode)
+			err = codec.ReadList(&v.Tools, d, (*Tool).decode)
 		case "ttlMs":
 			seen |= 1 << 3
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope", "resultType", "tools", "ttlMs")
+		return d.Lacks(seen, "cacheScope resultType tools ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -3080,15 +2368,9 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 
 func (v *ListToolsResultResponse) decode(d *codec.Decoder) error {
 	*v = ListToolsResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -3102,30 +2384,21 @@ func (v *ListToolsResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -3139,104 +2412,77 @@ func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "data":
 			seen |= 1 << 0
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "level":
 			seen |= 1 << 1
-			v.Level, err = readLoggingLevel(d)
+			err = readLoggingLevel(&v.Level, d)
 		case "logger":
-			v.Logger, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Logger, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "data", "level")
+		return d.Lacks(seen, "data level")
 	}
 	return nil
 }
 
 func (v *MethodNotFoundError) decode(d *codec.Decoder) error {
 	*v = MethodNotFoundError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32601)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *MissingRequiredClientCapability) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapability{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
@@ -3246,34 +2492,25 @@ func (v *MissingRequiredClientCapability) decode(d *codec.Decoder) error {
 			err = v.Data.decode(d)
 		case "message":
 			seen |= 1 << 2
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "code", "data", "message")
+		return d.Lacks(seen, "code data message")
 	}
 	return nil
 }
 
 func (v *MissingRequiredClientCapabilityData) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapabilityData{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "requiredCapabilities":
 			seen |= 1 << 0
@@ -3281,11 +2518,8 @@ func (v *MissingRequiredClientCapabilityData) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3296,65 +2530,47 @@ func (v *MissingRequiredClientCapabilityData) decode(d *codec.Decoder) error {
 
 func (v *MissingRequiredClientCapabilityError) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapabilityError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "error":
 			seen |= 1 << 0
 			err = v.Error.decode(d)
 		case "id":
-			v.Id, err = codec.OptionalPtr(d, decodeRequestId)
+			err = codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
 			seen |= 1 << 1
 			err = d.Constant("2.0")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error", "jsonrpc")
+		return d.Lacks(seen, "error jsonrpc")
 	}
 	return nil
 }
 
 func (v *Notification) decode(d *codec.Decoder) error {
 	*v = Notification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Params, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3365,89 +2581,56 @@ func (v *Notification) decode(d *codec.Decoder) error {
 
 func (v *NotificationMetaObject) decode(d *codec.Decoder) error {
 	*v = NotificationMetaObject{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "io.modelcontextprotocol/subscriptionId":
-			v.SubscriptionId, err = codec.OptionalPtr(d, decodeRequestId)
+			err = codec.Optional(&v.SubscriptionId, d, decodeRequestId)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *NotificationParams) decode(d *codec.Decoder) error {
 	*v = NotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Default, d, codec.Number)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "maximum":
-			v.Maximum, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Maximum, d, codec.Number)
 		case "minimum":
-			v.Minimum, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Minimum, d, codec.Number)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
-			v.Type, err = readNumberSchemaType(d)
+			err = readNumberSchemaType(&v.Type, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3458,15 +2641,9 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 
 func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 	*v = PaginatedRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -3476,51 +2653,39 @@ func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "method":
 			seen |= 1 << 2
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
 			seen |= 1 << 3
 			err = v.Params.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	*v = PaginatedRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "cursor":
-			v.Cursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Cursor, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3531,33 +2696,24 @@ func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 
 func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "nextCursor":
-			v.NextCursor, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
 			seen |= 1 << 0
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3571,51 +2727,36 @@ func (v *PaginatedResult) decode(d *codec.Decoder) error {
 
 func (v *ParseError) decode(d *codec.Decoder) error {
 	*v = ParseError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
 			err = d.ConstantInt(-32700)
 		case "data":
-			v.Data, err = d.Any()
+			err = codec.Any(&v.Data, d)
 		case "message":
 			seen |= 1 << 1
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code", "message")
+		return d.Lacks(seen, "code message")
 	}
 	return nil
 }
 
 func (v *ProgressNotification) decode(d *codec.Decoder) error {
 	*v = ProgressNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -3629,92 +2770,71 @@ func (v *ProgressNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "message":
-			v.Message, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
 			seen |= 1 << 0
-			v.Progress, err = d.Number()
+			err = codec.Number(&v.Progress, d)
 		case "progressToken":
 			seen |= 1 << 1
 			err = decodeProgressToken(&v.ProgressToken, d)
 		case "total":
-			v.Total, err = codec.Optional(d, (*codec.Decoder).Number)
+			err = codec.Optional(&v.Total, d, codec.Number)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "progress", "progressToken")
+		return d.Lacks(seen, "progress progressToken")
 	}
 	return nil
 }
 
 func (v *Prompt) decode(d *codec.Decoder) error {
 	*v = Prompt{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) ([]PromptArgument, error) { return codec.ReadObjects(d, decodePromptArgument) })
+			err = codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error { return codec.ReadList(v, d, decodePromptArgument) })
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -3725,15 +2845,9 @@ func (v *Prompt) decode(d *codec.Decoder) error {
 
 func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -3742,104 +2856,77 @@ func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 			seen |= 1 << 1
 			err = d.Constant("notifications/prompts/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*NotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc method")
 	}
 	return nil
 }
 
 func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readContentBlock(d)
+			err = readContentBlock(&v.Content, d)
 		case "role":
 			seen |= 1 << 1
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content", "role")
+		return d.Lacks(seen, "content role")
 	}
 	return nil
 }
 
 func (v *PromptReference) decode(d *codec.Decoder) error {
 	*v = PromptReference{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("ref/prompt")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "type")
+		return d.Lacks(seen, "name type")
 	}
 	return nil
 }
 
 func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -3856,97 +2943,76 @@ func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "inputResponses":
-			v.InputResponses, err = codec.OrNil(d, readInputResponses)
+			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
-			v.RequestState, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.RequestState, d, codec.Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "uri")
+		return d.Lacks(seen, "_meta uri")
 	}
 	return nil
 }
 
 func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	*v = ReadResourceResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
 			seen |= 1 << 0
-			v.CacheScope, err = readCacheScope(d)
+			err = readCacheScope(&v.CacheScope, d)
 		case "contents":
 			seen |= 1 << 1
-			v.Contents, err = codec.ReadList(d, readTextOrBlobResourceContents)
+			err = codec.ReadList(&v.Contents, d, readTextOrBlobResourceContents)
 		case "resultType":
 			seen |= 1 << 2
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "ttlMs":
 			seen |= 1 << 3
-			v.TtlMs, err = d.IntBetween(0, 9223372036854775807)
+			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope", "contents", "resultType", "ttlMs")
+		return d.Lacks(seen, "cacheScope contents resultType ttlMs")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -3956,15 +3022,9 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 
 func (v *ReadResourceResultResponse) decode(d *codec.Decoder) error {
 	*v = ReadResourceResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -3974,48 +3034,36 @@ func (v *ReadResourceResultResponse) decode(d *codec.Decoder) error {
 			err = d.Constant("2.0")
 		case "result":
 			seen |= 1 << 2
-			v.Result, err = readAnyReadResourceResult(d)
+			err = readAnyReadResourceResult(&v.Result, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *Request) decode(d *codec.Decoder) error {
 	*v = Request{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "method":
 			seen |= 1 << 0
-			v.Method, err = d.Str()
+			err = codec.Str(&v.Method, d)
 		case "params":
-			v.Params, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Params, d, codec.Members)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4026,55 +3074,40 @@ func (v *Request) decode(d *codec.Decoder) error {
 
 func (v *RequestMetaObject) decode(d *codec.Decoder) error {
 	*v = RequestMetaObject{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "io.modelcontextprotocol/clientCapabilities":
 			seen |= 1 << 0
 			err = v.ClientCapabilities.decode(d)
 		case "io.modelcontextprotocol/clientInfo":
-			v.ClientInfo, err = codec.OptionalPtr(d, (*Implementation).decode)
+			err = codec.Optional(&v.ClientInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/logLevel":
-			v.LogLevel, err = codec.Optional(d, readLoggingLevel)
+			err = codec.Optional(&v.LogLevel, d, readLoggingLevel)
 		case "io.modelcontextprotocol/protocolVersion":
 			seen |= 1 << 1
-			v.ProtocolVersion, err = d.Str()
+			err = codec.Str(&v.ProtocolVersion, d)
 		case "progressToken":
-			v.ProgressToken, err = codec.OptionalPtr(d, decodeProgressToken)
+			err = codec.Optional(&v.ProgressToken, d, decodeProgressToken)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion")
+		return d.Lacks(seen, "io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/protocolVersion")
 	}
 	return nil
 }
 
 func (v *RequestParams) decode(d *codec.Decoder) error {
 	*v = RequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
@@ -4082,11 +3115,8 @@ func (v *RequestParams) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4097,114 +3127,90 @@ func (v *RequestParams) decode(d *codec.Decoder) error {
 
 func (v *Resource) decode(d *codec.Decoder) error {
 	*v = Resource{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "size":
-			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "uri")
+		return d.Lacks(seen, "name uri")
 	}
 	return nil
 }
 
 func (v *ResourceLink) decode(d *codec.Decoder) error {
 	*v = ResourceLink{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "size":
-			v.Size, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("resource_link")
 		case "uri":
 			seen |= 1 << 2
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "name", "type", "uri")
+		return d.Lacks(seen, "name type uri")
 	}
 	return nil
 }
 
 func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -4213,148 +3219,112 @@ func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 			seen |= 1 << 1
 			err = d.Constant("notifications/resources/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*NotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc method")
 	}
 	return nil
 }
 
 func (v *ResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ResourceRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "uri")
+		return d.Lacks(seen, "_meta uri")
 	}
 	return nil
 }
 
 func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 	*v = ResourceTemplate{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
 			seen |= 1 << 1
-			v.UriTemplate, err = d.Str()
+			err = codec.Str(&v.UriTemplate, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "uriTemplate")
+		return d.Lacks(seen, "name uriTemplate")
 	}
 	return nil
 }
 
 func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	*v = ResourceTemplateReference{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("ref/resource")
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "type", "uri")
+		return d.Lacks(seen, "type uri")
 	}
 	return nil
 }
 
 func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -4368,44 +3338,32 @@ func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4416,31 +3374,22 @@ func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 
 func (v *Result) decode(d *codec.Decoder) error {
 	*v = Result{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
 			seen |= 1 << 0
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4454,153 +3403,105 @@ func (v *Result) decode(d *codec.Decoder) error {
 
 func (v *ResultMetaObject) decode(d *codec.Decoder) error {
 	*v = ResultMetaObject{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "io.modelcontextprotocol/serverInfo":
-			v.ServerInfo, err = codec.OptionalPtr(d, (*Implementation).decode)
+			err = codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ResultType) decode(d *codec.Decoder) (err error) {
-	*v, err = codec.ReadString[ResultType](d)
 	return err
 }
 
-func (v *SamplingContentList) decode(d *codec.Decoder) (err error) {
-	*v, err = readSamplingContentList(d)
-	return err
-}
+func (v *ResultType) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
 
-func readSamplingContentList(d *codec.Decoder) (SamplingContentList, error) {
-	return codec.ReadList(d, readSamplingMessageContentBlock)
+func (v *SamplingContentList) decode(d *codec.Decoder) error { return readSamplingContentList(v, d) }
+
+func readSamplingContentList(v *SamplingContentList, d *codec.Decoder) error {
+	return codec.ReadList((*[]SamplingMessageContentBlock)(v), d, readSamplingMessageContentBlock)
 }
 
 func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	*v = SamplingMessage{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = readSamplingContent(d)
+			err = readSamplingContent(&v.Content, d)
 		case "role":
 			seen |= 1 << 1
-			v.Role, err = readRole(d)
+			err = readRole(&v.Role, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content", "role")
+		return d.Lacks(seen, "content role")
 	}
 	return nil
 }
 
 func (v *ServerCapabilities) decode(d *codec.Decoder) error {
 	*v = ServerCapabilities{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "completions":
-			v.Completions, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Completions, d, readJSONObject)
 		case "experimental":
-			v.Experimental, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]JSONObject, error) { return codec.ReadMap(d, readJSONObject) })
+			err = codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "extensions":
-			v.Extensions, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]JSONObject, error) { return codec.ReadMap(d, readJSONObject) })
+			err = codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "logging":
-			v.Logging, err = codec.OrNil(d, readJSONObject)
+			err = codec.OrNil(&v.Logging, d, readJSONObject)
 		case "prompts":
-			v.Prompts, err = codec.OptionalPtr(d, decodeServerCapabilitiesPrompts)
+			err = codec.Optional(&v.Prompts, d, decodeServerCapabilitiesPrompts)
 		case "resources":
-			v.Resources, err = codec.OptionalPtr(d, decodeServerCapabilitiesResources)
+			err = codec.Optional(&v.Resources, d, decodeServerCapabilitiesResources)
 		case "tools":
-			v.Tools, err = codec.OptionalPtr(d, decodeServerCapabilitiesTools)
+			err = codec.Optional(&v.Tools, d, decodeServerCapabilitiesTools)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *StringSchema) decode(d *codec.Decoder) error {
 	*v = StringSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "format":
-			v.Format, err = codec.Optional(d, readStringSchemaFormat)
+			err = codec.Optional(&v.Format, d, readStringSchemaFormat)
 		case "maxLength":
-			v.MaxLength, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MaxLength, d, codec.Int)
 		case "minLength":
-			v.MinLength, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MinLength, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 0
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4611,49 +3512,31 @@ func (v *StringSchema) decode(d *codec.Decoder) error {
 
 func (v *SubscriptionFilter) decode(d *codec.Decoder) error {
 	*v = SubscriptionFilter{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "promptsListChanged":
-			v.PromptsListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.PromptsListChanged, d, codec.Bool)
 		case "resourceSubscriptions":
-			v.ResourceSubscriptions, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.ResourceSubscriptions, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "resourcesListChanged":
-			v.ResourcesListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ResourcesListChanged, d, codec.Bool)
 		case "taskIds":
-			v.TaskIds, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "toolsListChanged":
-			v.ToolsListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ToolsListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *SubscriptionsAcknowledgedNotification) decode(d *codec.Decoder) error {
 	*v = SubscriptionsAcknowledgedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -4667,44 +3550,32 @@ func (v *SubscriptionsAcknowledgedNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) error {
 	*v = SubscriptionsAcknowledgedNotificationParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "notifications":
 			seen |= 1 << 0
 			err = v.Notifications.decode(d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4715,15 +3586,9 @@ func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) e
 
 func (v *SubscriptionsListenRequest) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -4740,30 +3605,21 @@ func (v *SubscriptionsListenRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *SubscriptionsListenRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
@@ -4774,51 +3630,39 @@ func (v *SubscriptionsListenRequestParams) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "notifications")
+		return d.Lacks(seen, "_meta notifications")
 	}
 	return nil
 }
 
 func (v *SubscriptionsListenResult) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
 			seen |= 1 << 0
 			err = v.Meta.decode(d)
 		case "resultType":
 			seen |= 1 << 1
-			v.ResultType, err = codec.Pointer(d, codec.ReadString[ResultType])
+			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		default:
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta", "resultType")
+		return d.Lacks(seen, "_meta resultType")
 	}
 	if variant != "" {
 		return d.Ambiguous(variant)
@@ -4828,29 +3672,20 @@ func (v *SubscriptionsListenResult) decode(d *codec.Decoder) error {
 
 func (v *SubscriptionsListenResultMetaObject) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResultMetaObject{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "io.modelcontextprotocol/serverInfo":
-			v.ServerInfo, err = codec.OptionalPtr(d, (*Implementation).decode)
+			err = codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/subscriptionId":
 			seen |= 1 << 0
 			err = decodeRequestId(&v.SubscriptionId, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -4861,15 +3696,9 @@ func (v *SubscriptionsListenResultMetaObject) decode(d *codec.Decoder) error {
 
 func (v *SubscriptionsListenResultResponse) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResultResponse{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -4883,82 +3712,65 @@ func (v *SubscriptionsListenResultResponse) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "result")
+		return d.Lacks(seen, "id jsonrpc result")
 	}
 	return nil
 }
 
 func (v *Task) decode(d *codec.Decoder) error {
 	*v = Task{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 1
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "status":
 			seen |= 1 << 2
-			v.Status, err = readTaskStatus(d)
+			err = readTaskStatus(&v.Status, d)
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 3
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 4
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt", "lastUpdatedAt", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
 	}
 	return nil
 }
 
-func (v *TaskStatus) decode(d *codec.Decoder) (err error) {
-	*v, err = readTaskStatus(d)
-	return err
-}
+func (v *TaskStatus) decode(d *codec.Decoder) error { return readTaskStatus(v, d) }
 
 func (v *TaskStatusNotification) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -4972,24 +3784,20 @@ func (v *TaskStatusNotification) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc", "method", "params")
+		return d.Lacks(seen, "jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotificationParams{}
-	var err error
-	v.Task, err = codec.ReadBeside(d, "status", v.members, armDetailedTask, "_meta")
-	if unknown, ok := v.Task.(*Unknown); ok {
+	err := codec.ReadBeside(&v.Task, d, "status", v.members, armDetailedTask, "_meta")
+	if unknown, ok := v.Task.(*Unknown); ok && err == nil {
 		return d.NotKnown("status", unknown.Tag)
 	}
 	return err
@@ -4997,80 +3805,44 @@ func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 
 // members reads the members that do not belong to Task.
 func (v *TaskStatusNotificationParams) members(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*NotificationMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		default:
 			err = d.SkipBeside(name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *TaskSubscriptionAcknowledgedNotifications) decode(d *codec.Decoder) error {
 	*v = TaskSubscriptionAcknowledgedNotifications{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "taskIds":
-			v.TaskIds, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *TaskSubscriptionNotifications) decode(d *codec.Decoder) error {
 	*v = TaskSubscriptionNotifications{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "taskIds":
-			v.TaskIds, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func (v *TasksExtensionCapability) decode(d *codec.Decoder) error {
@@ -5080,103 +3852,76 @@ func (v *TasksExtensionCapability) decode(d *codec.Decoder) error {
 
 func (v *TextContent) decode(d *codec.Decoder) error {
 	*v = TextContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.Str()
+			err = codec.Str(&v.Text, d)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("text")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text", "type")
+		return d.Lacks(seen, "text type")
 	}
 	return nil
 }
 
 func (v *TextResourceContents) decode(d *codec.Decoder) error {
 	*v = TextResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
 			seen |= 1 << 0
-			v.Text, err = d.Str()
+			err = codec.Str(&v.Text, d)
 		case "uri":
 			seen |= 1 << 1
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text", "uri")
+		return d.Lacks(seen, "text uri")
 	}
 	return nil
 }
 
 func (v *TitledEnumItems) decode(d *codec.Decoder) error {
 	*v = TitledEnumItems{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "anyOf":
 			seen |= 1 << 0
-			v.AnyOf, err = codec.ReadObjects(d, (*EnumOption).decode)
+			err = codec.ReadList(&v.AnyOf, d, (*EnumOption).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -5187,176 +3932,128 @@ func (v *TitledEnumItems) decode(d *codec.Decoder) error {
 
 func (v *TitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = TitledMultiSelectEnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "items":
 			seen |= 1 << 0
 			err = v.Items.decode(d)
 		case "maxItems":
-			v.MaxItems, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
-			v.MinItems, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MinItems, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("array")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "items", "type")
+		return d.Lacks(seen, "items type")
 	}
 	return nil
 }
 
 func (v *TitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = TitledSingleSelectEnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "oneOf":
 			seen |= 1 << 0
-			v.OneOf, err = codec.ReadObjects(d, (*EnumOption).decode)
+			err = codec.ReadList(&v.OneOf, d, (*EnumOption).decode)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "oneOf", "type")
+		return d.Lacks(seen, "oneOf type")
 	}
 	return nil
 }
 
 func (v *Tool) decode(d *codec.Decoder) error {
 	*v = Tool{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			v.Annotations, err = codec.OptionalPtr(d, decodeToolAnnotations)
+			err = codec.Optional(&v.Annotations, d, decodeToolAnnotations)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			v.Icons, err = codec.OrNil(d, func(d *codec.Decoder) ([]Icon, error) { return codec.ReadObjects(d, (*Icon).decode) })
+			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "inputSchema":
 			seen |= 1 << 0
-			v.InputSchema, err = codec.ReadShape(d, checkToolInputSchema)
+			err = codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
 		case "name":
 			seen |= 1 << 1
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "outputSchema":
-			v.OutputSchema, err = codec.OrNil(d, func(d *codec.Decoder) (json.RawMessage, error) { return codec.ReadShape(d, checkToolOutputSchema) })
+			err = codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputSchema", "name")
+		return d.Lacks(seen, "inputSchema name")
 	}
 	return nil
 }
 
 func (v *ToolChoice) decode(d *codec.Decoder) error {
 	*v = ToolChoice{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "mode":
-			v.Mode, err = codec.Optional(d, readToolChoiceMode)
+			err = codec.Optional(&v.Mode, d, readToolChoiceMode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *ToolChoiceMode) decode(d *codec.Decoder) (err error) {
-	*v, err = readToolChoiceMode(d)
 	return err
 }
 
+func (v *ToolChoiceMode) decode(d *codec.Decoder) error { return readToolChoiceMode(v, d) }
+
 func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotification{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "jsonrpc":
 			seen |= 1 << 0
@@ -5365,119 +4062,92 @@ func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 			seen |= 1 << 1
 			err = d.Constant("notifications/tools/list_changed")
 		case "params":
-			v.Params, err = codec.OptionalPtr(d, (*NotificationParams).decode)
+			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc", "method")
+		return d.Lacks(seen, "jsonrpc method")
 	}
 	return nil
 }
 
 func (v *ToolResultContent) decode(d *codec.Decoder) error {
 	*v = ToolResultContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			v.Content, err = codec.ReadList(d, readContentBlock)
+			err = codec.ReadList(&v.Content, d, readContentBlock)
 		case "isError":
-			v.IsError, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
-			v.StructuredContent, err = d.Any()
+			err = codec.Any(&v.StructuredContent, d)
 		case "toolUseId":
 			seen |= 1 << 1
-			v.ToolUseId, err = d.Str()
+			err = codec.Str(&v.ToolUseId, d)
 		case "type":
 			seen |= 1 << 2
 			err = d.Constant("tool_result")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content", "toolUseId", "type")
+		return d.Lacks(seen, "content toolUseId type")
 	}
 	return nil
 }
 
 func (v *ToolUseContent) decode(d *codec.Decoder) error {
 	*v = ToolUseContent{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "id":
 			seen |= 1 << 0
-			v.Id, err = d.Str()
+			err = codec.Str(&v.Id, d)
 		case "input":
 			seen |= 1 << 1
-			v.Input, err = d.Object()
+			err = codec.Object(&v.Input, d)
 		case "name":
 			seen |= 1 << 2
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "type":
 			seen |= 1 << 3
 			err = d.Constant("tool_use")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "input", "name", "type")
+		return d.Lacks(seen, "id input name type")
 	}
 	return nil
 }
 
 func (v *UnsupportedProtocolVersion) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersion{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "code":
 			seen |= 1 << 0
@@ -5487,222 +4157,168 @@ func (v *UnsupportedProtocolVersion) decode(d *codec.Decoder) error {
 			err = v.Data.decode(d)
 		case "message":
 			seen |= 1 << 2
-			v.Message, err = d.Str()
+			err = codec.Str(&v.Message, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<3-1 {
-		return d.Lacks(seen, "code", "data", "message")
+		return d.Lacks(seen, "code data message")
 	}
 	return nil
 }
 
 func (v *UnsupportedProtocolVersionData) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersionData{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "requested":
 			seen |= 1 << 0
-			v.Requested, err = d.Str()
+			err = codec.Str(&v.Requested, d)
 		case "supported":
 			seen |= 1 << 1
-			v.Supported, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Supported, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "requested", "supported")
+		return d.Lacks(seen, "requested supported")
 	}
 	return nil
 }
 
 func (v *UnsupportedProtocolVersionError) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersionError{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "error":
 			seen |= 1 << 0
 			err = v.Error.decode(d)
 		case "id":
-			v.Id, err = codec.OptionalPtr(d, decodeRequestId)
+			err = codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
 			seen |= 1 << 1
 			err = d.Constant("2.0")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error", "jsonrpc")
+		return d.Lacks(seen, "error jsonrpc")
 	}
 	return nil
 }
 
 func (v *UntitledEnumItems) decode(d *codec.Decoder) error {
 	*v = UntitledEnumItems{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Enum, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum", "type")
+		return d.Lacks(seen, "enum type")
 	}
 	return nil
 }
 
 func (v *UntitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = UntitledMultiSelectEnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.OrNil(d, func(d *codec.Decoder) ([]string, error) { return codec.ReadList(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "items":
 			seen |= 1 << 0
 			err = v.Items.decode(d)
 		case "maxItems":
-			v.MaxItems, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
-			v.MinItems, err = codec.Optional(d, (*codec.Decoder).Int)
+			err = codec.Optional(&v.MinItems, d, codec.Int)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("array")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "items", "type")
+		return d.Lacks(seen, "items type")
 	}
 	return nil
 }
 
 func (v *UntitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = UntitledSingleSelectEnumSchema{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "default":
-			v.Default, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			v.Enum, err = codec.ReadList(d, (*codec.Decoder).Str)
+			err = codec.ReadList(&v.Enum, d, codec.Str)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum", "type")
+		return d.Lacks(seen, "enum type")
 	}
 	return nil
 }
 
 func (v *UpdateTaskRequest) decode(d *codec.Decoder) error {
 	*v = UpdateTaskRequest{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "id":
 			seen |= 1 << 0
@@ -5719,70 +4335,52 @@ func (v *UpdateTaskRequest) decode(d *codec.Decoder) error {
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id", "jsonrpc", "method", "params")
+		return d.Lacks(seen, "id jsonrpc method params")
 	}
 	return nil
 }
 
 func (v *UpdateTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = UpdateTaskRequestParams{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*RequestMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "inputResponses":
 			seen |= 1 << 0
-			v.InputResponses, err = readInputResponses(d)
+			err = readInputResponses(&v.InputResponses, d)
 		case "taskId":
 			seen |= 1 << 1
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputResponses", "taskId")
+		return d.Lacks(seen, "inputResponses taskId")
 	}
 	return nil
 }
 
 func (v *UpdateTaskResult) decode(d *codec.Decoder) error {
 	*v = UpdateTaskResult{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
 	variant := ""
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OptionalPtr(d, (*ResultMetaObject).decode)
+			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
 			seen |= 1 << 0
 			err = d.Constant("complete")
@@ -5790,11 +4388,8 @@ func (v *UpdateTaskResult) decode(d *codec.Decoder) error {
 			variant = codec.Variant(variant, name, "resultType")
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -5808,61 +4403,50 @@ func (v *UpdateTaskResult) decode(d *codec.Decoder) error {
 
 func (v *WorkingTask) decode(d *codec.Decoder) error {
 	*v = WorkingTask{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "createdAt":
 			seen |= 1 << 0
-			v.CreatedAt, err = d.Str()
+			err = codec.Str(&v.CreatedAt, d)
 		case "lastUpdatedAt":
 			seen |= 1 << 1
-			v.LastUpdatedAt, err = d.Str()
+			err = codec.Str(&v.LastUpdatedAt, d)
 		case "pollIntervalMs":
-			v.PollIntervalMs, err = codec.Optional(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		case "status":
 			seen |= 1 << 2
 			err = d.Constant("working")
 		case "statusMessage":
-			v.StatusMessage, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
 			seen |= 1 << 3
-			v.TaskId, err = d.Str()
+			err = codec.Str(&v.TaskId, d)
 		case "ttlMs":
 			seen |= 1 << 4
-			v.TtlMs, err = codec.Nullable(d, func(d *codec.Decoder) (int64, error) { return d.IntBetween(-9007199254740991, 9007199254740991) })
+			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
+			})
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt", "lastUpdatedAt", "status", "taskId", "ttlMs")
+		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
 	}
 	return nil
 }
 
 func checkToolInputSchema(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "$schema":
 			if null, nullErr := d.Absent(); nullErr != nil {
@@ -5876,11 +4460,8 @@ func checkToolInputSchema(d *codec.Decoder) error {
 		default:
 			err = d.SkipValue()
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -5890,14 +4471,8 @@ func checkToolInputSchema(d *codec.Decoder) error {
 }
 
 func checkToolOutputSchema(d *codec.Decoder) error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "$schema":
 			if null, nullErr := d.Absent(); nullErr != nil {
@@ -5908,12 +4483,6 @@ func checkToolOutputSchema(d *codec.Decoder) error {
 		default:
 			err = d.SkipValue()
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }

@@ -2,2357 +2,2480 @@
 
 package modern
 
-import (
-	"encoding/json"
-
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-)
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 func (v *AudioContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"audio",`)
+	e.Open(`{"type":"audio"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.MemberOf(e, "data", &v.Data, encodeBase64)
-	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
-	}
-	e.Close('}')
+	e.Name("data")
+	encodeBase64(&v.Data, e)
+	e.Name("mimeType")
+	e.Str(v.MimeType)
+	e.End(v.Extra, "_meta annotations data mimeType type")
 }
 
 func (v *BlobResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.MemberOf(e, "blob", &v.Blob, encodeBase64)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "blob", "mimeType", "uri")
+	e.Name("blob")
+	encodeBase64(&v.Blob, e)
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta blob mimeType uri")
 }
 
 func (v *BooleanSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"boolean",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Bool)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "title", "type")
+	e.Open(`{"type":"boolean"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Bool(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description title type")
 }
 
 func (v *CacheScope) encode(e *codec.Encoder) { writeCacheScope(e, *v) }
 
 func (v *CacheableResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "resultType", "ttlMs")
-	}
-	e.Close('}')
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope resultType ttlMs")
 }
 
 func (v *CallToolRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"tools/call",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*CallToolRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"tools/call"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
+	e.Name("_meta")
+	v.Meta.encode(e)
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, (*codec.Encoder).Object)
+		e.Name("arguments")
+		e.Object(v.Arguments)
 	}
 	if v.InputResponses != nil {
-		codec.Member(e, "inputResponses", v.InputResponses, writeInputResponses)
+		e.Name("inputResponses")
+		v.InputResponses.encode(e)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "inputResponses", "name", "requestState")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.RequestState != nil {
+		e.Name("requestState")
+		e.Str(*v.RequestState)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta arguments inputResponses name requestState")
 }
 
 func (v *CallToolResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v []ContentBlock) {
-		codec.WriteList(e, v, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
-	})
-	codec.Maybe(e, "isError", v.IsError, (*codec.Encoder).Bool)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
+	e.Name("content")
+	codec.WriteList(e, v.Content, writeContentBlock)
+	if v.IsError != nil {
+		e.Name("isError")
+		e.Bool(*v.IsError)
+	}
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
 	if v.StructuredContent != nil {
-		codec.Member(e, "structuredContent", v.StructuredContent, (*codec.Encoder).Any)
+		e.Name("structuredContent")
+		e.Any(v.StructuredContent)
 	}
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "content", "isError", "resultType", "structuredContent")
-	}
-	e.Close('}')
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta content isError resultType structuredContent")
 }
 
 func (v *CallToolResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.Member(e, "result", v.Result, func(e *codec.Encoder, v AnyCallToolResult) { codec.WriteUnion(e, v, AnyCallToolResult.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	writeAnyCallToolResult(e, v.Result)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *CancelTaskRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/cancel",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*CancelTaskRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"tasks/cancel"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *CancelTaskRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "taskId")
-	}
-	e.Close('}')
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.End(v.Extra, "_meta taskId")
 }
 
 func (v *CancelTaskResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"resultType":"complete",`)
+	e.Open(`{"resultType":"complete"`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "resultType")
-	}
-	e.Close('}')
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *CancelledNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/cancelled",`)
-	codec.MemberOf(e, "params", &v.Params, (*CancelledNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/cancelled"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "reason", v.Reason, (*codec.Encoder).Str)
-	codec.MemberOf(e, "requestId", &v.RequestId, encodeRequestId)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "reason", "requestId")
+	if v.Reason != nil {
+		e.Name("reason")
+		e.Str(*v.Reason)
 	}
-	e.Close('}')
+	e.Name("requestId")
+	encodeRequestId(&v.RequestId, e)
+	e.End(v.Extra, "_meta reason requestId")
 }
 
 func (v *CancelledTask) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"status":"cancelled",`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "lastUpdatedAt", "pollIntervalMs", "status", "statusMessage", "taskId", "ttlMs")
+	e.Open(`{"status":"cancelled"`)
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
 func (v *ClientCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Elicitation != nil {
-		codec.MemberOf(e, "elicitation", v.Elicitation, (*ClientCapabilitiesElicitation).encode)
+		e.Name("elicitation")
+		v.Elicitation.encode(e)
 	}
 	if v.Experimental != nil {
-		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]JSONObject) { codec.WriteMap(e, v, writeJSONObject) })
+		e.Name("experimental")
+		codec.WriteMap(e, v.Experimental, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
 	}
 	if v.Extensions != nil {
-		codec.Member(e, "extensions", v.Extensions, func(e *codec.Encoder, v map[string]JSONObject) { codec.WriteMap(e, v, writeJSONObject) })
+		e.Name("extensions")
+		codec.WriteMap(e, v.Extensions, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
 	}
 	if v.Roots != nil {
-		codec.Member(e, "roots", v.Roots, (*codec.Encoder).Members)
+		e.Name("roots")
+		e.Members(v.Roots)
 	}
 	if v.Sampling != nil {
-		codec.MemberOf(e, "sampling", v.Sampling, (*ClientCapabilitiesSampling).encode)
+		e.Name("sampling")
+		v.Sampling.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "elicitation", "experimental", "extensions", "roots", "sampling")
-	}
-	e.Close('}')
+	e.End(v.Extra, "elicitation experimental extensions roots sampling")
 }
 
 func (v *ClientCapabilitiesElicitation) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Form != nil {
-		codec.Member(e, "form", v.Form, writeJSONObject)
+		e.Name("form")
+		v.Form.encode(e)
 	}
 	if v.Url != nil {
-		codec.Member(e, "url", v.Url, writeJSONObject)
+		e.Name("url")
+		v.Url.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "form", "url")
-	}
-	e.Close('}')
+	e.End(v.Extra, "form url")
 }
 
 func (v *ClientCapabilitiesSampling) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Context != nil {
-		codec.Member(e, "context", v.Context, writeJSONObject)
+		e.Name("context")
+		v.Context.encode(e)
 	}
 	if v.Tools != nil {
-		codec.Member(e, "tools", v.Tools, writeJSONObject)
+		e.Name("tools")
+		v.Tools.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "context", "tools")
-	}
-	e.Close('}')
+	e.End(v.Extra, "context tools")
 }
 
 func (v *CompleteRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"completion/complete",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*CompleteRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"completion/complete"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
-	codec.MemberOf(e, "argument", &v.Argument, encodeCompleteArgument)
+	e.Name("_meta")
+	v.Meta.encode(e)
+	e.Name("argument")
+	encodeCompleteArgument(&v.Argument, e)
 	if v.Context != nil {
-		codec.MemberOf(e, "context", v.Context, encodeCompleteContext)
+		e.Name("context")
+		encodeCompleteContext(v.Context, e)
 	}
-	codec.Member(e, "ref", v.Ref, func(e *codec.Encoder, v CompleteReference) { codec.WriteUnion(e, v, CompleteReference.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "argument", "context", "ref")
-	}
-	e.Close('}')
+	e.Name("ref")
+	writeCompleteReference(e, v.Ref)
+	e.End(v.Extra, "_meta argument context ref")
 }
 
 func (v *CompleteResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.MemberOf(e, "completion", &v.Completion, (*CompleteResultCompletion).encode)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "completion", "resultType")
-	}
-	e.Close('}')
+	e.Name("completion")
+	v.Completion.encode(e)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta completion resultType")
 }
 
 func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
-	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Int)
-	codec.Member(e, "values", v.Values, func(e *codec.Encoder, v []string) {
-		if e.AtMost(100, len(v)) {
-			codec.WriteList(e, v, (*codec.Encoder).Str)
-		}
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "hasMore", "total", "values")
+	if v.HasMore != nil {
+		e.Name("hasMore")
+		e.Bool(*v.HasMore)
 	}
-	e.Close('}')
+	if v.Total != nil {
+		e.Name("total")
+		e.Int(*v.Total)
+	}
+	e.Name("values")
+	if e.AtMost(100, len(v.Values)) {
+		codec.WriteList(e, v.Values, (*codec.Encoder).Str)
+	}
+	e.End(v.Extra, "hasMore total values")
 }
 
 func (v *CompleteResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*CompleteResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *CompletedTask) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"status":"completed",`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Member(e, "result", v.Result, (*codec.Encoder).Object)
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "lastUpdatedAt", "pollIntervalMs", "result", "status", "statusMessage", "taskId", "ttlMs")
+	e.Open(`{"status":"completed"`)
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	e.Name("result")
+	e.Object(v.Result)
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt lastUpdatedAt pollIntervalMs result status statusMessage taskId ttlMs")
 }
 
 func (v *CreateMessageRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"sampling/createMessage",`)
-	codec.MemberOf(e, "params", &v.Params, (*CreateMessageRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"sampling/createMessage"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "method params")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "includeContext", v.IncludeContext, writeIncludeContext)
-	codec.Member(e, "maxTokens", v.MaxTokens, (*codec.Encoder).Int)
-	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []SamplingMessage) { codec.WriteObjects(e, v, (*SamplingMessage).encode) })
+	if v.IncludeContext != nil {
+		e.Name("includeContext")
+		writeIncludeContext(e, *v.IncludeContext)
+	}
+	e.Name("maxTokens")
+	e.Int(v.MaxTokens)
+	e.Name("messages")
+	codec.WriteObjects(e, v.Messages, (*SamplingMessage).encode)
 	if v.Metadata != nil {
-		codec.Member(e, "metadata", v.Metadata, writeJSONObject)
+		e.Name("metadata")
+		v.Metadata.encode(e)
 	}
 	if v.ModelPreferences != nil {
-		codec.MemberOf(e, "modelPreferences", v.ModelPreferences, encodeModelPreferences)
+		e.Name("modelPreferences")
+		encodeModelPreferences(v.ModelPreferences, e)
 	}
 	if v.StopSequences != nil {
-		codec.Member(e, "stopSequences", v.StopSequences, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("stopSequences")
+		codec.WriteList(e, v.StopSequences, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "systemPrompt", v.SystemPrompt, (*codec.Encoder).Str)
-	codec.Maybe(e, "temperature", v.Temperature, (*codec.Encoder).Number)
+	if v.SystemPrompt != nil {
+		e.Name("systemPrompt")
+		e.Str(*v.SystemPrompt)
+	}
+	if v.Temperature != nil {
+		e.Name("temperature")
+		e.Number(*v.Temperature)
+	}
 	if v.ToolChoice != nil {
-		codec.MemberOf(e, "toolChoice", v.ToolChoice, (*ToolChoice).encode)
+		e.Name("toolChoice")
+		v.ToolChoice.encode(e)
 	}
 	if v.Tools != nil {
-		codec.Member(e, "tools", v.Tools, func(e *codec.Encoder, v []Tool) { codec.WriteObjects(e, v, (*Tool).encode) })
+		e.Name("tools")
+		codec.WriteObjects(e, v.Tools, (*Tool).encode)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "includeContext", "maxTokens", "messages", "metadata", "modelPreferences", "stopSequences", "systemPrompt", "temperature", "toolChoice", "tools")
-	}
-	e.Close('}')
+	e.End(v.Extra, "includeContext maxTokens messages metadata modelPreferences stopSequences systemPrompt temperature toolChoice tools")
 }
 
 func (v *CreateMessageResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
-	codec.Member(e, "model", v.Model, (*codec.Encoder).Str)
-	codec.Member(e, "role", v.Role, writeRole)
-	codec.Maybe(e, "stopReason", v.StopReason, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "content", "model", "role", "stopReason")
+	e.Name("content")
+	writeSamplingContent(e, v.Content)
+	e.Name("model")
+	e.Str(v.Model)
+	e.Name("role")
+	writeRole(e, v.Role)
+	if v.StopReason != nil {
+		e.Name("stopReason")
+		e.Str(*v.StopReason)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta content model role stopReason")
 }
 
 func (v *CreateTaskResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"resultType":"task",`)
+	e.Open(`{"resultType":"task"`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Member(e, "status", v.Status, writeTaskStatus)
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "createdAt", "lastUpdatedAt", "pollIntervalMs", "resultType", "status", "statusMessage", "taskId", "ttlMs")
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	e.Name("status")
+	writeTaskStatus(e, v.Status)
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta createdAt lastUpdatedAt pollIntervalMs resultType status statusMessage taskId ttlMs")
 }
 
 func (v *DiscoverRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"server/discover",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*RequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"server/discover"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *DiscoverResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.MemberOf(e, "capabilities", &v.Capabilities, (*ServerCapabilities).encode)
-	codec.Maybe(e, "instructions", v.Instructions, (*codec.Encoder).Str)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "supportedVersions", v.SupportedVersions, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "capabilities", "instructions", "resultType", "supportedVersions", "ttlMs")
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	e.Name("capabilities")
+	v.Capabilities.encode(e)
+	if v.Instructions != nil {
+		e.Name("instructions")
+		e.Str(*v.Instructions)
 	}
-	e.Close('}')
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("supportedVersions")
+	codec.WriteList(e, v.SupportedVersions, (*codec.Encoder).Str)
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope capabilities instructions resultType supportedVersions ttlMs")
 }
 
 func (v *DiscoverResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*DiscoverResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *ElicitRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"elicitation/create",`)
-	codec.Member(e, "params", v.Params, func(e *codec.Encoder, v ElicitRequestParams) { codec.WriteUnion(e, v, ElicitRequestParams.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"method":"elicitation/create"`)
+	e.Name("params")
+	writeElicitRequestParams(e, v.Params)
+	e.End(v.Extra, "method params")
 }
 
 func (v *ElicitRequestFormParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	codec.Maybe(e, "mode", v.Mode, writeFormMode)
-	codec.MemberOf(e, "requestedSchema", &v.RequestedSchema, (*ElicitSchema).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "message", "mode", "requestedSchema")
+	e.Name("message")
+	e.Str(v.Message)
+	if v.Mode != nil {
+		e.Name("mode")
+		writeFormMode(e, *v.Mode)
 	}
-	e.Close('}')
+	e.Name("requestedSchema")
+	v.RequestedSchema.encode(e)
+	e.End(v.Extra, "message mode requestedSchema")
 }
 
 func (v *ElicitRequestURLParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"mode":"url",`)
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	codec.Member(e, "url", v.Url, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "message", "mode", "url")
-	}
-	e.Close('}')
+	e.Open(`{"mode":"url"`)
+	e.Name("message")
+	e.Str(v.Message)
+	e.Name("url")
+	e.Str(v.Url)
+	e.End(v.Extra, "message mode url")
 }
 
 func (v *ElicitResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "action", v.Action, writeElicitResultAction)
+	e.Name("action")
+	writeElicitResultAction(e, v.Action)
 	if v.Content != nil {
-		codec.Member(e, "content", v.Content, func(e *codec.Encoder, v map[string]ElicitValue) {
-			codec.WriteMap(e, v, func(e *codec.Encoder, v ElicitValue) { codec.WriteValue(e, v, encodeElicitValue) })
-		})
+		e.Name("content")
+		codec.WriteMap(e, v.Content, func(e *codec.Encoder, v ElicitValue) { encodeElicitValue(&v, e) })
 	}
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "action", "content")
-		e.Extra(v.Extra, "action", "content")
-	}
-	e.Close('}')
+	e.Guard(v.Extra, "action content")
+	e.End(v.Extra, "action content")
 }
 
 func (v *ElicitSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"object",`)
-	codec.Maybe(e, "$schema", v.Schema, (*codec.Encoder).Str)
-	codec.Member(e, "properties", v.Properties, func(e *codec.Encoder, v map[string]PrimitiveSchemaDefinition) {
-		codec.WriteMap(e, v, func(e *codec.Encoder, v PrimitiveSchemaDefinition) {
-			codec.WriteUnion(e, v, PrimitiveSchemaDefinition.encode)
-		})
-	})
+	e.Open(`{"type":"object"`)
+	if v.Schema != nil {
+		e.Name("$schema")
+		e.Str(*v.Schema)
+	}
+	e.Name("properties")
+	codec.WriteMap(e, v.Properties, writePrimitiveSchemaDefinition)
 	if v.Required != nil {
-		codec.Member(e, "required", v.Required, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("required")
+		codec.WriteList(e, v.Required, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "$schema", "properties", "required", "type")
-	}
-	e.Close('}')
+	e.End(v.Extra, "$schema properties required type")
 }
 
 func (v *EmbeddedResource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"resource",`)
+	e.Open(`{"type":"resource"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.Member(e, "resource", v.Resource, func(e *codec.Encoder, v TextOrBlobResourceContents) {
-		codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "resource", "type")
-	}
-	e.Close('}')
+	e.Name("resource")
+	writeTextOrBlobResourceContents(e, v.Resource)
+	e.End(v.Extra, "_meta annotations resource type")
 }
 
 func (v *EnumOption) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "const", v.Const, (*codec.Encoder).Str)
-	codec.Member(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "const", "title")
-	}
-	e.Close('}')
+	e.Name("const")
+	e.Str(v.Const)
+	e.Name("title")
+	e.Str(v.Title)
+	e.End(v.Extra, "const title")
 }
 
 func (v *Error) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "code", v.Code, (*codec.Encoder).Int)
+	e.Name("code")
+	e.Int(v.Code)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *FailedTask) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"status":"failed",`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.MemberOf(e, "error", &v.Error, (*Error).encode)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "error", "lastUpdatedAt", "pollIntervalMs", "status", "statusMessage", "taskId", "ttlMs")
+	e.Open(`{"status":"failed"`)
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("error")
+	v.Error.encode(e)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt error lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
 func (v *FormMode) encode(e *codec.Encoder) { writeFormMode(e, *v) }
 
 func (v *GetPromptRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"prompts/get",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*GetPromptRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"prompts/get"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
+	e.Name("_meta")
+	v.Meta.encode(e)
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
+		e.Name("arguments")
+		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
 	}
 	if v.InputResponses != nil {
-		codec.Member(e, "inputResponses", v.InputResponses, writeInputResponses)
+		e.Name("inputResponses")
+		v.InputResponses.encode(e)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "inputResponses", "name", "requestState")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.RequestState != nil {
+		e.Name("requestState")
+		e.Str(*v.RequestState)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta arguments inputResponses name requestState")
 }
 
 func (v *GetPromptResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "messages", v.Messages, func(e *codec.Encoder, v []PromptMessage) { codec.WriteObjects(e, v, (*PromptMessage).encode) })
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "description", "messages", "resultType")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("messages")
+	codec.WriteObjects(e, v.Messages, (*PromptMessage).encode)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta description messages resultType")
 }
 
 func (v *GetPromptResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.Member(e, "result", v.Result, func(e *codec.Encoder, v AnyGetPromptResult) { codec.WriteUnion(e, v, AnyGetPromptResult.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	writeAnyGetPromptResult(e, v.Result)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *GetTaskRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/get",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*GetTaskRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"tasks/get"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *GetTaskRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "taskId")
-	}
-	e.Close('}')
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.End(v.Extra, "_meta taskId")
 }
 
 func (v *GetTaskResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"resultType":"complete",`)
+	e.Open(`{"resultType":"complete"`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
 	switch arm := v.Task.(type) {
 	case *WorkingTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
 		e.Guard(arm.Extra, "resultType")
-		codec.Beside(e, arm, (*WorkingTask).encode, arm.Extra, "_meta", "resultType")
+		e.Beside(arm.encode, arm.Extra, "_meta resultType")
 	case *InputRequiredTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
 		e.Guard(arm.Extra, "resultType")
-		codec.Beside(e, arm, (*InputRequiredTask).encode, arm.Extra, "_meta", "resultType")
+		e.Beside(arm.encode, arm.Extra, "_meta resultType")
 	case *CompletedTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
 		e.Guard(arm.Extra, "resultType")
-		codec.Beside(e, arm, (*CompletedTask).encode, arm.Extra, "_meta", "resultType")
+		e.Beside(arm.encode, arm.Extra, "_meta resultType")
 	case *FailedTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
 		e.Guard(arm.Extra, "resultType")
-		codec.Beside(e, arm, (*FailedTask).encode, arm.Extra, "_meta", "resultType")
+		e.Beside(arm.encode, arm.Extra, "_meta resultType")
 	case *CancelledTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
 		e.Guard(arm.Extra, "resultType")
-		codec.Beside(e, arm, (*CancelledTask).encode, arm.Extra, "_meta", "resultType")
+		e.Beside(arm.encode, arm.Extra, "_meta resultType")
 	default:
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 	}
 	e.Close('}')
 }
 
 func (v *HeaderMismatch) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32020,`)
+	e.Open(`{"code":-32020`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *HeaderMismatchError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "error", &v.Error, (*HeaderMismatch).encode)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("error")
+	v.Error.encode(e)
 	if v.Id != nil {
-		codec.MemberOf(e, "id", v.Id, encodeRequestId)
+		e.Name("id")
+		encodeRequestId(v.Id, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "error", "id", "jsonrpc")
-	}
-	e.Close('}')
+	e.End(v.Extra, "error id jsonrpc")
 }
 
 func (v *Icon) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
+	}
 	if v.Sizes != nil {
-		codec.Member(e, "sizes", v.Sizes, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("sizes")
+		codec.WriteList(e, v.Sizes, (*codec.Encoder).Str)
 	}
-	codec.Member(e, "src", v.Src, (*codec.Encoder).Str)
-	codec.Maybe(e, "theme", v.Theme, writeIconTheme)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "mimeType", "sizes", "src", "theme")
+	e.Name("src")
+	e.Str(v.Src)
+	if v.Theme != nil {
+		e.Name("theme")
+		writeIconTheme(e, *v.Theme)
 	}
-	e.Close('}')
+	e.End(v.Extra, "mimeType sizes src theme")
 }
 
 func (v *IconTheme) encode(e *codec.Encoder) { writeIconTheme(e, *v) }
 
 func (v *Icons) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "icons")
-	}
-	e.Close('}')
+	e.End(v.Extra, "icons")
 }
 
 func (v *ImageContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"image",`)
+	e.Open(`{"type":"image"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.MemberOf(e, "data", &v.Data, encodeBase64)
-	codec.Member(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "data", "mimeType", "type")
-	}
-	e.Close('}')
+	e.Name("data")
+	encodeBase64(&v.Data, e)
+	e.Name("mimeType")
+	e.Str(v.MimeType)
+	e.End(v.Extra, "_meta annotations data mimeType type")
 }
 
 func (v *Implementation) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "version", v.Version, (*codec.Encoder).Str)
-	codec.Maybe(e, "websiteUrl", v.WebsiteUrl, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "icons", "name", "title", "version", "websiteUrl")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.Name("version")
+	e.Str(v.Version)
+	if v.WebsiteUrl != nil {
+		e.Name("websiteUrl")
+		e.Str(*v.WebsiteUrl)
+	}
+	e.End(v.Extra, "description icons name title version websiteUrl")
 }
 
-func (v InputRequests) encode(e *codec.Encoder) { writeInputRequests(e, v) }
-
-func writeInputRequests(e *codec.Encoder, v InputRequests) {
-	codec.WriteMap(e, v, func(e *codec.Encoder, v InputRequest) { codec.WriteUnion(e, v, InputRequest.encode) })
-}
+func (v InputRequests) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeInputRequest) }
 
 func (v *InputRequiredResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
 	if v.InputRequests != nil {
-		codec.Member(e, "inputRequests", v.InputRequests, writeInputRequests)
+		e.Name("inputRequests")
+		v.InputRequests.encode(e)
 	}
-	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "input_required"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "inputRequests", "requestState", "resultType")
+	if v.RequestState != nil {
+		e.Name("requestState")
+		e.Str(*v.RequestState)
 	}
-	e.Close('}')
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "input_required")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta inputRequests requestState resultType")
 }
 
 func (v *InputRequiredTask) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"status":"input_required",`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "inputRequests", v.InputRequests, writeInputRequests)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "inputRequests", "lastUpdatedAt", "pollIntervalMs", "status", "statusMessage", "taskId", "ttlMs")
+	e.Open(`{"status":"input_required"`)
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("inputRequests")
+	v.InputRequests.encode(e)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt inputRequests lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
 func (v *InputResponseRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
+	e.Name("_meta")
+	v.Meta.encode(e)
 	if v.InputResponses != nil {
-		codec.Member(e, "inputResponses", v.InputResponses, writeInputResponses)
+		e.Name("inputResponses")
+		v.InputResponses.encode(e)
 	}
-	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "inputResponses", "requestState")
+	if v.RequestState != nil {
+		e.Name("requestState")
+		e.Str(*v.RequestState)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta inputResponses requestState")
 }
 
-func (v InputResponses) encode(e *codec.Encoder) { writeInputResponses(e, v) }
-
-func writeInputResponses(e *codec.Encoder, v InputResponses) {
-	codec.WriteMap(e, v, func(e *codec.Encoder, v InputResponse) { codec.WriteUnion(e, v, InputResponse.encode) })
-}
+func (v InputResponses) encode(e *codec.Encoder) { codec.WriteMap(e, v, writeInputResponse) }
 
 func (v *InternalError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32603,`)
+	e.Open(`{"code":-32603`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *InvalidParamsError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32602,`)
+	e.Open(`{"code":-32602`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *InvalidRequestError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32600,`)
+	e.Open(`{"code":-32600`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
-func (v JSONArray) encode(e *codec.Encoder) { writeJSONArray(e, v) }
+func (v JSONArray) encode(e *codec.Encoder) { codec.WriteList(e, v, (*codec.Encoder).JSON) }
 
-func writeJSONArray(e *codec.Encoder, v JSONArray) { codec.WriteList(e, v, (*codec.Encoder).JSON) }
-
-func (v JSONObject) encode(e *codec.Encoder) { writeJSONObject(e, v) }
-
-func writeJSONObject(e *codec.Encoder, v JSONObject) { codec.WriteMap(e, v, (*codec.Encoder).JSON) }
+func (v JSONObject) encode(e *codec.Encoder) { codec.WriteMap(e, v, (*codec.Encoder).JSON) }
 
 func (v *JSONRPCErrorResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "error", &v.Error, (*Error).encode)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("error")
+	v.Error.encode(e)
 	if v.Id != nil {
-		codec.MemberOf(e, "id", v.Id, encodeRequestId)
+		e.Name("id")
+		encodeRequestId(v.Id, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "error", "id", "jsonrpc")
-	}
-	e.Close('}')
+	e.End(v.Extra, "error id jsonrpc")
 }
 
 func (v *JSONRPCNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.Member(e, "params", v.Params, (*codec.Encoder).Members)
+		e.Name("params")
+		e.Members(v.Params)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *JSONRPCRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.Member(e, "params", v.Params, (*codec.Encoder).Members)
+		e.Name("params")
+		e.Members(v.Params)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *JSONRPCResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*Result).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *LegacyTitledEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Str)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "enum", v.Enum, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+	e.Open(`{"type":"string"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Str(*v.Default)
+	}
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	e.Name("enum")
+	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
 	if v.EnumNames != nil {
-		codec.Member(e, "enumNames", v.EnumNames, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("enumNames")
+		codec.WriteList(e, v.EnumNames, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "enum", "enumNames", "title", "type")
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "default description enum enumNames title type")
 }
 
 func (v *ListPromptsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"prompts/list",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*PaginatedRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"prompts/list"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ListPromptsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "prompts", v.Prompts, func(e *codec.Encoder, v []Prompt) { codec.WriteObjects(e, v, (*Prompt).encode) })
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "prompts", "resultType", "ttlMs")
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("prompts")
+	codec.WriteObjects(e, v.Prompts, (*Prompt).encode)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope nextCursor prompts resultType ttlMs")
 }
 
 func (v *ListPromptsResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*ListPromptsResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/templates/list",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*PaginatedRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"resources/templates/list"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resourceTemplates", v.ResourceTemplates, func(e *codec.Encoder, v []ResourceTemplate) { codec.WriteObjects(e, v, (*ResourceTemplate).encode) })
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resourceTemplates", "resultType", "ttlMs")
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resourceTemplates")
+	codec.WriteObjects(e, v.ResourceTemplates, (*ResourceTemplate).encode)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope nextCursor resourceTemplates resultType ttlMs")
 }
 
 func (v *ListResourceTemplatesResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*ListResourceTemplatesResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *ListResourcesRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/list",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*PaginatedRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"resources/list"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resources", v.Resources, func(e *codec.Encoder, v []Resource) { codec.WriteObjects(e, v, (*Resource).encode) })
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resources", "resultType", "ttlMs")
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resources")
+	codec.WriteObjects(e, v.Resources, (*Resource).encode)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope nextCursor resources resultType ttlMs")
 }
 
 func (v *ListResourcesResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*ListResourcesResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *ListRootsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"method":"roots/list",`)
+	e.Open(`{"method":"roots/list"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*ListRootsRequestParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *ListRootsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "roots", v.Roots, func(e *codec.Encoder, v []Root) { codec.WriteObjects(e, v, encodeRoot) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "roots")
-	}
-	e.Close('}')
+	e.Name("roots")
+	codec.WriteObjects(e, v.Roots, encodeRoot)
+	e.End(v.Extra, "roots")
 }
 
 func (v *ListToolsRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"tools/list",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*PaginatedRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"tools/list"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ListToolsResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "tools", v.Tools, func(e *codec.Encoder, v []Tool) { codec.WriteObjects(e, v, (*Tool).encode) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "nextCursor", "resultType", "tools", "ttlMs")
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("tools")
+	codec.WriteObjects(e, v.Tools, (*Tool).encode)
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope nextCursor resultType tools ttlMs")
 }
 
 func (v *ListToolsResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*ListToolsResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/message",`)
-	codec.MemberOf(e, "params", &v.Params, (*LoggingMessageNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/message"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
-	codec.Member(e, "level", v.Level, writeLoggingLevel)
-	codec.Maybe(e, "logger", v.Logger, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "data", "level", "logger")
+	e.Name("data")
+	e.Any(v.Data)
+	e.Name("level")
+	writeLoggingLevel(e, v.Level)
+	if v.Logger != nil {
+		e.Name("logger")
+		e.Str(*v.Logger)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta data level logger")
 }
 
 func (v *MethodNotFoundError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32601,`)
+	e.Open(`{"code":-32601`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *MissingRequiredClientCapability) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32021,`)
-	codec.MemberOf(e, "data", &v.Data, (*MissingRequiredClientCapabilityData).encode)
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Open(`{"code":-32021`)
+	e.Name("data")
+	v.Data.encode(e)
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *MissingRequiredClientCapabilityData) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "requiredCapabilities", &v.RequiredCapabilities, (*ClientCapabilities).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "requiredCapabilities")
-	}
-	e.Close('}')
+	e.Name("requiredCapabilities")
+	v.RequiredCapabilities.encode(e)
+	e.End(v.Extra, "requiredCapabilities")
 }
 
 func (v *MissingRequiredClientCapabilityError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "error", &v.Error, (*MissingRequiredClientCapability).encode)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("error")
+	v.Error.encode(e)
 	if v.Id != nil {
-		codec.MemberOf(e, "id", v.Id, encodeRequestId)
+		e.Name("id")
+		encodeRequestId(v.Id, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "error", "id", "jsonrpc")
-	}
-	e.Close('}')
+	e.End(v.Extra, "error id jsonrpc")
 }
 
 func (v *Notification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.Member(e, "params", v.Params, (*codec.Encoder).Members)
+		e.Name("params")
+		e.Members(v.Params)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *NotificationMetaObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.SubscriptionId != nil {
-		codec.MemberOf(e, "io.modelcontextprotocol/subscriptionId", v.SubscriptionId, encodeRequestId)
+		e.Name("io.modelcontextprotocol/subscriptionId")
+		encodeRequestId(v.SubscriptionId, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "io.modelcontextprotocol/subscriptionId")
-	}
-	e.Close('}')
+	e.End(v.Extra, "io.modelcontextprotocol/subscriptionId")
 }
 
 func (v *NotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.End(v.Extra, "_meta")
 }
 
 func (v *NumberSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Number)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "maximum", v.Maximum, (*codec.Encoder).Number)
-	codec.Maybe(e, "minimum", v.Minimum, (*codec.Encoder).Number)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "type", v.Type, writeNumberSchemaType)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "maximum", "minimum", "title", "type")
+	if v.Default != nil {
+		e.Name("default")
+		e.Number(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	if v.Maximum != nil {
+		e.Name("maximum")
+		e.Number(*v.Maximum)
+	}
+	if v.Minimum != nil {
+		e.Name("minimum")
+		e.Number(*v.Minimum)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("type")
+	writeNumberSchemaType(e, v.Type)
+	e.End(v.Extra, "default description maximum minimum title type")
 }
 
 func (v *PaginatedRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
-	codec.MemberOf(e, "params", &v.Params, (*PaginatedRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("method")
+	e.Str(v.Method)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
-	codec.Maybe(e, "cursor", v.Cursor, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "cursor")
+	e.Name("_meta")
+	v.Meta.encode(e)
+	if v.Cursor != nil {
+		e.Name("cursor")
+		e.Str(*v.Cursor)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta cursor")
 }
 
 func (v *PaginatedResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "nextCursor", v.NextCursor, (*codec.Encoder).Str)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "nextCursor", "resultType")
+	if v.NextCursor != nil {
+		e.Name("nextCursor")
+		e.Str(*v.NextCursor)
 	}
-	e.Close('}')
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta nextCursor resultType")
 }
 
 func (v *ParseError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32700,`)
+	e.Open(`{"code":-32700`)
 	if v.Data != nil {
-		codec.Member(e, "data", v.Data, (*codec.Encoder).Any)
+		e.Name("data")
+		e.Any(v.Data)
 	}
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *ProgressNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/progress",`)
-	codec.MemberOf(e, "params", &v.Params, (*ProgressNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/progress"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Maybe(e, "message", v.Message, (*codec.Encoder).Str)
-	codec.Member(e, "progress", v.Progress, (*codec.Encoder).Number)
-	codec.MemberOf(e, "progressToken", &v.ProgressToken, encodeProgressToken)
-	codec.Maybe(e, "total", v.Total, (*codec.Encoder).Number)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "message", "progress", "progressToken", "total")
+	if v.Message != nil {
+		e.Name("message")
+		e.Str(*v.Message)
 	}
-	e.Close('}')
+	e.Name("progress")
+	e.Number(v.Progress)
+	e.Name("progressToken")
+	encodeProgressToken(&v.ProgressToken, e)
+	if v.Total != nil {
+		e.Name("total")
+		e.Number(*v.Total)
+	}
+	e.End(v.Extra, "_meta message progress progressToken total")
 }
 
 func (v *Prompt) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v []PromptArgument) { codec.WriteObjects(e, v, encodePromptArgument) })
+		e.Name("arguments")
+		codec.WriteObjects(e, v.Arguments, encodePromptArgument)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "arguments", "description", "icons", "name", "title")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta arguments description icons name title")
 }
 
 func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed",`)
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*NotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *PromptMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
-	codec.Member(e, "role", v.Role, writeRole)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "content", "role")
-	}
-	e.Close('}')
+	e.Name("content")
+	writeContentBlock(e, v.Content)
+	e.Name("role")
+	writeRole(e, v.Role)
+	e.End(v.Extra, "content role")
 }
 
 func (v *PromptReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"ref/prompt",`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "title", "type")
+	e.Open(`{"type":"ref/prompt"`)
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name title type")
 }
 
 func (v *ReadResourceRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/read",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*ReadResourceRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"resources/read"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
+	e.Name("_meta")
+	v.Meta.encode(e)
 	if v.InputResponses != nil {
-		codec.Member(e, "inputResponses", v.InputResponses, writeInputResponses)
+		e.Name("inputResponses")
+		v.InputResponses.encode(e)
 	}
-	codec.Maybe(e, "requestState", v.RequestState, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "inputResponses", "requestState", "uri")
+	if v.RequestState != nil {
+		e.Name("requestState")
+		e.Str(*v.RequestState)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta inputResponses requestState uri")
 }
 
 func (v *ReadResourceResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "cacheScope", v.CacheScope, writeCacheScope)
-	codec.Member(e, "contents", v.Contents, func(e *codec.Encoder, v []TextOrBlobResourceContents) {
-		codec.WriteList(e, v, func(e *codec.Encoder, v TextOrBlobResourceContents) {
-			codec.WriteUnion(e, v, TextOrBlobResourceContents.encode)
-		})
-	})
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, 0, 9223372036854775807) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "cacheScope", "contents", "resultType", "ttlMs")
-	}
-	e.Close('}')
+	e.Name("cacheScope")
+	writeCacheScope(e, v.CacheScope)
+	e.Name("contents")
+	codec.WriteList(e, v.Contents, writeTextOrBlobResourceContents)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Name("ttlMs")
+	e.IntBetween(v.TtlMs, 0, 9223372036854775807)
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta cacheScope contents resultType ttlMs")
 }
 
 func (v *ReadResourceResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.Member(e, "result", v.Result, func(e *codec.Encoder, v AnyReadResourceResult) { codec.WriteUnion(e, v, AnyReadResourceResult.encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	writeAnyReadResourceResult(e, v.Result)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *Request) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "method", v.Method, (*codec.Encoder).Str)
+	e.Name("method")
+	e.Str(v.Method)
 	if v.Params != nil {
-		codec.Member(e, "params", v.Params, (*codec.Encoder).Members)
+		e.Name("params")
+		e.Members(v.Params)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "method params")
 }
 
 func (v *RequestMetaObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "io.modelcontextprotocol/clientCapabilities", &v.ClientCapabilities, (*ClientCapabilities).encode)
+	e.Name("io.modelcontextprotocol/clientCapabilities")
+	v.ClientCapabilities.encode(e)
 	if v.ClientInfo != nil {
-		codec.MemberOf(e, "io.modelcontextprotocol/clientInfo", v.ClientInfo, (*Implementation).encode)
+		e.Name("io.modelcontextprotocol/clientInfo")
+		v.ClientInfo.encode(e)
 	}
-	codec.Maybe(e, "io.modelcontextprotocol/logLevel", v.LogLevel, writeLoggingLevel)
-	codec.Member(e, "io.modelcontextprotocol/protocolVersion", v.ProtocolVersion, (*codec.Encoder).Str)
+	if v.LogLevel != nil {
+		e.Name("io.modelcontextprotocol/logLevel")
+		writeLoggingLevel(e, *v.LogLevel)
+	}
+	e.Name("io.modelcontextprotocol/protocolVersion")
+	e.Str(v.ProtocolVersion)
 	if v.ProgressToken != nil {
-		codec.MemberOf(e, "progressToken", v.ProgressToken, encodeProgressToken)
+		e.Name("progressToken")
+		encodeProgressToken(v.ProgressToken, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel", "io.modelcontextprotocol/protocolVersion", "progressToken")
-	}
-	e.Close('}')
+	e.End(v.Extra, "io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/clientInfo io.modelcontextprotocol/logLevel io.modelcontextprotocol/protocolVersion progressToken")
 }
 
 func (v *RequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta")
-	}
-	e.Close('}')
+	e.Name("_meta")
+	v.Meta.encode(e)
+	e.End(v.Extra, "_meta")
 }
 
 func (v *Resource) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "icons", "mimeType", "name", "size", "title", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Size != nil {
+		e.Name("size")
+		e.Int(*v.Size)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta annotations description icons mimeType name size title uri")
 }
 
 func (v *ResourceLink) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"resource_link",`)
+	e.Open(`{"type":"resource_link"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "size", v.Size, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "icons", "mimeType", "name", "size", "title", "type", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Size != nil {
+		e.Name("size")
+		e.Int(*v.Size)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta annotations description icons mimeType name size title type uri")
 }
 
 func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed",`)
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*NotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *ResourceRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("_meta")
+	v.Meta.encode(e)
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }
 
 func (v *ResourceTemplate) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	codec.Member(e, "uriTemplate", v.UriTemplate, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "icons", "mimeType", "name", "title", "uriTemplate")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.Name("uriTemplate")
+	e.Str(v.UriTemplate)
+	e.End(v.Extra, "_meta annotations description icons mimeType name title uriTemplate")
 }
 
 func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"ref/resource",`)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "type", "uri")
-	}
-	e.Close('}')
+	e.Open(`{"type":"ref/resource"`)
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "type uri")
 }
 
 func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/updated",`)
-	codec.MemberOf(e, "params", &v.Params, (*ResourceUpdatedNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/updated"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "uri")
-	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta uri")
 }
 
 func (v *Result) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "resultType")
-	}
-	e.Close('}')
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *ResultMetaObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.ServerInfo != nil {
-		codec.MemberOf(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
+		e.Name("io.modelcontextprotocol/serverInfo")
+		v.ServerInfo.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "io.modelcontextprotocol/serverInfo")
-	}
-	e.Close('}')
+	e.End(v.Extra, "io.modelcontextprotocol/serverInfo")
 }
 
 func (v *ResultType) encode(e *codec.Encoder) { e.Str(string(*v)) }
 
-func (v SamplingContentList) encode(e *codec.Encoder) { writeSamplingContentList(e, v) }
-
-func writeSamplingContentList(e *codec.Encoder, v SamplingContentList) {
-	codec.WriteList(e, v, func(e *codec.Encoder, v SamplingMessageContentBlock) {
-		codec.WriteUnion(e, v, SamplingMessageContentBlock.encode)
-	})
+func (v SamplingContentList) encode(e *codec.Encoder) {
+	codec.WriteList(e, v, writeSamplingMessageContentBlock)
 }
 
 func (v *SamplingMessage) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v SamplingContent) { codec.WriteUnion(e, v, SamplingContent.encode) })
-	codec.Member(e, "role", v.Role, writeRole)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "content", "role")
-	}
-	e.Close('}')
+	e.Name("content")
+	writeSamplingContent(e, v.Content)
+	e.Name("role")
+	writeRole(e, v.Role)
+	e.End(v.Extra, "_meta content role")
 }
 
 func (v *ServerCapabilities) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Completions != nil {
-		codec.Member(e, "completions", v.Completions, writeJSONObject)
+		e.Name("completions")
+		v.Completions.encode(e)
 	}
 	if v.Experimental != nil {
-		codec.Member(e, "experimental", v.Experimental, func(e *codec.Encoder, v map[string]JSONObject) { codec.WriteMap(e, v, writeJSONObject) })
+		e.Name("experimental")
+		codec.WriteMap(e, v.Experimental, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
 	}
 	if v.Extensions != nil {
-		codec.Member(e, "extensions", v.Extensions, func(e *codec.Encoder, v map[string]JSONObject) { codec.WriteMap(e, v, writeJSONObject) })
+		e.Name("extensions")
+		codec.WriteMap(e, v.Extensions, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
 	}
 	if v.Logging != nil {
-		codec.Member(e, "logging", v.Logging, writeJSONObject)
+		e.Name("logging")
+		v.Logging.encode(e)
 	}
 	if v.Prompts != nil {
-		codec.MemberOf(e, "prompts", v.Prompts, encodeServerCapabilitiesPrompts)
+		e.Name("prompts")
+		encodeServerCapabilitiesPrompts(v.Prompts, e)
 	}
 	if v.Resources != nil {
-		codec.MemberOf(e, "resources", v.Resources, encodeServerCapabilitiesResources)
+		e.Name("resources")
+		encodeServerCapabilitiesResources(v.Resources, e)
 	}
 	if v.Tools != nil {
-		codec.MemberOf(e, "tools", v.Tools, encodeServerCapabilitiesTools)
+		e.Name("tools")
+		encodeServerCapabilitiesTools(v.Tools, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "completions", "experimental", "extensions", "logging", "prompts", "resources", "tools")
-	}
-	e.Close('}')
+	e.End(v.Extra, "completions experimental extensions logging prompts resources tools")
 }
 
 func (v *StringSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Str)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Maybe(e, "format", v.Format, writeStringSchemaFormat)
-	codec.Maybe(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
-	codec.Maybe(e, "minLength", v.MinLength, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "format", "maxLength", "minLength", "title", "type")
+	e.Open(`{"type":"string"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Str(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	if v.Format != nil {
+		e.Name("format")
+		writeStringSchemaFormat(e, *v.Format)
+	}
+	if v.MaxLength != nil {
+		e.Name("maxLength")
+		e.Int(*v.MaxLength)
+	}
+	if v.MinLength != nil {
+		e.Name("minLength")
+		e.Int(*v.MinLength)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description format maxLength minLength title type")
 }
 
 func (v *SubscriptionFilter) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "promptsListChanged", v.PromptsListChanged, (*codec.Encoder).Bool)
+	if v.PromptsListChanged != nil {
+		e.Name("promptsListChanged")
+		e.Bool(*v.PromptsListChanged)
+	}
 	if v.ResourceSubscriptions != nil {
-		codec.Member(e, "resourceSubscriptions", v.ResourceSubscriptions, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("resourceSubscriptions")
+		codec.WriteList(e, v.ResourceSubscriptions, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "resourcesListChanged", v.ResourcesListChanged, (*codec.Encoder).Bool)
+	if v.ResourcesListChanged != nil {
+		e.Name("resourcesListChanged")
+		e.Bool(*v.ResourcesListChanged)
+	}
 	if v.TaskIds != nil {
-		codec.Member(e, "taskIds", v.TaskIds, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("taskIds")
+		codec.WriteList(e, v.TaskIds, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "toolsListChanged", v.ToolsListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "promptsListChanged", "resourceSubscriptions", "resourcesListChanged", "taskIds", "toolsListChanged")
+	if v.ToolsListChanged != nil {
+		e.Name("toolsListChanged")
+		e.Bool(*v.ToolsListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "promptsListChanged resourceSubscriptions resourcesListChanged taskIds toolsListChanged")
 }
 
 func (v *SubscriptionsAcknowledgedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",`)
-	codec.MemberOf(e, "params", &v.Params, (*SubscriptionsAcknowledgedNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *SubscriptionsAcknowledgedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.MemberOf(e, "notifications", &v.Notifications, (*SubscriptionFilter).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "notifications")
-	}
-	e.Close('}')
+	e.Name("notifications")
+	v.Notifications.encode(e)
+	e.End(v.Extra, "_meta notifications")
 }
 
 func (v *SubscriptionsListenRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"subscriptions/listen",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*SubscriptionsListenRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"subscriptions/listen"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *SubscriptionsListenRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*RequestMetaObject).encode)
-	codec.MemberOf(e, "notifications", &v.Notifications, (*SubscriptionFilter).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "notifications")
-	}
-	e.Close('}')
+	e.Name("_meta")
+	v.Meta.encode(e)
+	e.Name("notifications")
+	v.Notifications.encode(e)
+	e.End(v.Extra, "_meta notifications")
 }
 
 func (v *SubscriptionsListenResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.MemberOf(e, "_meta", &v.Meta, (*SubscriptionsListenResultMetaObject).encode)
-	codec.Member(e, "resultType", codec.Or(v.ResultType, "complete"), func(e *codec.Encoder, v ResultType) { e.Str(string(v)) })
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "resultType")
-	}
-	e.Close('}')
+	e.Name("_meta")
+	v.Meta.encode(e)
+	e.Name("resultType")
+	e.Str(string(codec.Or(v.ResultType, "complete")))
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *SubscriptionsListenResultMetaObject) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.ServerInfo != nil {
-		codec.MemberOf(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
+		e.Name("io.modelcontextprotocol/serverInfo")
+		v.ServerInfo.encode(e)
 	}
-	codec.MemberOf(e, "io.modelcontextprotocol/subscriptionId", &v.SubscriptionId, encodeRequestId)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "io.modelcontextprotocol/serverInfo", "io.modelcontextprotocol/subscriptionId")
-	}
-	e.Close('}')
+	e.Name("io.modelcontextprotocol/subscriptionId")
+	encodeRequestId(&v.SubscriptionId, e)
+	e.End(v.Extra, "io.modelcontextprotocol/serverInfo io.modelcontextprotocol/subscriptionId")
 }
 
 func (v *SubscriptionsListenResultResponse) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "result", &v.Result, (*SubscriptionsListenResult).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "result")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("result")
+	v.Result.encode(e)
+	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *Task) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Member(e, "status", v.Status, writeTaskStatus)
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "lastUpdatedAt", "pollIntervalMs", "status", "statusMessage", "taskId", "ttlMs")
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	e.Name("status")
+	writeTaskStatus(e, v.Status)
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
 func (v *TaskStatus) encode(e *codec.Encoder) { writeTaskStatus(e, *v) }
 
 func (v *TaskStatusNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/tasks",`)
-	codec.MemberOf(e, "params", &v.Params, (*TaskStatusNotificationParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/tasks"`)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *TaskStatusNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
 	switch arm := v.Task.(type) {
 	case *WorkingTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
-		codec.Beside(e, arm, (*WorkingTask).encode, arm.Extra, "_meta")
+		e.Beside(arm.encode, arm.Extra, "_meta")
 	case *InputRequiredTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
-		codec.Beside(e, arm, (*InputRequiredTask).encode, arm.Extra, "_meta")
+		e.Beside(arm.encode, arm.Extra, "_meta")
 	case *CompletedTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
-		codec.Beside(e, arm, (*CompletedTask).encode, arm.Extra, "_meta")
+		e.Beside(arm.encode, arm.Extra, "_meta")
 	case *FailedTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
-		codec.Beside(e, arm, (*FailedTask).encode, arm.Extra, "_meta")
+		e.Beside(arm.encode, arm.Extra, "_meta")
 	case *CancelledTask:
 		if arm == nil {
-			e.Fail(codec.ErrNoValue)
+			e.Absent()
 			return
 		}
-		codec.Beside(e, arm, (*CancelledTask).encode, arm.Extra, "_meta")
+		e.Beside(arm.encode, arm.Extra, "_meta")
 	default:
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 	}
 	e.Close('}')
 }
 
 func (v *TaskSubscriptionAcknowledgedNotifications) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.TaskIds != nil {
-		codec.Member(e, "taskIds", v.TaskIds, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("taskIds")
+		codec.WriteList(e, v.TaskIds, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "taskIds")
-	}
-	e.Close('}')
+	e.End(v.Extra, "taskIds")
 }
 
 func (v *TaskSubscriptionNotifications) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.TaskIds != nil {
-		codec.Member(e, "taskIds", v.TaskIds, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("taskIds")
+		codec.WriteList(e, v.TaskIds, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "taskIds")
-	}
-	e.Close('}')
+	e.End(v.Extra, "taskIds")
 }
 
 func (v *TasksExtensionCapability) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
@@ -2361,345 +2484,389 @@ func (v *TasksExtensionCapability) encode(e *codec.Encoder) {
 
 func (v *TextContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"text",`)
+	e.Open(`{"type":"text"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeAnnotations)
+		e.Name("annotations")
+		encodeAnnotations(v.Annotations, e)
 	}
-	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "text", "type")
-	}
-	e.Close('}')
+	e.Name("text")
+	e.Str(v.Text)
+	e.End(v.Extra, "_meta annotations text type")
 }
 
 func (v *TextResourceContents) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "text", v.Text, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "mimeType", "text", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("text")
+	e.Str(v.Text)
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta mimeType text uri")
 }
 
 func (v *TitledEnumItems) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "anyOf", v.AnyOf, func(e *codec.Encoder, v []EnumOption) { codec.WriteObjects(e, v, (*EnumOption).encode) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "anyOf")
-	}
-	e.Close('}')
+	e.Name("anyOf")
+	codec.WriteObjects(e, v.AnyOf, (*EnumOption).encode)
+	e.End(v.Extra, "anyOf")
 }
 
 func (v *TitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"array",`)
+	e.Open(`{"type":"array"`)
 	if v.Default != nil {
-		codec.Member(e, "default", v.Default, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("default")
+		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.MemberOf(e, "items", &v.Items, (*TitledEnumItems).encode)
-	codec.Maybe(e, "maxItems", v.MaxItems, (*codec.Encoder).Int)
-	codec.Maybe(e, "minItems", v.MinItems, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "items", "maxItems", "minItems", "title", "type")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("items")
+	v.Items.encode(e)
+	if v.MaxItems != nil {
+		e.Name("maxItems")
+		e.Int(*v.MaxItems)
+	}
+	if v.MinItems != nil {
+		e.Name("minItems")
+		e.Int(*v.MinItems)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description items maxItems minItems title type")
 }
 
 func (v *TitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Str)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "oneOf", v.OneOf, func(e *codec.Encoder, v []EnumOption) { codec.WriteObjects(e, v, (*EnumOption).encode) })
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "oneOf", "title", "type")
+	e.Open(`{"type":"string"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Str(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	e.Name("oneOf")
+	codec.WriteObjects(e, v.OneOf, (*EnumOption).encode)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description oneOf title type")
 }
 
 func (v *Tool) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
 	if v.Annotations != nil {
-		codec.MemberOf(e, "annotations", v.Annotations, encodeToolAnnotations)
+		e.Name("annotations")
+		encodeToolAnnotations(v.Annotations, e)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
 	if v.Icons != nil {
-		codec.Member(e, "icons", v.Icons, func(e *codec.Encoder, v []Icon) { codec.WriteObjects(e, v, (*Icon).encode) })
+		e.Name("icons")
+		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	codec.Member(e, "inputSchema", v.InputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolInputSchema) })
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
+	e.Name("inputSchema")
+	codec.WriteShape(e, v.InputSchema, checkToolInputSchema)
+	e.Name("name")
+	e.Str(v.Name)
 	if v.OutputSchema != nil {
-		codec.Member(e, "outputSchema", v.OutputSchema, func(e *codec.Encoder, v json.RawMessage) { codec.WriteShape(e, v, checkToolOutputSchema) })
+		e.Name("outputSchema")
+		codec.WriteShape(e, v.OutputSchema, checkToolOutputSchema)
 	}
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "annotations", "description", "icons", "inputSchema", "name", "outputSchema", "title")
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "_meta annotations description icons inputSchema name outputSchema title")
 }
 
 func (v *ToolChoice) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "mode", v.Mode, writeToolChoiceMode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "mode")
+	if v.Mode != nil {
+		e.Name("mode")
+		writeToolChoiceMode(e, *v.Mode)
 	}
-	e.Close('}')
+	e.End(v.Extra, "mode")
 }
 
 func (v *ToolChoiceMode) encode(e *codec.Encoder) { writeToolChoiceMode(e, *v) }
 
 func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed",`)
+	e.Open(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"`)
 	if v.Params != nil {
-		codec.MemberOf(e, "params", v.Params, (*NotificationParams).encode)
+		e.Name("params")
+		v.Params.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *ToolResultContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"tool_result",`)
+	e.Open(`{"type":"tool_result"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "content", v.Content, func(e *codec.Encoder, v []ContentBlock) {
-		codec.WriteList(e, v, func(e *codec.Encoder, v ContentBlock) { codec.WriteUnion(e, v, ContentBlock.encode) })
-	})
-	codec.Maybe(e, "isError", v.IsError, (*codec.Encoder).Bool)
+	e.Name("content")
+	codec.WriteList(e, v.Content, writeContentBlock)
+	if v.IsError != nil {
+		e.Name("isError")
+		e.Bool(*v.IsError)
+	}
 	if v.StructuredContent != nil {
-		codec.Member(e, "structuredContent", v.StructuredContent, (*codec.Encoder).Any)
+		e.Name("structuredContent")
+		e.Any(v.StructuredContent)
 	}
-	codec.Member(e, "toolUseId", v.ToolUseId, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "content", "isError", "structuredContent", "toolUseId", "type")
-	}
-	e.Close('}')
+	e.Name("toolUseId")
+	e.Str(v.ToolUseId)
+	e.End(v.Extra, "_meta content isError structuredContent toolUseId type")
 }
 
 func (v *ToolUseContent) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"tool_use",`)
+	e.Open(`{"type":"tool_use"`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Member(e, "id", v.Id, (*codec.Encoder).Str)
-	codec.Member(e, "input", v.Input, (*codec.Encoder).Object)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "id", "input", "name", "type")
-	}
-	e.Close('}')
+	e.Name("id")
+	e.Str(v.Id)
+	e.Name("input")
+	e.Object(v.Input)
+	e.Name("name")
+	e.Str(v.Name)
+	e.End(v.Extra, "_meta id input name type")
 }
 
 func (v *UnsupportedProtocolVersion) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"code":-32022,`)
-	codec.MemberOf(e, "data", &v.Data, (*UnsupportedProtocolVersionData).encode)
-	codec.Member(e, "message", v.Message, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "code", "data", "message")
-	}
-	e.Close('}')
+	e.Open(`{"code":-32022`)
+	e.Name("data")
+	v.Data.encode(e)
+	e.Name("message")
+	e.Str(v.Message)
+	e.End(v.Extra, "code data message")
 }
 
 func (v *UnsupportedProtocolVersionData) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "requested", v.Requested, (*codec.Encoder).Str)
-	codec.Member(e, "supported", v.Supported, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "requested", "supported")
-	}
-	e.Close('}')
+	e.Name("requested")
+	e.Str(v.Requested)
+	e.Name("supported")
+	codec.WriteList(e, v.Supported, (*codec.Encoder).Str)
+	e.End(v.Extra, "requested supported")
 }
 
 func (v *UnsupportedProtocolVersionError) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0",`)
-	codec.MemberOf(e, "error", &v.Error, (*UnsupportedProtocolVersion).encode)
+	e.Open(`{"jsonrpc":"2.0"`)
+	e.Name("error")
+	v.Error.encode(e)
 	if v.Id != nil {
-		codec.MemberOf(e, "id", v.Id, encodeRequestId)
+		e.Name("id")
+		encodeRequestId(v.Id, e)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "error", "id", "jsonrpc")
-	}
-	e.Close('}')
+	e.End(v.Extra, "error id jsonrpc")
 }
 
 func (v *UntitledEnumItems) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Member(e, "enum", v.Enum, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "enum", "type")
-	}
-	e.Close('}')
+	e.Open(`{"type":"string"`)
+	e.Name("enum")
+	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
+	e.End(v.Extra, "enum type")
 }
 
 func (v *UntitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"array",`)
+	e.Open(`{"type":"array"`)
 	if v.Default != nil {
-		codec.Member(e, "default", v.Default, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
+		e.Name("default")
+		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
 	}
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.MemberOf(e, "items", &v.Items, (*UntitledEnumItems).encode)
-	codec.Maybe(e, "maxItems", v.MaxItems, (*codec.Encoder).Int)
-	codec.Maybe(e, "minItems", v.MinItems, (*codec.Encoder).Int)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "items", "maxItems", "minItems", "title", "type")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("items")
+	v.Items.encode(e)
+	if v.MaxItems != nil {
+		e.Name("maxItems")
+		e.Int(*v.MaxItems)
+	}
+	if v.MinItems != nil {
+		e.Name("minItems")
+		e.Int(*v.MinItems)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description items maxItems minItems title type")
 }
 
 func (v *UntitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"type":"string",`)
-	codec.Maybe(e, "default", v.Default, (*codec.Encoder).Str)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "enum", v.Enum, func(e *codec.Encoder, v []string) { codec.WriteList(e, v, (*codec.Encoder).Str) })
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "default", "description", "enum", "title", "type")
+	e.Open(`{"type":"string"`)
+	if v.Default != nil {
+		e.Name("default")
+		e.Str(*v.Default)
 	}
-	e.Close('}')
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
+	}
+	e.Name("enum")
+	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "default description enum title type")
 }
 
 func (v *UpdateTaskRequest) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/update",`)
-	codec.MemberOf(e, "id", &v.Id, encodeRequestId)
-	codec.MemberOf(e, "params", &v.Params, (*UpdateTaskRequestParams).encode)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "id", "jsonrpc", "method", "params")
-	}
-	e.Close('}')
+	e.Open(`{"jsonrpc":"2.0","method":"tasks/update"`)
+	e.Name("id")
+	encodeRequestId(&v.Id, e)
+	e.Name("params")
+	v.Params.encode(e)
+	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *UpdateTaskRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*RequestMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	codec.Member(e, "inputResponses", v.InputResponses, writeInputResponses)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "inputResponses", "taskId")
-	}
-	e.Close('}')
+	e.Name("inputResponses")
+	v.InputResponses.encode(e)
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.End(v.Extra, "_meta inputResponses taskId")
 }
 
 func (v *UpdateTaskResult) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"resultType":"complete",`)
+	e.Open(`{"resultType":"complete"`)
 	if v.Meta != nil {
-		codec.MemberOf(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+		e.Name("_meta")
+		v.Meta.encode(e)
 	}
-	if len(v.Extra) > 0 {
-		e.Guard(v.Extra, "resultType")
-		e.Extra(v.Extra, "_meta", "resultType")
-	}
-	e.Close('}')
+	e.Guard(v.Extra, "resultType")
+	e.End(v.Extra, "_meta resultType")
 }
 
 func (v *WorkingTask) encode(e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
-	e.Open(`{"status":"working",`)
-	codec.Member(e, "createdAt", v.CreatedAt, (*codec.Encoder).Str)
-	codec.Member(e, "lastUpdatedAt", v.LastUpdatedAt, (*codec.Encoder).Str)
-	codec.Maybe(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	codec.Maybe(e, "statusMessage", v.StatusMessage, (*codec.Encoder).Str)
-	codec.Member(e, "taskId", v.TaskId, (*codec.Encoder).Str)
-	codec.Member(e, "ttlMs", v.TtlMs, func(e *codec.Encoder, v *int64) {
-		codec.WriteNullable(e, v, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
-	})
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "createdAt", "lastUpdatedAt", "pollIntervalMs", "status", "statusMessage", "taskId", "ttlMs")
+	e.Open(`{"status":"working"`)
+	e.Name("createdAt")
+	e.Str(v.CreatedAt)
+	e.Name("lastUpdatedAt")
+	e.Str(v.LastUpdatedAt)
+	if v.PollIntervalMs != nil {
+		e.Name("pollIntervalMs")
+		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
 	}
-	e.Close('}')
+	if v.StatusMessage != nil {
+		e.Name("statusMessage")
+		e.Str(*v.StatusMessage)
+	}
+	e.Name("taskId")
+	e.Str(v.TaskId)
+	e.Name("ttlMs")
+	codec.WriteNullable(e, v.TtlMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.End(v.Extra, "createdAt lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }

@@ -28,8 +28,8 @@ func (v CacheScope) Valid() bool { return slices.Contains(valuesCacheScope(), v)
 
 func valuesCacheScope() []CacheScope { return []CacheScope{CacheScopePrivate, CacheScopePublic} }
 
-func readCacheScope(d *codec.Decoder) (CacheScope, error) {
-	return codec.ReadEnum(d, valuesCacheScope())
+func readCacheScope(v *CacheScope, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesCacheScope())
 }
 
 func writeCacheScope(e *codec.Encoder, v CacheScope) { codec.WriteEnum(e, v, valuesCacheScope()) }
@@ -51,7 +51,7 @@ func (v FormMode) Valid() bool { return slices.Contains(valuesFormMode(), v) }
 
 func valuesFormMode() []FormMode { return []FormMode{FormModeForm} }
 
-func readFormMode(d *codec.Decoder) (FormMode, error) { return codec.ReadEnum(d, valuesFormMode()) }
+func readFormMode(v *FormMode, d *codec.Decoder) error { return codec.ReadEnum(v, d, valuesFormMode()) }
 
 func writeFormMode(e *codec.Encoder, v FormMode) { codec.WriteEnum(e, v, valuesFormMode()) }
 
@@ -74,7 +74,9 @@ func (v IconTheme) Valid() bool { return slices.Contains(valuesIconTheme(), v) }
 
 func valuesIconTheme() []IconTheme { return []IconTheme{IconThemeDark, IconThemeLight} }
 
-func readIconTheme(d *codec.Decoder) (IconTheme, error) { return codec.ReadEnum(d, valuesIconTheme()) }
+func readIconTheme(v *IconTheme, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesIconTheme())
+}
 
 func writeIconTheme(e *codec.Encoder, v IconTheme) { codec.WriteEnum(e, v, valuesIconTheme()) }
 
@@ -106,8 +108,8 @@ func valuesTaskStatus() []TaskStatus {
 	return []TaskStatus{TaskStatusWorking, TaskStatusInputRequired, TaskStatusCompleted, TaskStatusFailed, TaskStatusCancelled}
 }
 
-func readTaskStatus(d *codec.Decoder) (TaskStatus, error) {
-	return codec.ReadEnum(d, valuesTaskStatus())
+func readTaskStatus(v *TaskStatus, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesTaskStatus())
 }
 
 func writeTaskStatus(e *codec.Encoder, v TaskStatus) { codec.WriteEnum(e, v, valuesTaskStatus()) }
@@ -136,8 +138,8 @@ func valuesToolChoiceMode() []ToolChoiceMode {
 	return []ToolChoiceMode{ToolChoiceModeAuto, ToolChoiceModeNone, ToolChoiceModeRequired}
 }
 
-func readToolChoiceMode(d *codec.Decoder) (ToolChoiceMode, error) {
-	return codec.ReadEnum(d, valuesToolChoiceMode())
+func readToolChoiceMode(v *ToolChoiceMode, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesToolChoiceMode())
 }
 
 func writeToolChoiceMode(e *codec.Encoder, v ToolChoiceMode) {

@@ -8,14 +8,20 @@ import (
 )
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*AudioContent).encode) }
+func (v AudioContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*AudioContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -23,7 +29,9 @@ func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*BlobResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -31,7 +39,9 @@ func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*BlobResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -41,7 +51,9 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BooleanSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*BooleanSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -49,21 +61,29 @@ func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*BooleanSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CacheScope) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*CacheScope).encode) }
+func (v CacheScope) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CacheScope) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CacheScope) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CacheScope).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -71,7 +91,9 @@ func (v *CacheScope) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CacheableResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CacheableResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -79,7 +101,9 @@ func (v *CacheableResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CacheableResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CacheableResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -89,7 +113,9 @@ func (v *CacheableResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -97,7 +123,9 @@ func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -107,7 +135,9 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -115,7 +145,9 @@ func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -125,7 +157,9 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -133,7 +167,9 @@ func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -141,7 +177,9 @@ func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CallToolResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -149,7 +187,9 @@ func (v *CallToolResultResponse) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CallToolResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CallToolResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -159,7 +199,9 @@ func (v *CallToolResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelTaskRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -167,7 +209,9 @@ func (v *CancelTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -177,7 +221,9 @@ func (v *CancelTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -185,7 +231,9 @@ func (v *CancelTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -195,7 +243,9 @@ func (v *CancelTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelTaskResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -203,7 +253,9 @@ func (v *CancelTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -213,7 +265,9 @@ func (v *CancelTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelledNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -221,7 +275,9 @@ func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelledNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -231,7 +287,9 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelledNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -239,7 +297,9 @@ func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelledNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -249,7 +309,9 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledTask) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CancelledTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -257,7 +319,9 @@ func (v *CancelledTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CancelledTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -265,7 +329,9 @@ func (v *CancelledTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ClientCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -273,7 +339,9 @@ func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ClientCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -283,7 +351,9 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesElicitation) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ClientCapabilitiesElicitation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -291,7 +361,9 @@ func (v *ClientCapabilitiesElicitation) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesElicitation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ClientCapabilitiesElicitation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -301,7 +373,9 @@ func (v *ClientCapabilitiesElicitation) UnmarshalJSONFrom(dec *jsontext.Decoder)
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ClientCapabilitiesSampling).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -309,7 +383,9 @@ func (v *ClientCapabilitiesSampling) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesSampling) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ClientCapabilitiesSampling).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -319,7 +395,9 @@ func (v *ClientCapabilitiesSampling) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -327,7 +405,9 @@ func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -337,7 +417,9 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -345,7 +427,9 @@ func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -355,7 +439,9 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -363,7 +449,9 @@ func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -371,7 +459,9 @@ func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteResultCompletion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -379,7 +469,9 @@ func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmars
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteResultCompletion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -389,7 +481,9 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompleteResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -397,7 +491,9 @@ func (v *CompleteResultResponse) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompleteResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -407,7 +503,9 @@ func (v *CompleteResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompletedTask) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CompletedTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -415,7 +513,9 @@ func (v *CompletedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompletedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CompletedTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -423,7 +523,9 @@ func (v *CompletedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -431,7 +533,9 @@ func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -441,7 +545,9 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -449,7 +555,9 @@ func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -459,7 +567,9 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateMessageResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -467,7 +577,9 @@ func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateMessageResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -477,7 +589,9 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateTaskResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*CreateTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -485,7 +599,9 @@ func (v *CreateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*CreateTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -495,7 +611,9 @@ func (v *CreateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v DiscoverRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*DiscoverRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -503,7 +621,9 @@ func (v *DiscoverRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*DiscoverRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -513,7 +633,9 @@ func (v *DiscoverRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v DiscoverResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*DiscoverResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -521,7 +643,9 @@ func (v *DiscoverResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*DiscoverResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -529,7 +653,9 @@ func (v *DiscoverResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v DiscoverResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*DiscoverResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -537,7 +663,9 @@ func (v *DiscoverResultResponse) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v DiscoverResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*DiscoverResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -547,7 +675,9 @@ func (v *DiscoverResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -555,7 +685,9 @@ func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -563,7 +695,9 @@ func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitRequestFormParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -571,7 +705,9 @@ func (v *ElicitRequestFormParams) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestFormParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitRequestFormParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -581,7 +717,9 @@ func (v *ElicitRequestFormParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestURLParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ElicitRequestURLParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -589,7 +727,9 @@ func (v *ElicitRequestURLParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestURLParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitRequestURLParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -598,28 +738,40 @@ func (v *ElicitRequestURLParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitResult).encode) }
+func (v ElicitResult) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ElicitSchema).encode) }
+func (v ElicitSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ElicitSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -627,7 +779,9 @@ func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*EmbeddedResource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -635,7 +789,9 @@ func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*EmbeddedResource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -644,56 +800,80 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumOption) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*EnumOption).encode) }
+func (v EnumOption) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumOption) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v EnumOption) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*EnumOption).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EnumOption) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Error) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Error).encode) }
+func (v Error) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Error) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Error) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Error).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Error) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v FailedTask) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*FailedTask).encode) }
+func (v FailedTask) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *FailedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v FailedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*FailedTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *FailedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v FormMode) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*FormMode).encode) }
+func (v FormMode) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *FormMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v FormMode) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*FormMode).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -701,7 +881,9 @@ func (v *FormMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmar
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -709,7 +891,9 @@ func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -719,7 +903,9 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -727,7 +913,9 @@ func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -737,7 +925,9 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -745,7 +935,9 @@ func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -755,7 +947,9 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetPromptResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -763,7 +957,9 @@ func (v *GetPromptResultResponse) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetPromptResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -773,7 +969,9 @@ func (v *GetPromptResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetTaskRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -781,7 +979,9 @@ func (v *GetTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -789,7 +989,9 @@ func (v *GetTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -797,7 +999,9 @@ func (v *GetTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -807,7 +1011,9 @@ func (v *GetTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetTaskResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*GetTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -815,7 +1021,9 @@ func (v *GetTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*GetTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -823,7 +1031,9 @@ func (v *GetTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v HeaderMismatch) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*HeaderMismatch).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -831,7 +1041,9 @@ func (v *HeaderMismatch) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v HeaderMismatch) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*HeaderMismatch).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -839,7 +1051,9 @@ func (v *HeaderMismatch) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v HeaderMismatchError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*HeaderMismatchError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -847,7 +1061,9 @@ func (v *HeaderMismatchError) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v HeaderMismatchError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*HeaderMismatchError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -856,56 +1072,80 @@ func (v *HeaderMismatchError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Icon) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Icon).encode) }
+func (v Icon) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Icon) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Icon) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Icon).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Icon) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v IconTheme) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*IconTheme).encode) }
+func (v IconTheme) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IconTheme) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v IconTheme) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*IconTheme).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *IconTheme) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Icons) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Icons).encode) }
+func (v Icons) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Icons) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Icons) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Icons).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Icons) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ImageContent).encode) }
+func (v ImageContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ImageContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -913,7 +1153,9 @@ func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Implementation) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*Implementation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -921,21 +1163,29 @@ func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Implementation).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputRequests) MarshalJSON() ([]byte, error) { return codec.Encode(v, InputRequests.encode) }
+func (v InputRequests) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequests) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequests) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, v, InputRequests.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -943,7 +1193,9 @@ func (v *InputRequests) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputRequiredResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InputRequiredResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -951,7 +1203,9 @@ func (v *InputRequiredResult) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequiredResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InputRequiredResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -961,7 +1215,9 @@ func (v *InputRequiredResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputRequiredTask) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InputRequiredTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -969,7 +1225,9 @@ func (v *InputRequiredTask) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputRequiredTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InputRequiredTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -979,7 +1237,9 @@ func (v *InputRequiredTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InputResponseRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -987,7 +1247,9 @@ func (v *InputResponseRequestParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputResponseRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InputResponseRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -996,14 +1258,20 @@ func (v *InputResponseRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputResponses) MarshalJSON() ([]byte, error) { return codec.Encode(v, InputResponses.encode) }
+func (v InputResponses) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputResponses) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputResponses) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, v, InputResponses.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1011,7 +1279,9 @@ func (v *InputResponses) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InternalError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InternalError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1019,7 +1289,9 @@ func (v *InternalError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InternalError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InternalError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1027,7 +1299,9 @@ func (v *InternalError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InvalidParamsError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InvalidParamsError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1035,7 +1309,9 @@ func (v *InvalidParamsError) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InvalidParamsError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InvalidParamsError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1045,7 +1321,9 @@ func (v *InvalidParamsError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InvalidRequestError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*InvalidRequestError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1053,7 +1331,9 @@ func (v *InvalidRequestError) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InvalidRequestError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*InvalidRequestError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1062,28 +1342,40 @@ func (v *InvalidRequestError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONArray) MarshalJSON() ([]byte, error) { return codec.Encode(v, JSONArray.encode) }
+func (v JSONArray) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONArray) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONArray) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, v, JSONArray.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONArray) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONObject) MarshalJSON() ([]byte, error) { return codec.Encode(v, JSONObject.encode) }
+func (v JSONObject) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, v, JSONObject.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1091,7 +1383,9 @@ func (v *JSONObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCErrorResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCErrorResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1099,7 +1393,9 @@ func (v *JSONRPCErrorResponse) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCErrorResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCErrorResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1109,7 +1405,9 @@ func (v *JSONRPCErrorResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1117,7 +1415,9 @@ func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1127,7 +1427,9 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1135,7 +1437,9 @@ func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1143,7 +1447,9 @@ func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONRPCResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*JSONRPCResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1151,7 +1457,9 @@ func (v *JSONRPCResultResponse) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*JSONRPCResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1161,7 +1469,9 @@ func (v *JSONRPCResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LegacyTitledEnumSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*LegacyTitledEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1169,7 +1479,9 @@ func (v *LegacyTitledEnumSchema) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LegacyTitledEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LegacyTitledEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1179,7 +1491,9 @@ func (v *LegacyTitledEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1187,7 +1501,9 @@ func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1197,7 +1513,9 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1205,7 +1523,9 @@ func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1215,7 +1535,9 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListPromptsResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1223,7 +1545,9 @@ func (v *ListPromptsResultResponse) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListPromptsResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1233,7 +1557,9 @@ func (v *ListPromptsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1241,7 +1567,9 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return un
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1251,7 +1579,9 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1259,7 +1589,9 @@ func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1269,7 +1601,9 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourceTemplatesResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1277,7 +1611,9 @@ func (v *ListResourceTemplatesResultResponse) UnmarshalJSON(b []byte) error { re
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourceTemplatesResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1287,7 +1623,9 @@ func (v *ListResourceTemplatesResultResponse) UnmarshalJSONFrom(dec *jsontext.De
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1295,7 +1633,9 @@ func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1305,7 +1645,9 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1313,7 +1655,9 @@ func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1323,7 +1667,9 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListResourcesResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1331,7 +1677,9 @@ func (v *ListResourcesResultResponse) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListResourcesResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1341,7 +1689,9 @@ func (v *ListResourcesResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1349,7 +1699,9 @@ func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1359,7 +1711,9 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1367,7 +1721,9 @@ func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1377,7 +1733,9 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListRootsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1385,7 +1743,9 @@ func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListRootsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1395,7 +1755,9 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1403,7 +1765,9 @@ func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1413,7 +1777,9 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1421,7 +1787,9 @@ func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1431,7 +1799,9 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ListToolsResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1439,7 +1809,9 @@ func (v *ListToolsResultResponse) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ListToolsResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1449,7 +1821,9 @@ func (v *ListToolsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*LoggingMessageNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1457,7 +1831,9 @@ func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LoggingMessageNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1467,7 +1843,9 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*LoggingMessageNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1475,7 +1853,9 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { retur
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*LoggingMessageNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1485,7 +1865,9 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MethodNotFoundError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*MethodNotFoundError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1493,7 +1875,9 @@ func (v *MethodNotFoundError) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MethodNotFoundError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*MethodNotFoundError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1503,7 +1887,9 @@ func (v *MethodNotFoundError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapability) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*MissingRequiredClientCapability).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1511,7 +1897,9 @@ func (v *MissingRequiredClientCapability) UnmarshalJSON(b []byte) error { return
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*MissingRequiredClientCapability).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1521,7 +1909,9 @@ func (v *MissingRequiredClientCapability) UnmarshalJSONFrom(dec *jsontext.Decode
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*MissingRequiredClientCapabilityData).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1529,7 +1919,9 @@ func (v *MissingRequiredClientCapabilityData) UnmarshalJSON(b []byte) error { re
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*MissingRequiredClientCapabilityData).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1539,7 +1931,9 @@ func (v *MissingRequiredClientCapabilityData) UnmarshalJSONFrom(dec *jsontext.De
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapabilityError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*MissingRequiredClientCapabilityError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1547,7 +1941,9 @@ func (v *MissingRequiredClientCapabilityError) UnmarshalJSON(b []byte) error { r
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*MissingRequiredClientCapabilityError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1556,14 +1952,20 @@ func (v *MissingRequiredClientCapabilityError) UnmarshalJSONFrom(dec *jsontext.D
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Notification).encode) }
+func (v Notification) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Notification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1571,7 +1973,9 @@ func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NotificationMetaObject) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*NotificationMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1579,7 +1983,9 @@ func (v *NotificationMetaObject) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NotificationMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1589,7 +1995,9 @@ func (v *NotificationMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*NotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1597,7 +2005,9 @@ func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1606,14 +2016,20 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*NumberSchema).encode) }
+func (v NumberSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*NumberSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1621,7 +2037,9 @@ func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1629,7 +2047,9 @@ func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1639,7 +2059,9 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1647,7 +2069,9 @@ func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1657,7 +2081,9 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PaginatedResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1665,7 +2091,9 @@ func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PaginatedResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1674,14 +2102,20 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ParseError) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ParseError).encode) }
+func (v ParseError) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ParseError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ParseError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ParseError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1689,7 +2123,9 @@ func (v *ParseError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ProgressNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1697,7 +2133,9 @@ func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ProgressNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1707,7 +2145,9 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ProgressNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1715,7 +2155,9 @@ func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ProgressNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1724,14 +2166,20 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Prompt).encode) }
+func (v Prompt) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Prompt).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1739,7 +2187,9 @@ func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsh
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1747,7 +2197,9 @@ func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1757,7 +2209,9 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptMessage) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1765,7 +2219,9 @@ func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1773,7 +2229,9 @@ func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptReference) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*PromptReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1781,7 +2239,9 @@ func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*PromptReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1791,7 +2251,9 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1799,7 +2261,9 @@ func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1809,7 +2273,9 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1817,7 +2283,9 @@ func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1827,7 +2295,9 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1835,7 +2305,9 @@ func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1845,7 +2317,9 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ReadResourceResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1853,7 +2327,9 @@ func (v *ReadResourceResultResponse) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ReadResourceResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1862,14 +2338,20 @@ func (v *ReadResourceResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Request).encode) }
+func (v Request) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Request).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1877,7 +2359,9 @@ func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmars
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestMetaObject) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*RequestMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1885,7 +2369,9 @@ func (v *RequestMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RequestMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1895,7 +2381,9 @@ func (v *RequestMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*RequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1903,35 +2391,49 @@ func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*RequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Resource).encode) }
+func (v Resource) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Resource).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResourceLink).encode) }
+func (v ResourceLink) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceLink).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1939,7 +2441,9 @@ func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1947,7 +2451,9 @@ func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1957,7 +2463,9 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1965,7 +2473,9 @@ func (v *ResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1975,7 +2485,9 @@ func (v *ResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceTemplate).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -1983,7 +2495,9 @@ func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceTemplate).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1993,7 +2507,9 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceTemplateReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2001,7 +2517,9 @@ func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceTemplateReference).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2011,7 +2529,9 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceUpdatedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2019,7 +2539,9 @@ func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2029,7 +2551,9 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResourceUpdatedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2037,7 +2561,9 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { retu
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResourceUpdatedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2046,14 +2572,20 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Result).encode) }
+func (v Result) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Result).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2061,7 +2593,9 @@ func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarsh
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResultMetaObject) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ResultMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2069,7 +2603,9 @@ func (v *ResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResultMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2078,14 +2614,20 @@ func (v *ResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResultType) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ResultType).encode) }
+func (v ResultType) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResultType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResultType) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ResultType).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2093,7 +2635,9 @@ func (v *ResultType) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingContentList) MarshalJSON() ([]byte, error) {
-	return codec.Encode(v, SamplingContentList.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2101,7 +2645,9 @@ func (v *SamplingContentList) UnmarshalJSON(b []byte) error { return unmarshal(b
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingContentList) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, v, SamplingContentList.encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2111,7 +2657,9 @@ func (v *SamplingContentList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingMessage) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SamplingMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2119,7 +2667,9 @@ func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SamplingMessage).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2129,7 +2679,9 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ServerCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2137,7 +2689,9 @@ func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ServerCapabilities).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2146,14 +2700,20 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*StringSchema).encode) }
+func (v StringSchema) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*StringSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2161,7 +2721,9 @@ func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return u
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionFilter) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionFilter).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2169,7 +2731,9 @@ func (v *SubscriptionFilter) UnmarshalJSON(b []byte) error { return unmarshal(b,
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionFilter).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2179,7 +2743,9 @@ func (v *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsAcknowledgedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsAcknowledgedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2187,7 +2753,9 @@ func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSON(b []byte) error { 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsAcknowledgedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsAcknowledgedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2197,7 +2765,9 @@ func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSONFrom(dec *jsontext.
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsAcknowledgedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2207,7 +2777,9 @@ func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSON(b []byte) er
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsAcknowledgedNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2217,7 +2789,9 @@ func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSONFrom(dec *jso
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsListenRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2225,7 +2799,9 @@ func (v *SubscriptionsListenRequest) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsListenRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2235,7 +2811,9 @@ func (v *SubscriptionsListenRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsListenRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2243,7 +2821,9 @@ func (v *SubscriptionsListenRequestParams) UnmarshalJSON(b []byte) error { retur
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsListenRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2253,7 +2833,9 @@ func (v *SubscriptionsListenRequestParams) UnmarshalJSONFrom(dec *jsontext.Decod
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsListenResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2261,7 +2843,9 @@ func (v *SubscriptionsListenResult) UnmarshalJSON(b []byte) error { return unmar
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsListenResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2271,7 +2855,9 @@ func (v *SubscriptionsListenResult) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenResultMetaObject) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsListenResultMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2279,7 +2865,9 @@ func (v *SubscriptionsListenResultMetaObject) UnmarshalJSON(b []byte) error { re
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsListenResultMetaObject).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2289,7 +2877,9 @@ func (v *SubscriptionsListenResultMetaObject) UnmarshalJSONFrom(dec *jsontext.De
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenResultResponse) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*SubscriptionsListenResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2297,7 +2887,9 @@ func (v *SubscriptionsListenResultResponse) UnmarshalJSON(b []byte) error { retu
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*SubscriptionsListenResultResponse).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2306,28 +2898,40 @@ func (v *SubscriptionsListenResultResponse) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Task) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Task).encode) }
+func (v Task) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Task) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Task) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Task).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Task) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskStatus) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TaskStatus).encode) }
+func (v TaskStatus) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatus) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatus) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TaskStatus).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2335,7 +2939,9 @@ func (v *TaskStatus) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskStatusNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TaskStatusNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2343,7 +2949,9 @@ func (v *TaskStatusNotification) UnmarshalJSON(b []byte) error { return unmarsha
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatusNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TaskStatusNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2353,7 +2961,9 @@ func (v *TaskStatusNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskStatusNotificationParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TaskStatusNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2361,7 +2971,9 @@ func (v *TaskStatusNotificationParams) UnmarshalJSON(b []byte) error { return un
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatusNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TaskStatusNotificationParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2371,7 +2983,9 @@ func (v *TaskStatusNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TaskSubscriptionAcknowledgedNotifications).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2381,7 +2995,9 @@ func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSON(b []byte) erro
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TaskSubscriptionAcknowledgedNotifications).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2391,7 +3007,9 @@ func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSONFrom(dec *jsont
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskSubscriptionNotifications) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TaskSubscriptionNotifications).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2399,7 +3017,9 @@ func (v *TaskSubscriptionNotifications) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskSubscriptionNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TaskSubscriptionNotifications).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2409,7 +3029,9 @@ func (v *TaskSubscriptionNotifications) UnmarshalJSONFrom(dec *jsontext.Decoder)
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TasksExtensionCapability).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2417,7 +3039,9 @@ func (v *TasksExtensionCapability) UnmarshalJSON(b []byte) error { return unmars
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TasksExtensionCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TasksExtensionCapability).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2426,14 +3050,20 @@ func (v *TasksExtensionCapability) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*TextContent).encode) }
+func (v TextContent) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TextContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2441,7 +3071,9 @@ func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return un
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextResourceContents) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TextResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2449,7 +3081,9 @@ func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TextResourceContents).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2459,7 +3093,9 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledEnumItems) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TitledEnumItems).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2467,7 +3103,9 @@ func (v *TitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v)
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TitledEnumItems).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2477,7 +3115,9 @@ func (v *TitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TitledMultiSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2485,7 +3125,9 @@ func (v *TitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TitledMultiSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2495,7 +3137,9 @@ func (v *TitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*TitledSingleSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2503,7 +3147,9 @@ func (v *TitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return un
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*TitledSingleSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2512,28 +3158,40 @@ func (v *TitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*Tool).encode) }
+func (v Tool) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*Tool).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolChoice) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*ToolChoice).encode) }
+func (v ToolChoice) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolChoice) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolChoice) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolChoice).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2541,7 +3199,9 @@ func (v *ToolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unm
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolChoiceMode) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolChoiceMode).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2549,7 +3209,9 @@ func (v *ToolChoiceMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolChoiceMode) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolChoiceMode).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2557,7 +3219,9 @@ func (v *ToolChoiceMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2565,7 +3229,9 @@ func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unm
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolListChangedNotification).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2575,7 +3241,9 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolResultContent) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolResultContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2583,7 +3251,9 @@ func (v *ToolResultContent) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolResultContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolResultContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2593,7 +3263,9 @@ func (v *ToolResultContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolUseContent) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*ToolUseContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2601,7 +3273,9 @@ func (v *ToolUseContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolUseContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*ToolUseContent).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2609,7 +3283,9 @@ func (v *ToolUseContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersion) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UnsupportedProtocolVersion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2617,7 +3293,9 @@ func (v *UnsupportedProtocolVersion) UnmarshalJSON(b []byte) error { return unma
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UnsupportedProtocolVersion).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2627,7 +3305,9 @@ func (v *UnsupportedProtocolVersion) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UnsupportedProtocolVersionData).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2635,7 +3315,9 @@ func (v *UnsupportedProtocolVersionData) UnmarshalJSON(b []byte) error { return 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UnsupportedProtocolVersionData).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2645,7 +3327,9 @@ func (v *UnsupportedProtocolVersionData) UnmarshalJSONFrom(dec *jsontext.Decoder
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersionError) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UnsupportedProtocolVersionError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2653,7 +3337,9 @@ func (v *UnsupportedProtocolVersionError) UnmarshalJSON(b []byte) error { return
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UnsupportedProtocolVersionError).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2663,7 +3349,9 @@ func (v *UnsupportedProtocolVersionError) UnmarshalJSONFrom(dec *jsontext.Decode
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledEnumItems) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UntitledEnumItems).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2671,7 +3359,9 @@ func (v *UntitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UntitledEnumItems).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2681,7 +3371,9 @@ func (v *UntitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UntitledMultiSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2689,7 +3381,9 @@ func (v *UntitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return u
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UntitledMultiSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2699,7 +3393,9 @@ func (v *UntitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder)
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UntitledSingleSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2707,7 +3403,9 @@ func (v *UntitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UntitledSingleSelectEnumSchema).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2717,7 +3415,9 @@ func (v *UntitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UpdateTaskRequest) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UpdateTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2725,7 +3425,9 @@ func (v *UpdateTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, 
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UpdateTaskRequest).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2735,7 +3437,9 @@ func (v *UpdateTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UpdateTaskRequestParams) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UpdateTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2743,7 +3447,9 @@ func (v *UpdateTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarsh
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UpdateTaskRequestParams).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2753,7 +3459,9 @@ func (v *UpdateTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UpdateTaskResult) MarshalJSON() ([]byte, error) {
-	return codec.Encode(&v, (*UpdateTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2761,7 +3469,9 @@ func (v *UpdateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*UpdateTaskResult).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2770,14 +3480,20 @@ func (v *UpdateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v WorkingTask) MarshalJSON() ([]byte, error) { return codec.Encode(&v, (*WorkingTask).encode) }
+func (v WorkingTask) MarshalJSON() ([]byte, error) {
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.Bytes()
+}
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *WorkingTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v WorkingTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return codec.EncodeTo(enc, &v, (*WorkingTask).encode)
+	e := codec.NewEncoder()
+	v.encode(e)
+	return e.WriteTo(enc)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.

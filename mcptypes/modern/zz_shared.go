@@ -38,49 +38,41 @@ type Annotations = mcptypes.Annotations
 
 func decodeAnnotations(v *Annotations, d *codec.Decoder) error {
 	*v = Annotations{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "audience":
-			v.Audience, err = codec.OrNil(d, func(d *codec.Decoder) ([]Role, error) { return codec.ReadList(d, readRole) })
+			err = codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
 		case "lastModified":
-			v.LastModified, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.LastModified, d, codec.Str)
 		case "priority":
-			v.Priority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeAnnotations(v *Annotations, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Audience != nil {
-		codec.Member(e, "audience", v.Audience, func(e *codec.Encoder, v []Role) { codec.WriteList(e, v, writeRole) })
+		e.Name("audience")
+		codec.WriteList(e, v.Audience, writeRole)
 	}
-	codec.Maybe(e, "lastModified", v.LastModified, (*codec.Encoder).Str)
-	codec.Maybe(e, "priority", v.Priority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "audience", "lastModified", "priority")
+	if v.LastModified != nil {
+		e.Name("lastModified")
+		e.Str(*v.LastModified)
 	}
-	e.Close('}')
+	if v.Priority != nil {
+		e.Name("priority")
+		e.Between(*v.Priority, 0, 1)
+	}
+	e.End(v.Extra, "audience lastModified priority")
 }
 
 // Base64 is binary data, kept as the text that was sent.
@@ -88,10 +80,7 @@ func encodeAnnotations(v *Annotations, e *codec.Encoder) {
 // It is an alias of the type in package mcptypes.
 type Base64 = mcptypes.Base64
 
-func decodeBase64(v *Base64, d *codec.Decoder) (err error) {
-	*v, err = codec.ReadString[Base64](d)
-	return err
-}
+func decodeBase64(v *Base64, d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func encodeBase64(v *Base64, e *codec.Encoder) { e.Str(string(*v)) }
 
@@ -105,29 +94,20 @@ type BaseMetadata = mcptypes.BaseMetadata
 
 func decodeBaseMetadata(v *BaseMetadata, d *codec.Decoder) error {
 	*v = BaseMetadata{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -138,16 +118,17 @@ func decodeBaseMetadata(v *BaseMetadata, d *codec.Decoder) error {
 
 func encodeBaseMetadata(v *BaseMetadata, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "title")
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name title")
 }
 
 // CompleteArgument is an argument that is being typed.
@@ -160,50 +141,40 @@ type CompleteArgument = mcptypes.CompleteArgument
 
 func decodeCompleteArgument(v *CompleteArgument, d *codec.Decoder) error {
 	*v = CompleteArgument{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "value":
 			seen |= 1 << 1
-			v.Value, err = d.Str()
+			err = codec.Str(&v.Value, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name", "value")
+		return d.Lacks(seen, "name value")
 	}
 	return nil
 }
 
 func encodeCompleteArgument(v *CompleteArgument, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Member(e, "value", v.Value, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name", "value")
-	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	e.Name("value")
+	e.Str(v.Value)
+	e.End(v.Extra, "name value")
 }
 
 // CompleteContext holds what else is known about the input.
@@ -216,43 +187,29 @@ type CompleteContext = mcptypes.CompleteContext
 
 func decodeCompleteContext(v *CompleteContext, d *codec.Decoder) error {
 	*v = CompleteContext{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "arguments":
-			v.Arguments, err = codec.OrNil(d, func(d *codec.Decoder) (map[string]string, error) { return codec.ReadMap(d, (*codec.Decoder).Str) })
+			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeCompleteContext(v *CompleteContext, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Arguments != nil {
-		codec.Member(e, "arguments", v.Arguments, func(e *codec.Encoder, v map[string]string) { codec.WriteMap(e, v, (*codec.Encoder).Str) })
+		e.Name("arguments")
+		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
 	}
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "arguments")
-	}
-	e.Close('}')
+	e.End(v.Extra, "arguments")
 }
 
 // Cursor is a place in a long list, in a form that only its sender
@@ -286,8 +243,8 @@ func valuesElicitResultAction() []ElicitResultAction {
 	return []ElicitResultAction{ElicitResultActionAccept, ElicitResultActionCancel, ElicitResultActionDecline}
 }
 
-func readElicitResultAction(d *codec.Decoder) (ElicitResultAction, error) {
-	return codec.ReadEnum(d, valuesElicitResultAction())
+func readElicitResultAction(v *ElicitResultAction, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesElicitResultAction())
 }
 
 func writeElicitResultAction(e *codec.Encoder, v ElicitResultAction) {
@@ -313,7 +270,7 @@ func encodeElicitValue(v *ElicitValue, e *codec.Encoder) {
 	if s, ok := v.Str(); ok {
 		e.Str(s)
 	} else if v.IsZero() {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 	} else {
 		e.Raw(v.String())
 	}
@@ -338,8 +295,8 @@ func valuesIncludeContext() []IncludeContext {
 	return []IncludeContext{IncludeContextAllServers, IncludeContextNone, IncludeContextThisServer}
 }
 
-func readIncludeContext(d *codec.Decoder) (IncludeContext, error) {
-	return codec.ReadEnum(d, valuesIncludeContext())
+func readIncludeContext(v *IncludeContext, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesIncludeContext())
 }
 
 func writeIncludeContext(e *codec.Encoder, v IncludeContext) {
@@ -371,8 +328,8 @@ func valuesLoggingLevel() []LoggingLevel {
 	return []LoggingLevel{LoggingLevelAlert, LoggingLevelCritical, LoggingLevelDebug, LoggingLevelEmergency, LoggingLevelError, LoggingLevelInfo, LoggingLevelNotice, LoggingLevelWarning}
 }
 
-func readLoggingLevel(d *codec.Decoder) (LoggingLevel, error) {
-	return codec.ReadEnum(d, valuesLoggingLevel())
+func readLoggingLevel(v *LoggingLevel, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesLoggingLevel())
 }
 
 func writeLoggingLevel(e *codec.Encoder, v LoggingLevel) { codec.WriteEnum(e, v, valuesLoggingLevel()) }
@@ -387,41 +344,29 @@ type ModelHint = mcptypes.ModelHint
 
 func decodeModelHint(v *ModelHint, d *codec.Decoder) error {
 	*v = ModelHint{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "name":
-			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Name, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeModelHint(v *ModelHint, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "name")
+	if v.Name != nil {
+		e.Name("name")
+		e.Str(*v.Name)
 	}
-	e.Close('}')
+	e.End(v.Extra, "name")
 }
 
 // ModelPreferences are what a server prefers in a model. A client may ignore
@@ -435,52 +380,47 @@ type ModelPreferences = mcptypes.ModelPreferences
 
 func decodeModelPreferences(v *ModelPreferences, d *codec.Decoder) error {
 	*v = ModelPreferences{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "costPriority":
-			v.CostPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "hints":
-			v.Hints, err = codec.OrNil(d, func(d *codec.Decoder) ([]ModelHint, error) { return codec.ReadObjects(d, decodeModelHint) })
+			err = codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, decodeModelHint) })
 		case "intelligencePriority":
-			v.IntelligencePriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "speedPriority":
-			v.SpeedPriority, err = codec.Optional(d, func(d *codec.Decoder) (float64, error) { return d.Between(0, 1) })
+			err = codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeModelPreferences(v *ModelPreferences, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
+	if v.CostPriority != nil {
+		e.Name("costPriority")
+		e.Between(*v.CostPriority, 0, 1)
+	}
 	if v.Hints != nil {
-		codec.Member(e, "hints", v.Hints, func(e *codec.Encoder, v []ModelHint) { codec.WriteObjects(e, v, encodeModelHint) })
+		e.Name("hints")
+		codec.WriteObjects(e, v.Hints, encodeModelHint)
 	}
-	codec.Maybe(e, "intelligencePriority", v.IntelligencePriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	codec.Maybe(e, "speedPriority", v.SpeedPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "costPriority", "hints", "intelligencePriority", "speedPriority")
+	if v.IntelligencePriority != nil {
+		e.Name("intelligencePriority")
+		e.Between(*v.IntelligencePriority, 0, 1)
 	}
-	e.Close('}')
+	if v.SpeedPriority != nil {
+		e.Name("speedPriority")
+		e.Between(*v.SpeedPriority, 0, 1)
+	}
+	e.End(v.Extra, "costPriority hints intelligencePriority speedPriority")
 }
 
 // NumberSchemaType is the kind of number that a form asks for.
@@ -501,8 +441,8 @@ func valuesNumberSchemaType() []NumberSchemaType {
 	return []NumberSchemaType{NumberSchemaTypeInteger, NumberSchemaTypeNumber}
 }
 
-func readNumberSchemaType(d *codec.Decoder) (NumberSchemaType, error) {
-	return codec.ReadEnum(d, valuesNumberSchemaType())
+func readNumberSchemaType(v *NumberSchemaType, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesNumberSchemaType())
 }
 
 func writeNumberSchemaType(e *codec.Encoder, v NumberSchemaType) {
@@ -515,14 +455,13 @@ func writeNumberSchemaType(e *codec.Encoder, v NumberSchemaType) {
 // It is an alias of the type in package mcptypes.
 type ProgressToken = mcptypes.ProgressToken
 
-func decodeProgressToken(v *ProgressToken, d *codec.Decoder) (err error) {
-	*v, err = codec.Parsed(d, "a string or an integer", mcptypes.ParseProgressToken)
-	return err
+func decodeProgressToken(v *ProgressToken, d *codec.Decoder) error {
+	return codec.Parsed(v, d, "a string or an integer", mcptypes.ParseProgressToken)
 }
 
 func encodeProgressToken(v *ProgressToken, e *codec.Encoder) {
 	if v.IsZero() {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Raw(v.String())
@@ -538,33 +477,24 @@ type PromptArgument = mcptypes.PromptArgument
 
 func decodePromptArgument(v *PromptArgument, d *codec.Decoder) error {
 	*v = PromptArgument{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "description":
-			v.Description, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Description, d, codec.Str)
 		case "name":
 			seen |= 1 << 0
-			v.Name, err = d.Str()
+			err = codec.Str(&v.Name, d)
 		case "required":
-			v.Required, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -575,18 +505,25 @@ func decodePromptArgument(v *PromptArgument, d *codec.Decoder) error {
 
 func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "description", v.Description, (*codec.Encoder).Str)
-	codec.Member(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Maybe(e, "required", v.Required, (*codec.Encoder).Bool)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "description", "name", "required", "title")
+	if v.Description != nil {
+		e.Name("description")
+		e.Str(*v.Description)
 	}
-	e.Close('}')
+	e.Name("name")
+	e.Str(v.Name)
+	if v.Required != nil {
+		e.Name("required")
+		e.Bool(*v.Required)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "description name required title")
 }
 
 // RequestId names a JSON-RPC request: a string or an integer. It is
@@ -595,14 +532,13 @@ func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
 // It is an alias of the type in package mcptypes.
 type RequestId = mcptypes.RequestId
 
-func decodeRequestId(v *RequestId, d *codec.Decoder) (err error) {
-	*v, err = codec.Parsed(d, "a string or an integer", mcptypes.ParseRequestId)
-	return err
+func decodeRequestId(v *RequestId, d *codec.Decoder) error {
+	return codec.Parsed(v, d, "a string or an integer", mcptypes.ParseRequestId)
 }
 
 func encodeRequestId(v *RequestId, e *codec.Encoder) {
 	if v.IsZero() {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Raw(v.String())
@@ -618,31 +554,22 @@ type ResourceContents = mcptypes.ResourceContents
 
 func decodeResourceContents(v *ResourceContents, d *codec.Decoder) error {
 	*v = ResourceContents{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			v.MimeType, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -653,19 +580,21 @@ func decodeResourceContents(v *ResourceContents, d *codec.Decoder) error {
 
 func encodeResourceContents(v *ResourceContents, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "mimeType", v.MimeType, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "mimeType", "uri")
+	if v.MimeType != nil {
+		e.Name("mimeType")
+		e.Str(*v.MimeType)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta mimeType uri")
 }
 
 // Role is the author of a message in a conversation.
@@ -684,7 +613,7 @@ const (
 
 func valuesRole() []Role { return []Role{RoleAssistant, RoleUser} }
 
-func readRole(d *codec.Decoder) (Role, error) { return codec.ReadEnum(d, valuesRole()) }
+func readRole(v *Role, d *codec.Decoder) error { return codec.ReadEnum(v, d, valuesRole()) }
 
 func writeRole(e *codec.Encoder, v Role) { codec.WriteEnum(e, v, valuesRole()) }
 
@@ -698,31 +627,22 @@ type Root = mcptypes.Root
 
 func decodeRoot(v *Root, d *codec.Decoder) error {
 	*v = Root{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
 	var seen uint64
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "_meta":
-			v.Meta, err = codec.OrNil(d, (*codec.Decoder).Members)
+			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "name":
-			v.Name, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
 			seen |= 1 << 0
-			v.Uri, err = d.Str()
+			err = codec.Str(&v.Uri, d)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
+	if err != nil {
 		return err
 	}
 	if seen != 1<<1-1 {
@@ -733,19 +653,21 @@ func decodeRoot(v *Root, d *codec.Decoder) error {
 
 func encodeRoot(v *Root, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
 	if v.Meta != nil {
-		codec.Member(e, "_meta", v.Meta, (*codec.Encoder).Members)
+		e.Name("_meta")
+		e.Members(v.Meta)
 	}
-	codec.Maybe(e, "name", v.Name, (*codec.Encoder).Str)
-	codec.Member(e, "uri", v.Uri, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "_meta", "name", "uri")
+	if v.Name != nil {
+		e.Name("name")
+		e.Str(*v.Name)
 	}
-	e.Close('}')
+	e.Name("uri")
+	e.Str(v.Uri)
+	e.End(v.Extra, "_meta name uri")
 }
 
 // ServerCapabilitiesPrompts are the options of a server's prompts.
@@ -758,41 +680,29 @@ type ServerCapabilitiesPrompts = mcptypes.ServerCapabilitiesPrompts
 
 func decodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, d *codec.Decoder) error {
 	*v = ServerCapabilitiesPrompts{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "listChanged")
 }
 
 // ServerCapabilitiesResources are the options of a server's resources.
@@ -805,44 +715,35 @@ type ServerCapabilitiesResources = mcptypes.ServerCapabilitiesResources
 
 func decodeServerCapabilitiesResources(v *ServerCapabilitiesResources, d *codec.Decoder) error {
 	*v = ServerCapabilitiesResources{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		case "subscribe":
-			v.Subscribe, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.Subscribe, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeServerCapabilitiesResources(v *ServerCapabilitiesResources, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	codec.Maybe(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged", "subscribe")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	if v.Subscribe != nil {
+		e.Name("subscribe")
+		e.Bool(*v.Subscribe)
+	}
+	e.End(v.Extra, "listChanged subscribe")
 }
 
 // ServerCapabilitiesTools are the options of a server's tools.
@@ -855,41 +756,29 @@ type ServerCapabilitiesTools = mcptypes.ServerCapabilitiesTools
 
 func decodeServerCapabilitiesTools(v *ServerCapabilitiesTools, d *codec.Decoder) error {
 	*v = ServerCapabilitiesTools{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "listChanged":
-			v.ListChanged, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ListChanged, d, codec.Bool)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeServerCapabilitiesTools(v *ServerCapabilitiesTools, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "listChanged")
+	if v.ListChanged != nil {
+		e.Name("listChanged")
+		e.Bool(*v.ListChanged)
 	}
-	e.Close('}')
+	e.End(v.Extra, "listChanged")
 }
 
 // StringSchemaFormat is the format of a text in a form.
@@ -912,8 +801,8 @@ func valuesStringSchemaFormat() []StringSchemaFormat {
 	return []StringSchemaFormat{StringSchemaFormatDate, StringSchemaFormatDateTime, StringSchemaFormatEmail, StringSchemaFormatUri}
 }
 
-func readStringSchemaFormat(d *codec.Decoder) (StringSchemaFormat, error) {
-	return codec.ReadEnum(d, valuesStringSchemaFormat())
+func readStringSchemaFormat(v *StringSchemaFormat, d *codec.Decoder) error {
+	return codec.ReadEnum(v, d, valuesStringSchemaFormat())
 }
 
 func writeStringSchemaFormat(e *codec.Encoder, v StringSchemaFormat) {
@@ -931,51 +820,51 @@ type ToolAnnotations = mcptypes.ToolAnnotations
 
 func decodeToolAnnotations(v *ToolAnnotations, d *codec.Decoder) error {
 	*v = ToolAnnotations{}
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		switch string(name) {
 		case "destructiveHint":
-			v.DestructiveHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.DestructiveHint, d, codec.Bool)
 		case "idempotentHint":
-			v.IdempotentHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.IdempotentHint, d, codec.Bool)
 		case "openWorldHint":
-			v.OpenWorldHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.OpenWorldHint, d, codec.Bool)
 		case "readOnlyHint":
-			v.ReadOnlyHint, err = codec.Optional(d, (*codec.Decoder).Bool)
+			err = codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
 		case "title":
-			v.Title, err = codec.Optional(d, (*codec.Decoder).Str)
+			err = codec.Optional(&v.Title, d, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if err := d.End(); err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 func encodeToolAnnotations(v *ToolAnnotations, e *codec.Encoder) {
 	if v == nil {
-		e.Fail(codec.ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	codec.Maybe(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "readOnlyHint", v.ReadOnlyHint, (*codec.Encoder).Bool)
-	codec.Maybe(e, "title", v.Title, (*codec.Encoder).Str)
-	if len(v.Extra) > 0 {
-		e.Extra(v.Extra, "destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")
+	if v.DestructiveHint != nil {
+		e.Name("destructiveHint")
+		e.Bool(*v.DestructiveHint)
 	}
-	e.Close('}')
+	if v.IdempotentHint != nil {
+		e.Name("idempotentHint")
+		e.Bool(*v.IdempotentHint)
+	}
+	if v.OpenWorldHint != nil {
+		e.Name("openWorldHint")
+		e.Bool(*v.OpenWorldHint)
+	}
+	if v.ReadOnlyHint != nil {
+		e.Name("readOnlyHint")
+		e.Bool(*v.ReadOnlyHint)
+	}
+	if v.Title != nil {
+		e.Name("title")
+		e.Str(*v.Title)
+	}
+	e.End(v.Extra, "destructiveHint idempotentHint openWorldHint readOnlyHint title")
 }

@@ -22,29 +22,41 @@ func (*InputRequiredResult) isAnyCallToolResult() {}
 func (*CreateTaskResult) isAnyCallToolResult()    {}
 func (*CallToolResult) isAnyCallToolResult()      {}
 
-func readAnyCallToolResult(d *codec.Decoder) (AnyCallToolResult, error) {
-	return codec.Untagged(d, "resultType", shapesAnyCallToolResult(), armAnyCallToolResult)
-}
-
-func shapesAnyCallToolResult() []codec.Shape {
-	return []codec.Shape{
-		{Tag: "input_required", Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
-		{Tag: "task", Present: []string{"taskId"}, Required: []string{"createdAt", "lastUpdatedAt", "resultType", "status", "taskId", "ttlMs"}, Optional: []string{"_meta", "pollIntervalMs", "statusMessage"}},
-		{Present: []string{"content"}, Required: []string{"content", "resultType"}, Optional: []string{"_meta", "isError", "structuredContent"}},
-		{Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
+func writeAnyCallToolResult(e *codec.Encoder, v AnyCallToolResult) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armAnyCallToolResult(d *codec.Decoder, arm int) (AnyCallToolResult, error) {
-	switch arm {
+func readAnyCallToolResult(v *AnyCallToolResult, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "resultType", []codec.Shape{
+		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Tag: "task", Present: "taskId", Required: "createdAt lastUpdatedAt resultType status taskId ttlMs", Optional: "_meta pollIntervalMs statusMessage"},
+		{Present: "content", Required: "content resultType", Optional: "_meta isError structuredContent"},
+		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+	}, armAnyCallToolResult)
+}
+
+func armAnyCallToolResult(v *AnyCallToolResult, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*InputRequiredResult).decode)
+		arm := new(InputRequiredResult)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*CreateTaskResult).decode)
+		arm := new(CreateTaskResult)
+		*v = arm
+		return arm.decode(d)
 	case 2:
-		return codec.ReadPtr(d, (*CallToolResult).decode)
+		arm := new(CallToolResult)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*InputRequiredResult).decode)
+	arm := new(InputRequiredResult)
+	*v = arm
+	return arm.decode(d)
 }
 
 // AnyGetPromptResult is any result of a request for a prompt. With the
@@ -62,26 +74,36 @@ type AnyGetPromptResult interface {
 func (*InputRequiredResult) isAnyGetPromptResult() {}
 func (*GetPromptResult) isAnyGetPromptResult()     {}
 
-func readAnyGetPromptResult(d *codec.Decoder) (AnyGetPromptResult, error) {
-	return codec.Untagged(d, "resultType", shapesAnyGetPromptResult(), armAnyGetPromptResult)
-}
-
-func shapesAnyGetPromptResult() []codec.Shape {
-	return []codec.Shape{
-		{Tag: "input_required", Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
-		{Present: []string{"messages"}, Required: []string{"messages", "resultType"}, Optional: []string{"_meta", "description"}},
-		{Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
+func writeAnyGetPromptResult(e *codec.Encoder, v AnyGetPromptResult) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armAnyGetPromptResult(d *codec.Decoder, arm int) (AnyGetPromptResult, error) {
-	switch arm {
+func readAnyGetPromptResult(v *AnyGetPromptResult, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "resultType", []codec.Shape{
+		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Present: "messages", Required: "messages resultType", Optional: "_meta description"},
+		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+	}, armAnyGetPromptResult)
+}
+
+func armAnyGetPromptResult(v *AnyGetPromptResult, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*InputRequiredResult).decode)
+		arm := new(InputRequiredResult)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*GetPromptResult).decode)
+		arm := new(GetPromptResult)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*InputRequiredResult).decode)
+	arm := new(InputRequiredResult)
+	*v = arm
+	return arm.decode(d)
 }
 
 // AnyReadResourceResult is any result of a request for a resource. With the
@@ -99,26 +121,36 @@ type AnyReadResourceResult interface {
 func (*InputRequiredResult) isAnyReadResourceResult() {}
 func (*ReadResourceResult) isAnyReadResourceResult()  {}
 
-func readAnyReadResourceResult(d *codec.Decoder) (AnyReadResourceResult, error) {
-	return codec.Untagged(d, "resultType", shapesAnyReadResourceResult(), armAnyReadResourceResult)
-}
-
-func shapesAnyReadResourceResult() []codec.Shape {
-	return []codec.Shape{
-		{Tag: "input_required", Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
-		{Present: []string{"contents"}, Required: []string{"cacheScope", "contents", "resultType", "ttlMs"}, Optional: []string{"_meta"}},
-		{Required: []string{"resultType"}, Optional: []string{"_meta", "inputRequests", "requestState"}},
+func writeAnyReadResourceResult(e *codec.Encoder, v AnyReadResourceResult) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armAnyReadResourceResult(d *codec.Decoder, arm int) (AnyReadResourceResult, error) {
-	switch arm {
+func readAnyReadResourceResult(v *AnyReadResourceResult, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "resultType", []codec.Shape{
+		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Present: "contents", Required: "cacheScope contents resultType ttlMs", Optional: "_meta"},
+		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+	}, armAnyReadResourceResult)
+}
+
+func armAnyReadResourceResult(v *AnyReadResourceResult, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*InputRequiredResult).decode)
+		arm := new(InputRequiredResult)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*ReadResourceResult).decode)
+		arm := new(ReadResourceResult)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*InputRequiredResult).decode)
+	arm := new(InputRequiredResult)
+	*v = arm
+	return arm.decode(d)
 }
 
 // ClientRequest is any request that a client sends.
@@ -148,34 +180,64 @@ func (*CallToolRequest) isClientRequest()              {}
 func (*CompleteRequest) isClientRequest()              {}
 func (*Unknown) isClientRequest()                      {}
 
-func readClientRequest(d *codec.Decoder) (ClientRequest, error) {
-	return codec.Tagged(d, "method", armClientRequest)
+func writeClientRequest(e *codec.Encoder, v ClientRequest) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armClientRequest(d *codec.Decoder, tag []byte) (ClientRequest, error) {
+func readClientRequest(v *ClientRequest, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armClientRequest)
+}
+
+func armClientRequest(v *ClientRequest, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "server/discover":
-		return codec.ReadPtr(d, (*DiscoverRequest).decode)
+		arm := new(DiscoverRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/list":
-		return codec.ReadPtr(d, (*ListResourcesRequest).decode)
+		arm := new(ListResourcesRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/templates/list":
-		return codec.ReadPtr(d, (*ListResourceTemplatesRequest).decode)
+		arm := new(ListResourceTemplatesRequest)
+		*v = arm
+		return arm.decode(d)
 	case "resources/read":
-		return codec.ReadPtr(d, (*ReadResourceRequest).decode)
+		arm := new(ReadResourceRequest)
+		*v = arm
+		return arm.decode(d)
 	case "subscriptions/listen":
-		return codec.ReadPtr(d, (*SubscriptionsListenRequest).decode)
+		arm := new(SubscriptionsListenRequest)
+		*v = arm
+		return arm.decode(d)
 	case "prompts/list":
-		return codec.ReadPtr(d, (*ListPromptsRequest).decode)
+		arm := new(ListPromptsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "prompts/get":
-		return codec.ReadPtr(d, (*GetPromptRequest).decode)
+		arm := new(GetPromptRequest)
+		*v = arm
+		return arm.decode(d)
 	case "tools/list":
-		return codec.ReadPtr(d, (*ListToolsRequest).decode)
+		arm := new(ListToolsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "tools/call":
-		return codec.ReadPtr(d, (*CallToolRequest).decode)
+		arm := new(CallToolRequest)
+		*v = arm
+		return arm.decode(d)
 	case "completion/complete":
-		return codec.ReadPtr(d, (*CompleteRequest).decode)
+		arm := new(CompleteRequest)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // CompleteReference names the prompt or the resource template whose argument
@@ -195,18 +257,32 @@ func (*PromptReference) isCompleteReference()           {}
 func (*ResourceTemplateReference) isCompleteReference() {}
 func (*Unknown) isCompleteReference()                   {}
 
-func readCompleteReference(d *codec.Decoder) (CompleteReference, error) {
-	return codec.Tagged(d, "type", armCompleteReference)
+func writeCompleteReference(e *codec.Encoder, v CompleteReference) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armCompleteReference(d *codec.Decoder, tag []byte) (CompleteReference, error) {
+func readCompleteReference(v *CompleteReference, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armCompleteReference)
+}
+
+func armCompleteReference(v *CompleteReference, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "ref/prompt":
-		return codec.ReadPtr(d, (*PromptReference).decode)
+		arm := new(PromptReference)
+		*v = arm
+		return arm.decode(d)
 	case "ref/resource":
-		return codec.ReadPtr(d, (*ResourceTemplateReference).decode)
+		arm := new(ResourceTemplateReference)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // ContentBlock is one piece of a prompt or of a tool's result.
@@ -229,24 +305,44 @@ func (*ResourceLink) isContentBlock()     {}
 func (*EmbeddedResource) isContentBlock() {}
 func (*Unknown) isContentBlock()          {}
 
-func readContentBlock(d *codec.Decoder) (ContentBlock, error) {
-	return codec.Tagged(d, "type", armContentBlock)
+func writeContentBlock(e *codec.Encoder, v ContentBlock) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armContentBlock(d *codec.Decoder, tag []byte) (ContentBlock, error) {
+func readContentBlock(v *ContentBlock, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armContentBlock)
+}
+
+func armContentBlock(v *ContentBlock, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "text":
-		return codec.ReadPtr(d, (*TextContent).decode)
+		arm := new(TextContent)
+		*v = arm
+		return arm.decode(d)
 	case "image":
-		return codec.ReadPtr(d, (*ImageContent).decode)
+		arm := new(ImageContent)
+		*v = arm
+		return arm.decode(d)
 	case "audio":
-		return codec.ReadPtr(d, (*AudioContent).decode)
+		arm := new(AudioContent)
+		*v = arm
+		return arm.decode(d)
 	case "resource_link":
-		return codec.ReadPtr(d, (*ResourceLink).decode)
+		arm := new(ResourceLink)
+		*v = arm
+		return arm.decode(d)
 	case "resource":
-		return codec.ReadPtr(d, (*EmbeddedResource).decode)
+		arm := new(EmbeddedResource)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // DetailedTask is a task with the data that belongs to its status.
@@ -269,24 +365,44 @@ func (*FailedTask) isDetailedTask()        {}
 func (*CancelledTask) isDetailedTask()     {}
 func (*Unknown) isDetailedTask()           {}
 
-func readDetailedTask(d *codec.Decoder) (DetailedTask, error) {
-	return codec.Tagged(d, "status", armDetailedTask)
+func writeDetailedTask(e *codec.Encoder, v DetailedTask) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armDetailedTask(d *codec.Decoder, tag []byte) (DetailedTask, error) {
+func readDetailedTask(v *DetailedTask, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "status", armDetailedTask)
+}
+
+func armDetailedTask(v *DetailedTask, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "working":
-		return codec.ReadPtr(d, (*WorkingTask).decode)
+		arm := new(WorkingTask)
+		*v = arm
+		return arm.decode(d)
 	case "input_required":
-		return codec.ReadPtr(d, (*InputRequiredTask).decode)
+		arm := new(InputRequiredTask)
+		*v = arm
+		return arm.decode(d)
 	case "completed":
-		return codec.ReadPtr(d, (*CompletedTask).decode)
+		arm := new(CompletedTask)
+		*v = arm
+		return arm.decode(d)
 	case "failed":
-		return codec.ReadPtr(d, (*FailedTask).decode)
+		arm := new(FailedTask)
+		*v = arm
+		return arm.decode(d)
 	case "cancelled":
-		return codec.ReadPtr(d, (*CancelledTask).decode)
+		arm := new(CancelledTask)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "status", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "status", tag)
 }
 
 // ElicitRequestParams are a question to a person.
@@ -305,21 +421,35 @@ func (*ElicitRequestFormParams) isElicitRequestParams() {}
 func (*ElicitRequestURLParams) isElicitRequestParams()  {}
 func (*Unknown) isElicitRequestParams()                 {}
 
-func readElicitRequestParams(d *codec.Decoder) (ElicitRequestParams, error) {
-	return codec.TaggedOr(d, "mode", []codec.Shape{
-		{Tag: "url", Required: []string{"message", "mode", "url"}},
-		{Tag: "form", Required: []string{"message", "requestedSchema"}, Optional: []string{"mode"}},
+func writeElicitRequestParams(e *codec.Encoder, v ElicitRequestParams) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
+}
+
+func readElicitRequestParams(v *ElicitRequestParams, d *codec.Decoder) error {
+	return codec.TaggedOr(v, d, "mode", []codec.Shape{
+		{Tag: "url", Required: "message mode url"},
+		{Tag: "form", Required: "message requestedSchema", Optional: "mode"},
 	}, armElicitRequestParams)
 }
 
-func armElicitRequestParams(d *codec.Decoder, tag []byte) (ElicitRequestParams, error) {
+func armElicitRequestParams(v *ElicitRequestParams, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "form":
-		return codec.ReadPtr(d, (*ElicitRequestFormParams).decode)
+		arm := new(ElicitRequestFormParams)
+		*v = arm
+		return arm.decode(d)
 	case "url":
-		return codec.ReadPtr(d, (*ElicitRequestURLParams).decode)
+		arm := new(ElicitRequestURLParams)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "mode", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "mode", tag)
 }
 
 // EnumSchema is a field of a form in which a person chooses one or several
@@ -344,39 +474,59 @@ func (*UntitledMultiSelectEnumSchema) isEnumSchema()  {}
 func (*TitledMultiSelectEnumSchema) isEnumSchema()    {}
 func (*Unknown) isEnumSchema()                        {}
 
-func readEnumSchema(d *codec.Decoder) (EnumSchema, error) {
-	return codec.Tagged(d, "type", armEnumSchema)
+func writeEnumSchema(e *codec.Encoder, v EnumSchema) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armEnumSchema(d *codec.Decoder, tag []byte) (EnumSchema, error) {
+func readEnumSchema(v *EnumSchema, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armEnumSchema)
+}
+
+func armEnumSchema(v *EnumSchema, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "string":
-		return codec.Untagged(d, "", []codec.Shape{
-			{Present: []string{"enum", "enumNames"}, Required: []string{"enum", "type"}, Optional: []string{"default", "description", "enumNames", "title"}},
-			{Present: []string{"enum"}, Required: []string{"enum", "type"}, Optional: []string{"default", "description", "title"}},
-			{Present: []string{"oneOf"}, Required: []string{"oneOf", "type"}, Optional: []string{"default", "description", "title"}},
-		}, func(d *codec.Decoder, arm int) (EnumSchema, error) {
-			switch arm {
+		return codec.Untagged(v, d, "", []codec.Shape{
+			{Present: "enum enumNames", Required: "enum type", Optional: "default description enumNames title"},
+			{Present: "enum", Required: "enum type", Optional: "default description title"},
+			{Present: "oneOf", Required: "oneOf type", Optional: "default description title"},
+		}, func(v *EnumSchema, d *codec.Decoder, n int) error {
+			switch n {
 			case 0:
-				return codec.ReadPtr(d, (*LegacyTitledEnumSchema).decode)
+				arm := new(LegacyTitledEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			case 1:
-				return codec.ReadPtr(d, (*UntitledSingleSelectEnumSchema).decode)
+				arm := new(UntitledSingleSelectEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			}
-			return codec.ReadPtr(d, (*TitledSingleSelectEnumSchema).decode)
+			arm := new(TitledSingleSelectEnumSchema)
+			*v = arm
+			return arm.decode(d)
 		})
 	case "array":
-		return codec.Untagged(d, "", []codec.Shape{
-			{Present: []string{"items/enum"}, Required: []string{"items", "items/enum", "items/type", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
-			{Present: []string{"items/anyOf"}, Required: []string{"items", "items/anyOf", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
-		}, func(d *codec.Decoder, arm int) (EnumSchema, error) {
-			switch arm {
+		return codec.Untagged(v, d, "", []codec.Shape{
+			{Present: "items/enum", Required: "items items/enum items/type type", Optional: "default description maxItems minItems title"},
+			{Present: "items/anyOf", Required: "items items/anyOf type", Optional: "default description maxItems minItems title"},
+		}, func(v *EnumSchema, d *codec.Decoder, n int) error {
+			switch n {
 			case 0:
-				return codec.ReadPtr(d, (*UntitledMultiSelectEnumSchema).decode)
+				arm := new(UntitledMultiSelectEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			}
-			return codec.ReadPtr(d, (*TitledMultiSelectEnumSchema).decode)
+			arm := new(TitledMultiSelectEnumSchema)
+			*v = arm
+			return arm.decode(d)
 		})
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // InputRequest is a question of a server that the client must answer before
@@ -398,20 +548,36 @@ func (*ListRootsRequest) isInputRequest()     {}
 func (*ElicitRequest) isInputRequest()        {}
 func (*Unknown) isInputRequest()              {}
 
-func readInputRequest(d *codec.Decoder) (InputRequest, error) {
-	return codec.Tagged(d, "method", armInputRequest)
+func writeInputRequest(e *codec.Encoder, v InputRequest) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armInputRequest(d *codec.Decoder, tag []byte) (InputRequest, error) {
+func readInputRequest(v *InputRequest, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armInputRequest)
+}
+
+func armInputRequest(v *InputRequest, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "sampling/createMessage":
-		return codec.ReadPtr(d, (*CreateMessageRequest).decode)
+		arm := new(CreateMessageRequest)
+		*v = arm
+		return arm.decode(d)
 	case "roots/list":
-		return codec.ReadPtr(d, (*ListRootsRequest).decode)
+		arm := new(ListRootsRequest)
+		*v = arm
+		return arm.decode(d)
 	case "elicitation/create":
-		return codec.ReadPtr(d, (*ElicitRequest).decode)
+		arm := new(ElicitRequest)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // InputResponse answers the [InputRequest] with the same key. It does not
@@ -432,26 +598,36 @@ func (*ListRootsResult) isInputResponse()     {}
 func (*CreateMessageResult) isInputResponse() {}
 func (*ElicitResult) isInputResponse()        {}
 
-func readInputResponse(d *codec.Decoder) (InputResponse, error) {
-	return codec.Untagged(d, "", shapesInputResponse(), armInputResponse)
-}
-
-func shapesInputResponse() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"roots"}, Required: []string{"roots"}},
-		{Present: []string{"model"}, Required: []string{"content", "model", "role"}, Optional: []string{"_meta", "stopReason"}},
-		{Present: []string{"action"}, Required: []string{"action"}, Optional: []string{"content"}},
+func writeInputResponse(e *codec.Encoder, v InputResponse) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armInputResponse(d *codec.Decoder, arm int) (InputResponse, error) {
-	switch arm {
+func readInputResponse(v *InputResponse, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "roots", Required: "roots"},
+		{Present: "model", Required: "content model role", Optional: "_meta stopReason"},
+		{Present: "action", Required: "action", Optional: "content"},
+	}, armInputResponse)
+}
+
+func armInputResponse(v *InputResponse, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*ListRootsResult).decode)
+		arm := new(ListRootsResult)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*CreateMessageResult).decode)
+		arm := new(CreateMessageResult)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*ElicitResult).decode)
+	arm := new(ElicitResult)
+	*v = arm
+	return arm.decode(d)
 }
 
 // JSONRPCMessage is any message.
@@ -471,29 +647,41 @@ func (*JSONRPCNotification) isJSONRPCMessage()   {}
 func (*JSONRPCResultResponse) isJSONRPCMessage() {}
 func (*JSONRPCErrorResponse) isJSONRPCMessage()  {}
 
-func readJSONRPCMessage(d *codec.Decoder) (JSONRPCMessage, error) {
-	return codec.Untagged(d, "", shapesJSONRPCMessage(), armJSONRPCMessage)
-}
-
-func shapesJSONRPCMessage() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"method", "id"}, Required: []string{"id", "jsonrpc", "method"}, Optional: []string{"params"}},
-		{Present: []string{"method"}, Required: []string{"jsonrpc", "method"}, Optional: []string{"params"}},
-		{Present: []string{"result"}, Required: []string{"id", "jsonrpc", "result"}},
-		{Present: []string{"error"}, Required: []string{"error", "jsonrpc"}, Optional: []string{"id"}},
+func writeJSONRPCMessage(e *codec.Encoder, v JSONRPCMessage) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armJSONRPCMessage(d *codec.Decoder, arm int) (JSONRPCMessage, error) {
-	switch arm {
+func readJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "method id", Required: "id jsonrpc method", Optional: "params"},
+		{Present: "method", Required: "jsonrpc method", Optional: "params"},
+		{Present: "result", Required: "id jsonrpc result"},
+		{Present: "error", Required: "error jsonrpc", Optional: "id"},
+	}, armJSONRPCMessage)
+}
+
+func armJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*JSONRPCRequest).decode)
+		arm := new(JSONRPCRequest)
+		*v = arm
+		return arm.decode(d)
 	case 1:
-		return codec.ReadPtr(d, (*JSONRPCNotification).decode)
+		arm := new(JSONRPCNotification)
+		*v = arm
+		return arm.decode(d)
 	case 2:
-		return codec.ReadPtr(d, (*JSONRPCResultResponse).decode)
+		arm := new(JSONRPCResultResponse)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*JSONRPCErrorResponse).decode)
+	arm := new(JSONRPCErrorResponse)
+	*v = arm
+	return arm.decode(d)
 }
 
 // JSONRPCResponse is the answer to a request.
@@ -510,23 +698,31 @@ type JSONRPCResponse interface {
 func (*JSONRPCResultResponse) isJSONRPCResponse() {}
 func (*JSONRPCErrorResponse) isJSONRPCResponse()  {}
 
-func readJSONRPCResponse(d *codec.Decoder) (JSONRPCResponse, error) {
-	return codec.Untagged(d, "", shapesJSONRPCResponse(), armJSONRPCResponse)
-}
-
-func shapesJSONRPCResponse() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"result"}, Required: []string{"id", "jsonrpc", "result"}},
-		{Present: []string{"error"}, Required: []string{"error", "jsonrpc"}, Optional: []string{"id"}},
+func writeJSONRPCResponse(e *codec.Encoder, v JSONRPCResponse) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armJSONRPCResponse(d *codec.Decoder, arm int) (JSONRPCResponse, error) {
-	switch arm {
+func readJSONRPCResponse(v *JSONRPCResponse, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "result", Required: "id jsonrpc result"},
+		{Present: "error", Required: "error jsonrpc", Optional: "id"},
+	}, armJSONRPCResponse)
+}
+
+func armJSONRPCResponse(v *JSONRPCResponse, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*JSONRPCResultResponse).decode)
+		arm := new(JSONRPCResultResponse)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*JSONRPCErrorResponse).decode)
+	arm := new(JSONRPCErrorResponse)
+	*v = arm
+	return arm.decode(d)
 }
 
 // MultiSelectEnumSchema is a field of a form in which a person chooses
@@ -545,23 +741,31 @@ type MultiSelectEnumSchema interface {
 func (*UntitledMultiSelectEnumSchema) isMultiSelectEnumSchema() {}
 func (*TitledMultiSelectEnumSchema) isMultiSelectEnumSchema()   {}
 
-func readMultiSelectEnumSchema(d *codec.Decoder) (MultiSelectEnumSchema, error) {
-	return codec.Untagged(d, "", shapesMultiSelectEnumSchema(), armMultiSelectEnumSchema)
-}
-
-func shapesMultiSelectEnumSchema() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"items/enum"}, Required: []string{"items", "items/enum", "items/type", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
-		{Present: []string{"items/anyOf"}, Required: []string{"items", "items/anyOf", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
+func writeMultiSelectEnumSchema(e *codec.Encoder, v MultiSelectEnumSchema) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armMultiSelectEnumSchema(d *codec.Decoder, arm int) (MultiSelectEnumSchema, error) {
-	switch arm {
+func readMultiSelectEnumSchema(v *MultiSelectEnumSchema, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "items/enum", Required: "items items/enum items/type type", Optional: "default description maxItems minItems title"},
+		{Present: "items/anyOf", Required: "items items/anyOf type", Optional: "default description maxItems minItems title"},
+	}, armMultiSelectEnumSchema)
+}
+
+func armMultiSelectEnumSchema(v *MultiSelectEnumSchema, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*UntitledMultiSelectEnumSchema).decode)
+		arm := new(UntitledMultiSelectEnumSchema)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*TitledMultiSelectEnumSchema).decode)
+	arm := new(TitledMultiSelectEnumSchema)
+	*v = arm
+	return arm.decode(d)
 }
 
 // PrimitiveSchemaDefinition describes one field of a form.
@@ -589,48 +793,76 @@ func (*NumberSchema) isPrimitiveSchemaDefinition()                   {}
 func (*BooleanSchema) isPrimitiveSchemaDefinition()                  {}
 func (*Unknown) isPrimitiveSchemaDefinition()                        {}
 
-func readPrimitiveSchemaDefinition(d *codec.Decoder) (PrimitiveSchemaDefinition, error) {
-	return codec.Tagged(d, "type", armPrimitiveSchemaDefinition)
+func writePrimitiveSchemaDefinition(e *codec.Encoder, v PrimitiveSchemaDefinition) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armPrimitiveSchemaDefinition(d *codec.Decoder, tag []byte) (PrimitiveSchemaDefinition, error) {
+func readPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armPrimitiveSchemaDefinition)
+}
+
+func armPrimitiveSchemaDefinition(v *PrimitiveSchemaDefinition, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "string":
-		return codec.Untagged(d, "", []codec.Shape{
-			{Present: []string{"enum", "enumNames"}, Required: []string{"enum", "type"}, Optional: []string{"default", "description", "enumNames", "title"}},
-			{Present: []string{"enum"}, Required: []string{"enum", "type"}, Optional: []string{"default", "description", "title"}},
-			{Present: []string{"oneOf"}, Required: []string{"oneOf", "type"}, Optional: []string{"default", "description", "title"}},
-			{Required: []string{"type"}, Optional: []string{"default", "description", "format", "maxLength", "minLength", "title"}},
-		}, func(d *codec.Decoder, arm int) (PrimitiveSchemaDefinition, error) {
-			switch arm {
+		return codec.Untagged(v, d, "", []codec.Shape{
+			{Present: "enum enumNames", Required: "enum type", Optional: "default description enumNames title"},
+			{Present: "enum", Required: "enum type", Optional: "default description title"},
+			{Present: "oneOf", Required: "oneOf type", Optional: "default description title"},
+			{Required: "type", Optional: "default description format maxLength minLength title"},
+		}, func(v *PrimitiveSchemaDefinition, d *codec.Decoder, n int) error {
+			switch n {
 			case 0:
-				return codec.ReadPtr(d, (*LegacyTitledEnumSchema).decode)
+				arm := new(LegacyTitledEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			case 1:
-				return codec.ReadPtr(d, (*UntitledSingleSelectEnumSchema).decode)
+				arm := new(UntitledSingleSelectEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			case 2:
-				return codec.ReadPtr(d, (*TitledSingleSelectEnumSchema).decode)
+				arm := new(TitledSingleSelectEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			}
-			return codec.ReadPtr(d, (*StringSchema).decode)
+			arm := new(StringSchema)
+			*v = arm
+			return arm.decode(d)
 		})
 	case "array":
-		return codec.Untagged(d, "", []codec.Shape{
-			{Present: []string{"items/enum"}, Required: []string{"items", "items/enum", "items/type", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
-			{Present: []string{"items/anyOf"}, Required: []string{"items", "items/anyOf", "type"}, Optional: []string{"default", "description", "maxItems", "minItems", "title"}},
-		}, func(d *codec.Decoder, arm int) (PrimitiveSchemaDefinition, error) {
-			switch arm {
+		return codec.Untagged(v, d, "", []codec.Shape{
+			{Present: "items/enum", Required: "items items/enum items/type type", Optional: "default description maxItems minItems title"},
+			{Present: "items/anyOf", Required: "items items/anyOf type", Optional: "default description maxItems minItems title"},
+		}, func(v *PrimitiveSchemaDefinition, d *codec.Decoder, n int) error {
+			switch n {
 			case 0:
-				return codec.ReadPtr(d, (*UntitledMultiSelectEnumSchema).decode)
+				arm := new(UntitledMultiSelectEnumSchema)
+				*v = arm
+				return arm.decode(d)
 			}
-			return codec.ReadPtr(d, (*TitledMultiSelectEnumSchema).decode)
+			arm := new(TitledMultiSelectEnumSchema)
+			*v = arm
+			return arm.decode(d)
 		})
 	case "integer":
-		return codec.ReadPtr(d, (*NumberSchema).decode)
+		arm := new(NumberSchema)
+		*v = arm
+		return arm.decode(d)
 	case "number":
-		return codec.ReadPtr(d, (*NumberSchema).decode)
+		arm := new(NumberSchema)
+		*v = arm
+		return arm.decode(d)
 	case "boolean":
-		return codec.ReadPtr(d, (*BooleanSchema).decode)
+		arm := new(BooleanSchema)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // SamplingContent is the content of a message to or from a model.
@@ -654,27 +886,52 @@ func (*ToolResultContent) isSamplingContent()  {}
 func (SamplingContentList) isSamplingContent() {}
 func (*Unknown) isSamplingContent()            {}
 
-func readSamplingContent(d *codec.Decoder) (SamplingContent, error) {
-	if d.PeekKind() == '[' {
-		return readSamplingContentList(d)
+func writeSamplingContent(e *codec.Encoder, v SamplingContent) {
+	if v == nil {
+		e.Absent()
+		return
 	}
-	return codec.Tagged(d, "type", armSamplingContent)
+	v.encode(e)
 }
 
-func armSamplingContent(d *codec.Decoder, tag []byte) (SamplingContent, error) {
+func readSamplingContent(v *SamplingContent, d *codec.Decoder) error {
+	if d.PeekKind() == '[' {
+		var list SamplingContentList
+		if err := list.decode(d); err != nil {
+			return err
+		}
+		*v = list
+		return nil
+	}
+	return codec.Tagged(v, d, "type", armSamplingContent)
+}
+
+func armSamplingContent(v *SamplingContent, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "text":
-		return codec.ReadPtr(d, (*TextContent).decode)
+		arm := new(TextContent)
+		*v = arm
+		return arm.decode(d)
 	case "image":
-		return codec.ReadPtr(d, (*ImageContent).decode)
+		arm := new(ImageContent)
+		*v = arm
+		return arm.decode(d)
 	case "audio":
-		return codec.ReadPtr(d, (*AudioContent).decode)
+		arm := new(AudioContent)
+		*v = arm
+		return arm.decode(d)
 	case "tool_use":
-		return codec.ReadPtr(d, (*ToolUseContent).decode)
+		arm := new(ToolUseContent)
+		*v = arm
+		return arm.decode(d)
 	case "tool_result":
-		return codec.ReadPtr(d, (*ToolResultContent).decode)
+		arm := new(ToolResultContent)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // SamplingMessageContentBlock is a piece of a conversation with a model.
@@ -697,24 +954,44 @@ func (*ToolUseContent) isSamplingMessageContentBlock()    {}
 func (*ToolResultContent) isSamplingMessageContentBlock() {}
 func (*Unknown) isSamplingMessageContentBlock()           {}
 
-func readSamplingMessageContentBlock(d *codec.Decoder) (SamplingMessageContentBlock, error) {
-	return codec.Tagged(d, "type", armSamplingMessageContentBlock)
+func writeSamplingMessageContentBlock(e *codec.Encoder, v SamplingMessageContentBlock) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armSamplingMessageContentBlock(d *codec.Decoder, tag []byte) (SamplingMessageContentBlock, error) {
+func readSamplingMessageContentBlock(v *SamplingMessageContentBlock, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "type", armSamplingMessageContentBlock)
+}
+
+func armSamplingMessageContentBlock(v *SamplingMessageContentBlock, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "text":
-		return codec.ReadPtr(d, (*TextContent).decode)
+		arm := new(TextContent)
+		*v = arm
+		return arm.decode(d)
 	case "image":
-		return codec.ReadPtr(d, (*ImageContent).decode)
+		arm := new(ImageContent)
+		*v = arm
+		return arm.decode(d)
 	case "audio":
-		return codec.ReadPtr(d, (*AudioContent).decode)
+		arm := new(AudioContent)
+		*v = arm
+		return arm.decode(d)
 	case "tool_use":
-		return codec.ReadPtr(d, (*ToolUseContent).decode)
+		arm := new(ToolUseContent)
+		*v = arm
+		return arm.decode(d)
 	case "tool_result":
-		return codec.ReadPtr(d, (*ToolResultContent).decode)
+		arm := new(ToolResultContent)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "type", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
 // ServerNotification is any notification that a server sends.
@@ -743,30 +1020,56 @@ func (*ToolListChangedNotification) isServerNotification()           {}
 func (*LoggingMessageNotification) isServerNotification()            {}
 func (*Unknown) isServerNotification()                               {}
 
-func readServerNotification(d *codec.Decoder) (ServerNotification, error) {
-	return codec.Tagged(d, "method", armServerNotification)
+func writeServerNotification(e *codec.Encoder, v ServerNotification) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
 }
 
-func armServerNotification(d *codec.Decoder, tag []byte) (ServerNotification, error) {
+func readServerNotification(v *ServerNotification, d *codec.Decoder) error {
+	return codec.Tagged(v, d, "method", armServerNotification)
+}
+
+func armServerNotification(v *ServerNotification, d *codec.Decoder, tag []byte) error {
 	switch string(tag) {
 	case "notifications/cancelled":
-		return codec.ReadPtr(d, (*CancelledNotification).decode)
+		arm := new(CancelledNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/progress":
-		return codec.ReadPtr(d, (*ProgressNotification).decode)
+		arm := new(ProgressNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/resources/list_changed":
-		return codec.ReadPtr(d, (*ResourceListChangedNotification).decode)
+		arm := new(ResourceListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/subscriptions/acknowledged":
-		return codec.ReadPtr(d, (*SubscriptionsAcknowledgedNotification).decode)
+		arm := new(SubscriptionsAcknowledgedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/resources/updated":
-		return codec.ReadPtr(d, (*ResourceUpdatedNotification).decode)
+		arm := new(ResourceUpdatedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/prompts/list_changed":
-		return codec.ReadPtr(d, (*PromptListChangedNotification).decode)
+		arm := new(PromptListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/tools/list_changed":
-		return codec.ReadPtr(d, (*ToolListChangedNotification).decode)
+		arm := new(ToolListChangedNotification)
+		*v = arm
+		return arm.decode(d)
 	case "notifications/message":
-		return codec.ReadPtr(d, (*LoggingMessageNotification).decode)
+		arm := new(LoggingMessageNotification)
+		*v = arm
+		return arm.decode(d)
 	}
-	return unknownArm(d, "method", tag)
+	arm := new(Unknown)
+	*v = arm
+	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
 }
 
 // ServerResult is any result that a server sends. [Decode] returns a
@@ -804,8 +1107,18 @@ func (*GetTaskResult) isServerResult()               {}
 func (*UpdateTaskResult) isServerResult()            {}
 func (*CancelTaskResult) isServerResult()            {}
 
-func readServerResult(d *codec.Decoder) (ServerResult, error) {
-	return codec.ReadPtr(d, (*Result).decode)
+func writeServerResult(e *codec.Encoder, v ServerResult) {
+	if v == nil {
+		e.Absent()
+		return
+	}
+	v.encode(e)
+}
+
+func readServerResult(v *ServerResult, d *codec.Decoder) error {
+	arm := new(Result)
+	*v = arm
+	return arm.decode(d)
 }
 
 // SingleSelectEnumSchema is a field of a form in which a person chooses one
@@ -824,23 +1137,31 @@ type SingleSelectEnumSchema interface {
 func (*UntitledSingleSelectEnumSchema) isSingleSelectEnumSchema() {}
 func (*TitledSingleSelectEnumSchema) isSingleSelectEnumSchema()   {}
 
-func readSingleSelectEnumSchema(d *codec.Decoder) (SingleSelectEnumSchema, error) {
-	return codec.Untagged(d, "", shapesSingleSelectEnumSchema(), armSingleSelectEnumSchema)
-}
-
-func shapesSingleSelectEnumSchema() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"enum"}, Required: []string{"enum", "type"}, Optional: []string{"default", "description", "title"}},
-		{Present: []string{"oneOf"}, Required: []string{"oneOf", "type"}, Optional: []string{"default", "description", "title"}},
+func writeSingleSelectEnumSchema(e *codec.Encoder, v SingleSelectEnumSchema) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armSingleSelectEnumSchema(d *codec.Decoder, arm int) (SingleSelectEnumSchema, error) {
-	switch arm {
+func readSingleSelectEnumSchema(v *SingleSelectEnumSchema, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "enum", Required: "enum type", Optional: "default description title"},
+		{Present: "oneOf", Required: "oneOf type", Optional: "default description title"},
+	}, armSingleSelectEnumSchema)
+}
+
+func armSingleSelectEnumSchema(v *SingleSelectEnumSchema, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*UntitledSingleSelectEnumSchema).decode)
+		arm := new(UntitledSingleSelectEnumSchema)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*TitledSingleSelectEnumSchema).decode)
+	arm := new(TitledSingleSelectEnumSchema)
+	*v = arm
+	return arm.decode(d)
 }
 
 // TextOrBlobResourceContents is a resource, or a part of one, as text or as
@@ -858,30 +1179,38 @@ type TextOrBlobResourceContents interface {
 func (*TextResourceContents) isTextOrBlobResourceContents() {}
 func (*BlobResourceContents) isTextOrBlobResourceContents() {}
 
-func readTextOrBlobResourceContents(d *codec.Decoder) (TextOrBlobResourceContents, error) {
-	return codec.Untagged(d, "", shapesTextOrBlobResourceContents(), armTextOrBlobResourceContents)
-}
-
-func shapesTextOrBlobResourceContents() []codec.Shape {
-	return []codec.Shape{
-		{Present: []string{"text"}, Required: []string{"text", "uri"}, Optional: []string{"_meta", "mimeType"}},
-		{Present: []string{"blob"}, Required: []string{"blob", "uri"}, Optional: []string{"_meta", "mimeType"}},
+func writeTextOrBlobResourceContents(e *codec.Encoder, v TextOrBlobResourceContents) {
+	if v == nil {
+		e.Absent()
+		return
 	}
+	v.encode(e)
 }
 
-func armTextOrBlobResourceContents(d *codec.Decoder, arm int) (TextOrBlobResourceContents, error) {
-	switch arm {
+func readTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder) error {
+	return codec.Untagged(v, d, "", []codec.Shape{
+		{Present: "text", Required: "text uri", Optional: "_meta mimeType"},
+		{Present: "blob", Required: "blob uri", Optional: "_meta mimeType"},
+	}, armTextOrBlobResourceContents)
+}
+
+func armTextOrBlobResourceContents(v *TextOrBlobResourceContents, d *codec.Decoder, n int) error {
+	switch n {
 	case 0:
-		return codec.ReadPtr(d, (*TextResourceContents).decode)
+		arm := new(TextResourceContents)
+		*v = arm
+		return arm.decode(d)
 	}
-	return codec.ReadPtr(d, (*BlobResourceContents).decode)
+	arm := new(BlobResourceContents)
+	*v = arm
+	return arm.decode(d)
 }
 
 // target returns the function that reads into v, if its type has no decode method.
 func target(v any) func(*codec.Decoder) error {
 	switch v := v.(type) {
 	case *Annotations:
-		return func(d *codec.Decoder) error { return decodeAnnotations(v, d) }
+		return codec.Into(v, decodeAnnotations)
 	case *AnyCallToolResult:
 		return codec.Into(v, readAnyCallToolResult)
 	case *AnyGetPromptResult:
@@ -889,15 +1218,15 @@ func target(v any) func(*codec.Decoder) error {
 	case *AnyReadResourceResult:
 		return codec.Into(v, readAnyReadResourceResult)
 	case *Base64:
-		return func(d *codec.Decoder) error { return decodeBase64(v, d) }
+		return codec.Into(v, decodeBase64)
 	case *BaseMetadata:
-		return func(d *codec.Decoder) error { return decodeBaseMetadata(v, d) }
+		return codec.Into(v, decodeBaseMetadata)
 	case *ClientRequest:
 		return codec.Into(v, readClientRequest)
 	case *CompleteArgument:
-		return func(d *codec.Decoder) error { return decodeCompleteArgument(v, d) }
+		return codec.Into(v, decodeCompleteArgument)
 	case *CompleteContext:
-		return func(d *codec.Decoder) error { return decodeCompleteContext(v, d) }
+		return codec.Into(v, decodeCompleteContext)
 	case *CompleteReference:
 		return codec.Into(v, readCompleteReference)
 	case *ContentBlock:
@@ -911,7 +1240,7 @@ func target(v any) func(*codec.Decoder) error {
 	case *ElicitResultAction:
 		return codec.Into(v, readElicitResultAction)
 	case *ElicitValue:
-		return func(d *codec.Decoder) error { return decodeElicitValue(v, d) }
+		return codec.Into(v, decodeElicitValue)
 	case *EnumSchema:
 		return codec.Into(v, readEnumSchema)
 	case *IncludeContext:
@@ -925,15 +1254,15 @@ func target(v any) func(*codec.Decoder) error {
 	case *JSONRPCResponse:
 		return codec.Into(v, readJSONRPCResponse)
 	case *JSONValue:
-		return codec.Into(v, (*codec.Decoder).JSON)
+		return codec.Into(v, codec.JSON)
 	case *LoggingLevel:
 		return codec.Into(v, readLoggingLevel)
 	case *MetaObject:
-		return codec.Into(v, (*codec.Decoder).Members)
+		return codec.Into(v, codec.Members)
 	case *ModelHint:
-		return func(d *codec.Decoder) error { return decodeModelHint(v, d) }
+		return codec.Into(v, decodeModelHint)
 	case *ModelPreferences:
-		return func(d *codec.Decoder) error { return decodeModelPreferences(v, d) }
+		return codec.Into(v, decodeModelPreferences)
 	case *MultiSelectEnumSchema:
 		return codec.Into(v, readMultiSelectEnumSchema)
 	case *NumberSchemaType:
@@ -941,27 +1270,27 @@ func target(v any) func(*codec.Decoder) error {
 	case *PrimitiveSchemaDefinition:
 		return codec.Into(v, readPrimitiveSchemaDefinition)
 	case *ProgressToken:
-		return func(d *codec.Decoder) error { return decodeProgressToken(v, d) }
+		return codec.Into(v, decodeProgressToken)
 	case *PromptArgument:
-		return func(d *codec.Decoder) error { return decodePromptArgument(v, d) }
+		return codec.Into(v, decodePromptArgument)
 	case *RequestId:
-		return func(d *codec.Decoder) error { return decodeRequestId(v, d) }
+		return codec.Into(v, decodeRequestId)
 	case *ResourceContents:
-		return func(d *codec.Decoder) error { return decodeResourceContents(v, d) }
+		return codec.Into(v, decodeResourceContents)
 	case *Role:
 		return codec.Into(v, readRole)
 	case *Root:
-		return func(d *codec.Decoder) error { return decodeRoot(v, d) }
+		return codec.Into(v, decodeRoot)
 	case *SamplingContent:
 		return codec.Into(v, readSamplingContent)
 	case *SamplingMessageContentBlock:
 		return codec.Into(v, readSamplingMessageContentBlock)
 	case *ServerCapabilitiesPrompts:
-		return func(d *codec.Decoder) error { return decodeServerCapabilitiesPrompts(v, d) }
+		return codec.Into(v, decodeServerCapabilitiesPrompts)
 	case *ServerCapabilitiesResources:
-		return func(d *codec.Decoder) error { return decodeServerCapabilitiesResources(v, d) }
+		return codec.Into(v, decodeServerCapabilitiesResources)
 	case *ServerCapabilitiesTools:
-		return func(d *codec.Decoder) error { return decodeServerCapabilitiesTools(v, d) }
+		return codec.Into(v, decodeServerCapabilitiesTools)
 	case *ServerNotification:
 		return codec.Into(v, readServerNotification)
 	case *ServerResult:
@@ -973,7 +1302,7 @@ func target(v any) func(*codec.Decoder) error {
 	case *TextOrBlobResourceContents:
 		return codec.Into(v, readTextOrBlobResourceContents)
 	case *ToolAnnotations:
-		return func(d *codec.Decoder) error { return decodeToolAnnotations(v, d) }
+		return codec.Into(v, decodeToolAnnotations)
 	}
 	return nil
 }

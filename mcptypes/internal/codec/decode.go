@@ -67,13 +67,14 @@ func DecodeFrom(dec *jsontext.Decoder, read func(*Decoder) error) error {
 	return asError(d.Finish(read(d)), string(dec.StackPointer()))
 }
 
-// ReadFunc reads one value of type T.
-type ReadFunc[T any] func(*Decoder) (T, error)
-
-// Into returns a reader that stores what read returns.
-func Into[T any](to *T, read ReadFunc[T]) func(*Decoder) error {
-	return func(d *Decoder) (err error) {
-		*to, err = read(d)
+// Into returns a function that reads into to, and clears it after an error.
+func Into[T any](to *T, read func(*T, *Decoder) error) func(*Decoder) error {
+	return func(d *Decoder) error {
+		err := read(to, d)
+		if err != nil {
+			var none T
+			*to = none
+		}
 		return err
 	}
 }
@@ -85,9 +86,9 @@ type Decoder struct {
 	buf    *bytes.Buffer
 
 	// Set while an object is read whose members belong to two types, see ReadBeside.
-	beside  []string // names in the outermost object that the other type reads
-	tagName string   // the member that selects the arm of the union
-	tag     []byte   // its value, nil before it is read
+	beside  string // names in the outermost object that the other type reads
+	tagName string // the member that selects the arm of the union
+	tag     []byte // its value, nil before it is read
 }
 
 var decoders = sync.Pool{New: func() any {
@@ -115,20 +116,19 @@ func newDecoder(b []byte, checked bool) *Decoder {
 func (d *Decoder) Release() {
 	*d.buf = bytes.Buffer{}
 	d.Reset(d.buf)
-	d.strict, d.beside, d.tagName, d.tag = false, nil, "", nil
+	d.strict, d.beside, d.tagName, d.tag = false, "", "", nil
 	decoders.Put(d)
 }
 
 // again reads raw, the value that d read last, a second time.
-func again[T any](d *Decoder, raw []byte, read ReadFunc[T]) (T, error) {
+func (d *Decoder) again(raw []byte, read func(*Decoder) error) error {
 	sub := newDecoder(raw, true)
 	defer sub.Release()
 	sub.strict = d.strict
-	v, err := read(sub)
-	if err != nil {
-		return v, asError(err, string(d.StackPointer()))
+	if err := read(sub); err != nil {
+		return asError(err, string(d.StackPointer()))
 	}
-	return v, nil
+	return nil
 }
 
 // asError turns an error of decoding into an *Error with path before its own path.
@@ -200,8 +200,28 @@ func kindName(k jsontext.Kind) string {
 	return "no value"
 }
 
-// Begin reads the start of an object.
-func (d *Decoder) Begin() error {
+// Begin reads the start of an object and returns what Next returns.
+func (d *Decoder) Begin() (name []byte, err error) {
+	if err := d.beginObject(); err != nil {
+		return nil, err
+	}
+	return d.Next(nil)
+}
+
+// Next returns the name of the next member, which is valid until the next read. At the end
+// of the object, which it reads, and if err is not nil, the name is nil.
+func (d *Decoder) Next(err error) (name []byte, _ error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case d.more():
+		return d.name()
+	}
+	return nil, d.end()
+}
+
+// beginObject reads the start of an object.
+func (d *Decoder) beginObject() error {
 	if d.PeekKind() != '{' {
 		return d.Wrong("an object")
 	}
@@ -218,14 +238,14 @@ func (d *Decoder) beginList() error {
 	return err
 }
 
-// More reports whether the object or array has not ended yet.
-func (d *Decoder) More() bool {
+// more reports whether the object or array has not ended yet.
+func (d *Decoder) more() bool {
 	k := d.PeekKind()
 	return k != '}' && k != ']'
 }
 
-// Name reads a member's name, which is valid until the next read.
-func (d *Decoder) Name() ([]byte, error) {
+// name reads a member's name, or a string. It is valid until the next read.
+func (d *Decoder) name() ([]byte, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
 		return nil, err
@@ -236,31 +256,32 @@ func (d *Decoder) Name() ([]byte, error) {
 	return raw[1 : len(raw)-1], nil
 }
 
-// End reads the end of an object or array.
-func (d *Decoder) End() error {
+// end reads the end of an object or array.
+func (d *Decoder) end() error {
 	_, err := d.ReadToken()
 	return err
 }
 
 // Lacks returns an error about the first required member that was not seen. Bit i of seen
-// stands for names[i].
-func (d *Decoder) Lacks(seen uint64, names ...string) error {
-	for i, name := range names {
-		if seen&(1<<i) == 0 {
+// stands for the name with number i; there are spaces between the names.
+func (d *Decoder) Lacks(seen uint64, names string) error {
+	for name := range strings.SplitSeq(names, " ") {
+		if seen&1 == 0 {
 			return d.missing(name)
 		}
+		seen >>= 1
 	}
 	return nil
 }
 
 // Unknown keeps a member without a field in extra.
 func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error {
-	if d.beside != nil && d.isBeside(name) {
+	if d.beside != "" && d.isBeside(name) {
 		return d.SkipValue()
 	}
 	key := string(name)
-	raw, err := d.Any()
-	if err != nil {
+	var raw json.RawMessage
+	if err := Any(&raw, d); err != nil {
 		return err
 	}
 	if *extra == nil {
@@ -275,18 +296,13 @@ func (d *Decoder) isBeside(name []byte) bool {
 	if d.StackDepth() != 1 {
 		return false
 	}
-	return slices.Contains(d.beside, string(name))
+	return has(d.beside, string(name))
 }
 
 // Empty reads an object that has no members.
 func (d *Decoder) Empty() error {
-	if err := d.Begin(); err != nil {
-		return err
-	}
-	if !d.More() {
-		return d.End()
-	}
-	if _, err := d.Name(); err != nil {
+	name, err := d.Begin()
+	if name == nil || err != nil {
 		return err
 	}
 	if err := d.SkipValue(); err != nil {
@@ -296,14 +312,17 @@ func (d *Decoder) Empty() error {
 }
 
 // Variant returns before if it is set, otherwise name if it differs only by case from one
-// of the guarded names.
-func Variant(before string, name []byte, guarded ...string) string {
-	for _, g := range guarded {
-		if before == "" && bytes.EqualFold(name, []byte(g)) {
+// of the guarded names, which have spaces between them.
+func Variant(before string, name []byte, guarded string) string {
+	if before != "" {
+		return before
+	}
+	for g := range strings.SplitSeq(guarded, " ") {
+		if strings.EqualFold(g, string(name)) {
 			return string(name)
 		}
 	}
-	return before
+	return ""
 }
 
 // Ambiguous returns an error about a member of the object that was read last. A reader that
@@ -316,9 +335,9 @@ func (d *Decoder) Ambiguous(variant string) error {
 }
 
 // Unambiguous checks that no unknown member of the object that was read last differs only
-// by case from one of names.
-func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names ...string) error {
-	for _, name := range names {
+// by case from one of names, which have spaces between them.
+func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names string) error {
+	for name := range strings.SplitSeq(names, " ") {
 		if extra[name] == nil {
 			continue
 		}
@@ -347,12 +366,4 @@ func (d *Decoder) objectValue() (jsontext.Value, error) {
 		return nil, d.Wrong("an object")
 	}
 	return d.ReadValue()
-}
-
-// Parse reads raw, which holds one value.
-func Parse[T any](raw []byte, read ReadFunc[T]) (T, error) {
-	d := NewDecoder(raw, false)
-	defer d.Release()
-	v, err := read(d)
-	return v, d.Finish(err)
 }

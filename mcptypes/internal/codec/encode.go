@@ -15,46 +15,83 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Encode returns what encode writes, in a slice of the exact size. A large buffer is
-// returned itself instead of a copy.
-func Encode[T any](v T, encode func(T, *Encoder)) ([]byte, error) {
-	const large = 1 << 16
-	e := encoders.Get().(*Encoder)
-	defer e.release()
-	encode(v, e)
-	switch {
-	case e.err != nil:
-		return nil, e.err
-	case cap(e.b) > large:
-		b := e.b
-		e.b = nil
-		return b, nil
-	}
-	return bytes.Clone(e.b), nil
+// Encoder appends JSON text. After the first error its output is not used. What generated
+// code calls for each member is not inlined there, or the programs would be much larger.
+type Encoder struct {
+	b    []byte
+	err  *encodeError
+	path []step // into the object or array that is being written
+
+	own  []byte // the pooled buffer while b is the caller's
+	from int    // the length of the caller's buffer
 }
 
-// Append appends to b what encode writes.
-func Append[T any](b []byte, v T, encode func(T, *Encoder)) ([]byte, error) {
-	e := encoders.Get().(*Encoder)
-	defer e.release()
-	own := e.b
-	e.b = b
-	encode(v, e)
-	out, err := e.b, e.err
-	e.b = own
+// step is the member or element of one object or array that is being written.
+type step struct {
+	name  string
+	index int // of an element; or one of the constants
+}
+
+const (
+	member  = -1 // name is that of a member
+	between = -2 // none
+)
+
+var encoders = sync.Pool{New: func() any { return new(Encoder) }}
+
+// NewEncoder returns an encoder. Call Bytes or WriteTo once, and then nothing more.
+//
+//go:noinline
+func NewEncoder() *Encoder { return encoders.Get().(*Encoder) }
+
+// NewAppender returns an encoder whose Bytes returns b and what was written.
+func NewAppender(b []byte) *Encoder {
+	e := NewEncoder()
+	e.own, e.b, e.from = e.b[:0:cap(e.b)], b, len(b)
+	if e.own == nil {
+		e.own = []byte{}
+	}
+	return e
+}
+
+// Bytes returns the text in a slice of the exact size. A large buffer is returned itself
+// instead of a copy.
+func (e *Encoder) Bytes() ([]byte, error) {
+	const large = 1 << 16
+	b, err := e.b, e.err
+	switch {
+	case e.own != nil:
+		e.b, e.own = e.own, nil
+		if err != nil {
+			b = b[:e.from]
+		}
+	case err != nil:
+		b = nil
+	case cap(b) > large:
+		e.b = nil
+	default:
+		b = bytes.Clone(b)
+	}
+	e.release()
 	if err != nil {
 		return b, err
 	}
-	return out, nil
+	return b, nil
 }
 
-// EncodeTo writes what encode writes to the caller's encoder.
-func EncodeTo[T any](enc *jsontext.Encoder, v T, encode func(T, *Encoder)) error {
-	b, err := Append(enc.AvailableBuffer(), v, encode)
-	if err != nil {
-		return err
+// WriteTo writes the text to the caller's encoder.
+func (e *Encoder) WriteTo(enc *jsontext.Encoder) error {
+	defer e.release()
+	if e.err != nil {
+		return e.err
 	}
-	return enc.WriteValue(b)
+	return enc.WriteValue(e.b)
+}
+
+func (e *Encoder) release() {
+	clear(e.path[:cap(e.path)]) // the names may be long
+	e.b, e.err, e.path = e.b[:0], nil, e.path[:0]
+	encoders.Put(e)
 }
 
 // encodeError is the first error of an Encoder, with its place.
@@ -72,22 +109,8 @@ func (e *encodeError) Error() string {
 
 func (e *encodeError) Unwrap() error { return e.err }
 
-// Encoder appends JSON text. After the first error its output is not used. Every member
-// ends with a comma; the end of the object replaces the last one.
-type Encoder struct {
-	b   []byte
-	err *encodeError
-}
-
-var encoders = sync.Pool{New: func() any { return new(Encoder) }}
-
-func (e *Encoder) release() {
-	e.b, e.err = e.b[:0], nil
-	encoders.Put(e)
-}
-
 var (
-	ErrNoValue = errors.New("required, but absent")
+	errNoValue = errors.New("required, but absent")
 	errUTF8    = errors.New("string is not UTF-8")
 	errNoFloat = errors.New("number has no JSON form")
 	errKnown   = errors.New("a known member is among the unknown ones")
@@ -96,139 +119,145 @@ var (
 )
 
 // Fail records the first error.
-func (e *Encoder) Fail(err error) {
-	if e.err == nil {
-		e.err = &encodeError{err: err}
-	}
-}
+func (e *Encoder) Fail(err error) { e.failAt("", err) }
 
-// within puts name before the path of the error that was just recorded.
-func (e *Encoder) within(name string) {
-	e.err.path = jsontext.Pointer("").AppendToken(name) + e.err.path
-}
-
-// Open begins an object. start is its text up to the first member that is not constant.
-func (e *Encoder) Open(start string) { e.b = append(e.b, start...) }
-
-// Close ends an object or array.
-func (e *Encoder) Close(end byte) {
-	if last := len(e.b) - 1; e.b[last] == ',' {
-		e.b[last] = end
+// failAt records an error at a path within the current value.
+func (e *Encoder) failAt(within jsontext.Pointer, err error) {
+	if e.err != nil {
 		return
 	}
-	e.b = append(e.b, end)
+	var path jsontext.Pointer
+	for _, s := range e.path {
+		switch {
+		case s.index == member:
+			path = path.AppendToken(s.name)
+		case s.index >= 0:
+			path = path.AppendToken(strconv.Itoa(s.index))
+		}
+	}
+	e.err = &encodeError{path + within, err}
 }
 
-// Extra writes the unknown members of an object.
-func (e *Encoder) Extra(extra map[string]json.RawMessage, known ...string) {
+// Absent records that there is no value.
+//
+//go:noinline
+func (e *Encoder) Absent() { e.Fail(errNoValue) }
+
+// Open begins an object or array. start is its text up to the first member that is not
+// constant.
+//
+//go:noinline
+func (e *Encoder) Open(start string) {
+	e.b = append(e.b, start...)
+	e.path = append(e.path, step{index: between})
+}
+
+// Close ends an object or array.
+//
+//go:noinline
+func (e *Encoder) Close(end byte) {
+	e.b = append(e.b, end)
+	e.path = e.path[:len(e.path)-1]
+}
+
+// at sets the current member or element.
+func (e *Encoder) at(name string, index int) { e.path[len(e.path)-1] = step{name, index} }
+
+// Name begins a member of an object. Its name needs no escapes.
+//
+//go:noinline
+func (e *Encoder) Name(name string) {
+	e.at(name, member)
+	b := e.comma('{')
+	b = append(b, '"')
+	b = append(b, name...)
+	e.b = append(b, '"', ':')
+}
+
+// key is Name for a name that the schema does not define.
+func (e *Encoder) key(name string) {
+	e.at("", between) // where an error in the name is
+	e.b = e.comma('{')
+	e.Str(name)
+	e.b = append(e.b, ':')
+	e.at(name, member)
+}
+
+// comma returns the text with a comma, unless start was just written.
+func (e *Encoder) comma(start byte) []byte {
+	if e.b[len(e.b)-1] == start {
+		return e.b
+	}
+	return append(e.b, ',')
+}
+
+// End writes the unknown members of an object, and ends it. known has the names of the
+// others, with spaces between them.
+func (e *Encoder) End(extra map[string]json.RawMessage, known string) {
+	if len(extra) > 0 {
+		e.extra(extra, known)
+	}
+	e.Close('}')
+}
+
+func (e *Encoder) extra(extra map[string]json.RawMessage, known string) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		if slices.Contains(known, name) {
+		if has(known, name) {
+			e.at("", between)
 			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
 			return
 		}
-		entry(e, name, extra[name], (*Encoder).Any)
+		e.key(name)
+		e.Any(extra[name])
 	}
+}
+
+// has reports whether names, with spaces between them, has name.
+func has(names, name string) bool {
+	for n := range strings.FieldsSeq(names) {
+		if n == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Guard fails for an unknown member that differs only by case from one of the names: a
 // reader would refuse the object.
-func (e *Encoder) Guard(extra map[string]json.RawMessage, names ...string) {
+func (e *Encoder) Guard(extra map[string]json.RawMessage, names string) {
 	for other := range extra {
-		for _, name := range names {
+		for name := range strings.SplitSeq(names, " ") {
 			if other != name && strings.EqualFold(other, name) {
+				e.at("", between)
 				e.Fail(fmt.Errorf("%w: %q", errVariant, other))
 			}
 		}
 	}
 }
 
-// Member writes one member of an object. Its name needs no escapes.
-func Member[T any](e *Encoder, name string, v T, write func(*Encoder, T)) {
-	if e.err != nil {
-		return
-	}
-	e.b = append(e.b, '"')
-	e.b = append(e.b, name...)
-	e.b = append(e.b, '"', ':')
-	if write(e, v); e.err != nil {
-		e.within(name)
-		return
-	}
-	e.b = append(e.b, ',')
-}
-
-// entry is Member for a name that the schema does not define.
-func entry[T any](e *Encoder, name string, v T, write func(*Encoder, T)) {
-	if e.err != nil {
-		return
-	}
-	if e.Str(name); e.err != nil {
-		return
-	}
-	e.b = append(e.b, ':')
-	if write(e, v); e.err != nil {
-		e.within(name)
-		return
-	}
-	e.b = append(e.b, ',')
-}
-
-// Maybe writes a member that may be absent.
-func Maybe[T any](e *Encoder, name string, v *T, write func(*Encoder, T)) {
-	if v != nil {
-		Member(e, name, *v, write)
-	}
-}
-
-// MemberOf is Member for types that are encoded in place.
-func MemberOf[T any](e *Encoder, name string, v *T, encode func(*T, *Encoder)) {
-	if e.err != nil {
-		return
-	}
-	e.b = append(e.b, '"')
-	e.b = append(e.b, name...)
-	e.b = append(e.b, '"', ':')
-	if encode(v, e); e.err != nil {
-		e.within(name)
-		return
-	}
-	e.b = append(e.b, ',')
-}
-
 // Beside adds the members of the object that encode writes to the current object, which
 // already has the members names.
-func Beside[T any](e *Encoder, v T, encode func(T, *Encoder), extra map[string]json.RawMessage, names ...string) {
-	if e.err != nil {
-		return
-	}
+func (e *Encoder) Beside(encode func(*Encoder), extra map[string]json.RawMessage, names string) {
+	e.at("", between)
 	for name := range extra {
-		if slices.Contains(names, name) {
+		if has(names, name) {
 			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
 			return
 		}
 	}
 	start := len(e.b)
-	if encode(v, e); e.err != nil {
+	if encode(e); e.err != nil {
 		return
 	}
-	e.b = append(e.b[:start], e.b[start+1:]...)
-	if last := len(e.b) - 1; last == start {
-		e.b = e.b[:start] // it had no members
-	} else {
-		e.b[last] = ','
+	switch inner := e.b[start : len(e.b)-1]; {
+	case len(inner) == 1: // it had no members
+		e.b = e.b[:start]
+	case e.b[start-1] == '{':
+		e.b = append(e.b[:start], inner[1:]...)
+	default:
+		inner[0] = ','
+		e.b = e.b[:len(e.b)-1]
 	}
-}
-
-// WriteValue writes a value of a type that is encoded in place.
-func WriteValue[T any](e *Encoder, v T, encode func(*T, *Encoder)) { encode(&v, e) }
-
-// WriteUnion writes an arm of a union.
-func WriteUnion[T any](e *Encoder, v T, encode func(T, *Encoder)) {
-	if any(v) == nil {
-		e.Fail(ErrNoValue)
-		return
-	}
-	encode(v, e)
 }
 
 // WriteNullable writes a value that may be null.
@@ -241,6 +270,8 @@ func WriteNullable[T any](e *Encoder, v *T, write func(*Encoder, T)) {
 }
 
 // Raw writes text that is a valid value.
+//
+//go:noinline
 func (e *Encoder) Raw(v string) { e.b = append(e.b, v...) }
 
 // Str writes a string.
@@ -266,9 +297,13 @@ func WriteEnum[T ~string](e *Encoder, v T, values []T) {
 }
 
 // Bool writes a boolean.
+//
+//go:noinline
 func (e *Encoder) Bool(v bool) { e.b = strconv.AppendBool(e.b, v) }
 
 // Int writes an integer.
+//
+//go:noinline
 func (e *Encoder) Int(v int64) { e.b = strconv.AppendInt(e.b, v, 10) }
 
 // Number writes a number.
@@ -301,7 +336,7 @@ func (e *Encoder) Between(v, low, high float64) {
 // Scalar writes an id or a token.
 func (e *Encoder) Scalar(s Scalar) {
 	if s.kind == kindAbsent {
-		e.Fail(ErrNoValue)
+		e.Absent()
 		return
 	}
 	e.b = s.AppendJSON(e.b)
@@ -311,7 +346,7 @@ func (e *Encoder) Scalar(s Scalar) {
 func (e *Encoder) Any(raw json.RawMessage) {
 	switch {
 	case raw == nil:
-		e.Fail(ErrNoValue)
+		e.Absent()
 	case oneLine(raw) && jsontext.Value(raw).IsValid():
 		e.b = append(e.b, bytes.Trim(raw, " \t")...)
 	default:
@@ -357,7 +392,7 @@ func (e *Encoder) Object(raw json.RawMessage) {
 // WriteShape writes a raw object after check has walked it.
 func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 	if raw == nil {
-		e.Fail(ErrNoValue)
+		e.Absent()
 		return
 	}
 	d := newDecoder(raw, false)
@@ -368,7 +403,7 @@ func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 	}
 	switch at, _ := asError(err, "").(*Error); {
 	case at != nil:
-		e.err = &encodeError{jsontext.Pointer(at.Path), errors.New(at.Msg)}
+		e.failAt(jsontext.Pointer(at.Path), errors.New(at.Msg))
 	case oneLine(raw):
 		e.b = append(e.b, bytes.Trim(raw, " \t")...)
 	default:
@@ -377,43 +412,46 @@ func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 }
 
 // Members writes an object member by member.
+//
+//go:noinline
 func (e *Encoder) Members(m map[string]json.RawMessage) {
 	WriteMap(e, m, (*Encoder).Any)
 }
 
 // WriteList writes an array.
 func WriteList[T any](e *Encoder, list []T, write func(*Encoder, T)) {
-	e.b = append(e.b, '[')
+	e.Open("[")
 	for i, v := range list {
-		if write(e, v); e.err != nil {
-			e.within(strconv.Itoa(i))
-			return
-		}
-		e.b = append(e.b, ',')
+		e.item(i)
+		write(e, v)
 	}
 	e.Close(']')
-}
-
-// WriteMap writes an object whose values have one type, sorted by name.
-func WriteMap[T any](e *Encoder, m map[string]T, write func(*Encoder, T)) {
-	e.b = append(e.b, '{')
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		entry(e, name, m[name], write)
-	}
-	e.Close('}')
 }
 
 // WriteObjects is WriteList for types that are encoded in place.
 func WriteObjects[T any](e *Encoder, list []T, encode func(*T, *Encoder)) {
-	e.b = append(e.b, '[')
+	e.Open("[")
 	for i := range list {
-		if encode(&list[i], e); e.err != nil {
-			e.within(strconv.Itoa(i))
-			return
-		}
-		e.b = append(e.b, ',')
+		e.item(i)
+		encode(&list[i], e)
 	}
 	e.Close(']')
+}
+
+// item begins an element of an array.
+func (e *Encoder) item(i int) {
+	e.at("", i)
+	e.b = e.comma('[')
+}
+
+// WriteMap writes an object whose values have one type, sorted by name.
+func WriteMap[T any](e *Encoder, m map[string]T, write func(*Encoder, T)) {
+	e.Open("{")
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		e.key(name)
+		write(e, m[name])
+	}
+	e.Close('}')
 }
 
 // AtMost reports whether a list has at most max elements, and fails otherwise.

@@ -11,18 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Generated code calls these functions to read values.
+// Generated code calls these functions to read values. After an error the target is not
+// used.
 
 // Str reads a string.
-func (d *Decoder) Str() (string, error) {
+func Str(to *string, d *Decoder) error {
 	if d.PeekKind() != '"' {
-		return "", d.Wrong("a string")
+		return d.Wrong("a string")
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
-		return "", err
+		return err
 	}
-	return unquote(raw), nil
+	*to = unquote(raw)
+	return nil
 }
 
 // unquote returns the text of a JSON string that has been read.
@@ -35,9 +37,11 @@ func unquote(raw jsontext.Value) string {
 }
 
 // ReadString reads a string of a named type.
-func ReadString[T ~string](d *Decoder) (T, error) {
-	s, err := d.Str()
-	return T(s), err
+func ReadString[T ~string](to *T, d *Decoder) error {
+	var s string
+	err := Str(&s, d)
+	*to = T(s)
+	return err
 }
 
 // Constant reads a string that must be want.
@@ -54,7 +58,8 @@ func (d *Decoder) Constant(want string) error {
 
 // ConstantInt reads an integer that must be want.
 func (d *Decoder) ConstantInt(want int64) error {
-	n, err := d.Int()
+	var n int64
+	err := Int(&n, d)
 	if err == nil && n != want {
 		return d.Fail("want %d, found %d", want, n)
 	}
@@ -66,24 +71,22 @@ func (d *Decoder) scratch(want string) ([]byte, error) {
 	if d.PeekKind() != '"' {
 		return nil, d.Wrong(want)
 	}
-	return d.Name()
+	return d.name()
 }
 
 // ReadEnum reads one of the strings that values lists.
-func ReadEnum[T ~string](d *Decoder, values []T) (T, error) {
-	if d.PeekKind() != '"' {
-		return "", d.Wrong("a string")
-	}
-	s, err := d.Name()
+func ReadEnum[T ~string](to *T, d *Decoder, values []T) error {
+	s, err := d.scratch("a string")
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, v := range values {
 		if string(s) == string(v) {
-			return v, nil
+			*to = v
+			return nil
 		}
 	}
-	return "", d.Fail("want one of %s, found %q", listEnum(values), s)
+	return d.Fail("want one of %s, found %q", listEnum(values), s)
 }
 
 func listEnum[T ~string](values []T) string {
@@ -95,35 +98,36 @@ func listEnum[T ~string](values []T) string {
 }
 
 // Bool reads a boolean.
-func (d *Decoder) Bool() (bool, error) {
+func Bool(to *bool, d *Decoder) error {
 	if k := d.PeekKind(); k != 't' && k != 'f' {
-		return false, d.Wrong("a boolean")
+		return d.Wrong("a boolean")
 	}
 	token, err := d.ReadToken()
 	if err != nil {
-		return false, err
+		return err
 	}
-	return token.Bool(), nil
+	*to = token.Bool()
+	return nil
 }
 
-// Scalar reads an id or a token.
-func (d *Decoder) Scalar() (Scalar, error) {
-	return Parsed(d, "a string or an integer", ParseScalar)
+// ReadScalar reads an id or a token.
+func ReadScalar(to *Scalar, d *Decoder) error {
+	return Parsed(to, d, "a string or an integer", ParseScalar)
 }
 
 // Parsed reads a string or a number with a function that takes its text.
-func Parsed[T any](d *Decoder, want string, parse func([]byte) (T, error)) (v T, err error) {
+func Parsed[T any](to *T, d *Decoder, want string, parse func([]byte) (T, error)) error {
 	if k := d.PeekKind(); k != '"' && k != '0' {
-		return v, d.Wrong(want)
+		return d.Wrong(want)
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
-		return v, err
+		return err
 	}
-	if v, err = parse(raw); err != nil {
-		return v, d.Fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the prefix that names the type
+	if *to, err = parse(raw); err != nil {
+		return d.Fail("%s", cmp.Or(errors.Unwrap(err), err)) // without the prefix that names the type
 	}
-	return v, nil
+	return nil
 }
 
 // FormValue reads the value of one field of a form: a string, a boolean or a number. If the
@@ -136,7 +140,7 @@ func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return again(d, raw, func(sub *Decoder) ([]byte, error) { return raw, sub.Each((*Decoder).SkipString) })
+		return raw, d.again(raw, func(sub *Decoder) error { return sub.Each((*Decoder).SkipString) })
 	case k == '0':
 		raw, err := d.ReadValue()
 		if err != nil {
@@ -157,78 +161,75 @@ func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 }
 
 // Int reads an integer.
-func (d *Decoder) Int() (int64, error) {
+func Int(to *int64, d *Decoder) error {
 	if d.PeekKind() != '0' {
-		return 0, d.Wrong("an integer")
+		return d.Wrong("an integer")
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	s, err := parseInteger(raw)
 	switch {
 	case err != nil:
-		return 0, d.Fail("want an integer, found %.40s", raw)
+		return d.Fail("want an integer, found %.40s", raw)
 	case s.kind != kindInt:
-		return 0, d.Fail("want an integer of 64 bits, found a larger one")
+		return d.Fail("want an integer of 64 bits, found a larger one")
 	}
-	return s.num, nil
+	*to = s.num
+	return nil
 }
 
 // IntBetween reads an integer that has bounds.
-func (d *Decoder) IntBetween(low, high int64) (int64, error) {
-	n, err := d.Int()
-	if err == nil && (n < low || n > high) {
-		return 0, d.Fail("want an integer from %d to %d, found %d", low, high, n)
+func IntBetween(to *int64, d *Decoder, low, high int64) error {
+	err := Int(to, d)
+	if n := *to; err == nil && (n < low || n > high) {
+		return d.Fail("want an integer from %d to %d, found %d", low, high, n)
 	}
-	return n, err
+	return err
 }
 
 // Number reads a number.
-func (d *Decoder) Number() (float64, error) {
+func Number(to *float64, d *Decoder) error {
 	if d.PeekKind() != '0' {
-		return 0, d.Wrong("a number")
+		return d.Wrong("a number")
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return 0, d.Fail("want a number of 64 bits, found a larger one")
+	if *to, err = strconv.ParseFloat(string(raw), 64); err != nil {
+		return d.Fail("want a number of 64 bits, found a larger one")
 	}
-	return f, nil
+	return nil
 }
 
 // Between reads a number that has bounds.
-func (d *Decoder) Between(low, high float64) (float64, error) {
-	f, err := d.Number()
-	if err != nil {
-		return 0, err
+func Between(to *float64, d *Decoder, low, high float64) error {
+	if err := Number(to, d); err != nil {
+		return err
 	}
-	if f < low || f > high {
-		return 0, d.Fail("want a number from %v to %v, found %v", low, high, f)
+	if f := *to; f < low || f > high {
+		return d.Fail("want a number from %v to %v, found %v", low, high, f)
 	}
-	return f, nil
+	return nil
 }
 
 // Any reads a value unchanged.
-func (d *Decoder) Any() (json.RawMessage, error) {
+func Any(to *json.RawMessage, d *Decoder) error {
 	raw, err := d.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	return append(json.RawMessage(nil), raw...), nil
+	*to = append(json.RawMessage(nil), raw...)
+	return err
 }
 
 // JSON is Any for the schema's JSONValue. A strict decoder refuses null and fractions in it,
 // because the schema does not have them.
-func (d *Decoder) JSON() (json.RawMessage, error) {
-	raw, err := d.Any()
+func JSON(to *json.RawMessage, d *Decoder) error {
+	err := Any(to, d)
 	if err == nil && d.strict {
-		_, err = again(d, raw, func(sub *Decoder) (struct{}, error) { return struct{}{}, sub.checkJSON() })
+		return d.again(*to, (*Decoder).checkJSON)
 	}
-	return raw, err
+	return err
 }
 
 func (d *Decoder) checkJSON() error {
@@ -253,146 +254,97 @@ func (d *Decoder) checkJSON() error {
 }
 
 // Object reads an object unchanged.
-func (d *Decoder) Object() (json.RawMessage, error) {
-	raw, err := d.objectValue()
-	if err != nil {
-		return nil, err
+func Object(to *json.RawMessage, d *Decoder) error {
+	if d.PeekKind() != '{' {
+		return d.Wrong("an object")
 	}
-	return append(json.RawMessage(nil), raw...), nil
+	return Any(to, d)
 }
 
 // Members reads an object member by member.
-func (d *Decoder) Members() (map[string]json.RawMessage, error) {
-	return ReadMap(d, (*Decoder).Any)
+func Members(to *map[string]json.RawMessage, d *Decoder) error {
+	return ReadMap(to, d, Any)
 }
 
 // ReadShape reads an object unchanged, after check has walked it.
-func ReadShape(d *Decoder, check func(*Decoder) error) (json.RawMessage, error) {
-	raw, err := d.Object()
-	if err != nil {
-		return nil, err
+func ReadShape(to *json.RawMessage, d *Decoder, check func(*Decoder) error) error {
+	if err := Object(to, d); err != nil {
+		return err
 	}
-	_, err = again(d, raw, func(sub *Decoder) (struct{}, error) { return struct{}{}, check(sub) })
-	return raw, err
-}
-
-// ReadPtr reads a value into a new T.
-func ReadPtr[T any](d *Decoder, decode func(*T, *Decoder) error) (*T, error) {
-	v := new(T)
-	if err := decode(v, d); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// ReadValue reads a T and returns it by value, for elements of maps.
-func ReadValue[T any](d *Decoder, decode func(*T, *Decoder) error) (v T, err error) {
-	err = decode(&v, d)
-	return v, err
+	return d.again(*to, check)
 }
 
 // Optional reads an optional value; null means absent.
-func Optional[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
+func Optional[T any](to **T, d *Decoder, read func(*T, *Decoder) error) error {
 	if null, err := d.Absent(); null || err != nil {
-		return nil, err
+		return err
 	}
-	return Pointer(d, read)
+	return Pointer(to, d, read)
 }
 
-// Pointer reads a value and returns its address.
-func Pointer[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
-	v, err := read(d)
-	if err != nil {
-		return nil, err
-	}
-	return &v, nil
-}
-
-// OptionalPtr is Optional for types that are decoded in place.
-func OptionalPtr[T any](d *Decoder, decode func(*T, *Decoder) error) (*T, error) {
-	if null, err := d.Absent(); null || err != nil {
-		return nil, err
-	}
-	return ReadPtr(d, decode)
+// Pointer reads a value into a new T.
+func Pointer[T any](to **T, d *Decoder, read func(*T, *Decoder) error) error {
+	*to = new(T)
+	return read(*to, d)
 }
 
 // Nullable reads a value that may be null; null reads as nil.
-func Nullable[T any](d *Decoder, read ReadFunc[T]) (*T, error) {
+func Nullable[T any](to **T, d *Decoder, read func(*T, *Decoder) error) error {
 	if d.PeekKind() == 'n' {
+		*to = nil
 		_, err := d.ReadToken()
-		return nil, err
+		return err
 	}
-	return Pointer(d, read)
+	return Pointer(to, d, read)
 }
 
 // OrNil is Optional for types whose zero value means absent.
-func OrNil[T any](d *Decoder, read ReadFunc[T]) (v T, err error) {
+func OrNil[P any](to P, d *Decoder, read func(P, *Decoder) error) error {
 	if null, err := d.Absent(); null || err != nil {
-		return v, err
+		return err
 	}
-	return read(d)
+	return read(to, d)
 }
 
 // ReadList reads an array; an empty one is not nil.
-func ReadList[T any](d *Decoder, read ReadFunc[T]) ([]T, error) {
+func ReadList[T any](to *[]T, d *Decoder, read func(*T, *Decoder) error) error {
 	if err := d.beginList(); err != nil {
-		return nil, err
+		return err
 	}
 	list := []T{}
-	for d.More() {
-		v, err := read(d)
-		if err != nil {
-			return nil, err
+	for d.more() {
+		var none T
+		list = append(list, none)
+		if err := read(&list[len(list)-1], d); err != nil {
+			return err
 		}
-		list = append(list, v)
 	}
-	return list, d.End()
+	*to = list
+	return d.end()
 }
 
 // AtMost reads a list of limited length.
-func AtMost[T any](d *Decoder, max int, read ReadFunc[[]T]) ([]T, error) {
-	list, err := read(d)
-	if err == nil && len(list) > max {
-		return nil, d.Fail("want at most %d elements, found %d", max, len(list))
+func AtMost[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) error) error {
+	err := ReadList(to, d, read)
+	if n := len(*to); err == nil && n > max {
+		return d.Fail("want at most %d elements, found %d", max, n)
 	}
-	return list, err
-}
-
-// ReadObjects is ReadList for types that are decoded in place.
-func ReadObjects[T any](d *Decoder, decode func(*T, *Decoder) error) ([]T, error) {
-	if err := d.beginList(); err != nil {
-		return nil, err
-	}
-	list := []T{}
-	for d.More() {
-		var none T
-		list = append(list, none)
-		if err := decode(&list[len(list)-1], d); err != nil {
-			return nil, err
-		}
-	}
-	return list, d.End()
+	return err
 }
 
 // ReadMap reads an object whose values have one type; an empty one is not nil.
-func ReadMap[T any](d *Decoder, read ReadFunc[T]) (map[string]T, error) {
-	if err := d.Begin(); err != nil {
-		return nil, err
-	}
-	m := make(map[string]T)
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return nil, err
-		}
+func ReadMap[T any](to *map[string]T, d *Decoder, read func(*T, *Decoder) error) error {
+	var value, none T // value is allocated once
+	*to = make(map[string]T)
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		key := string(name)
-		v, err := read(d)
-		if err != nil {
-			return nil, err
+		value = none
+		if err = read(&value, d); err == nil {
+			(*to)[key] = value
 		}
-		m[key] = v
 	}
-	return m, d.End()
+	return err
 }
 
 // Each walks an array without keeping it.
@@ -400,28 +352,21 @@ func (d *Decoder) Each(walk func(*Decoder) error) error {
 	if err := d.beginList(); err != nil {
 		return err
 	}
-	for d.More() {
+	for d.more() {
 		if err := walk(d); err != nil {
 			return err
 		}
 	}
-	return d.End()
+	return d.end()
 }
 
 // EachMember walks an object without keeping it.
 func (d *Decoder) EachMember(walk func(*Decoder) error) error {
-	if err := d.Begin(); err != nil {
-		return err
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
+		err = walk(d)
 	}
-	for d.More() {
-		if _, err := d.Name(); err != nil {
-			return err
-		}
-		if err := walk(d); err != nil {
-			return err
-		}
-	}
-	return d.End()
+	return err
 }
 
 // SkipString walks a string without keeping it.

@@ -10,16 +10,15 @@ import (
 
 // UnknownArm reads a union value with an unknown tag; a strict decoder refuses it. The
 // argument tag is valid until the next read.
-func (d *Decoder) UnknownArm(member string, tag []byte) (name string, raw json.RawMessage, err error) {
-	name = string(tag)
+func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, tag []byte) error {
+	*name = string(tag)
 	if !d.strict {
-		raw, err = d.Object()
-		return name, raw, err
+		return Object(raw, d)
 	}
 	if err := d.SkipValue(); err != nil {
-		return "", nil, err
+		return err
 	}
-	return "", nil, d.NotKnown(member, name)
+	return d.NotKnown(member, *name)
 }
 
 // NotKnown returns an error about the tag in member of the object that was read last: no
@@ -52,116 +51,93 @@ func (d *Decoder) peekTag(member string) (tag []byte, ok bool) {
 }
 
 // Tagged reads a union whose arms differ by the value of one member.
-func Tagged[T any](d *Decoder, member string, read func(d *Decoder, tag []byte) (T, error)) (T, error) {
-	var none T
+func Tagged[P any](to P, d *Decoder, member string, read func(to P, d *Decoder, tag []byte) error) error {
 	if tag, ok := d.peekTag(member); ok {
-		v, err := read(d, tag)
-		if err != nil {
-			return none, err
-		}
-		return v, nil
+		return read(to, d, tag)
 	}
-	raw, err := d.objectValue()
+	raw, tag, err := d.readTag(member, nil)
 	if err != nil {
-		return none, err
+		return err
 	}
-	tag, found, err := d.findTag(raw, member)
-	if err != nil {
-		return none, err
-	}
-	if !found {
-		return none, d.missing(member)
-	}
-	v, err := again(d, raw, func(sub *Decoder) (T, error) { return read(sub, tag) })
-	if err != nil {
-		return none, err
-	}
-	return v, nil
+	return d.again(raw, func(sub *Decoder) error { return read(to, sub, tag) })
 }
 
 // TaggedOr is Tagged for a union whose member may be absent; that means the tag of the last
 // shape. The shapes help to name the missing member.
-func TaggedOr[T any](d *Decoder, member string, shapes []Shape, read func(d *Decoder, tag []byte) (T, error)) (T, error) {
-	var none T
-	raw, err := d.objectValue()
+func TaggedOr[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, tag []byte) error) error {
+	raw, tag, err := d.readTag(member, shapes)
 	if err != nil {
-		return none, err
+		return err
 	}
-	tag, found, err := d.findTag(raw, member)
-	if err != nil {
-		return none, err
-	}
-	if !found {
-		names, err := again(d, raw, func(sub *Decoder) (map[string]bool, error) { return sub.names("", nil, shapes) })
-		if err != nil {
-			return none, err
-		}
-		last := len(shapes) - 1
-		if _, lacks := lacking(shapes[last].Required, names); lacks && nearest(shapes, names) != last {
-			return none, d.missing(member)
-		}
-		tag = []byte(shapes[last].Tag)
-	}
-	v, err := again(d, raw, func(sub *Decoder) (T, error) { return read(sub, tag) })
-	if err != nil {
-		return none, err
-	}
-	return v, nil
+	return d.again(raw, func(sub *Decoder) error { return read(to, sub, tag) })
 }
 
-// findTag returns the string value of member in raw, the object that was read last.
-func (d *Decoder) findTag(raw []byte, member string) (tag []byte, found bool, err error) {
-	tag, err = again(d, raw, func(sub *Decoder) ([]byte, error) {
-		if err := sub.Begin(); err != nil {
-			return nil, err
-		}
-		for sub.More() {
-			name, err := sub.Name()
-			if err != nil {
-				return nil, err
-			}
+// readTag reads an object and returns it with the string value of member. If that is absent,
+// the tag of the last shape is meant.
+func (d *Decoder) readTag(member string, shapes []Shape) (raw, tag []byte, err error) {
+	if raw, err = d.objectValue(); err != nil {
+		return nil, nil, err
+	}
+	if tag, err = d.findTag(raw, member); tag != nil || err != nil {
+		return raw, tag, err
+	}
+	if shapes == nil {
+		return nil, nil, d.missing(member)
+	}
+	names := make(names)
+	if err := d.again(raw, func(sub *Decoder) error { return sub.readNames(names, "", nil, shapes) }); err != nil {
+		return nil, nil, err
+	}
+	last := len(shapes) - 1
+	if _, lacks := names.lack(shapes[last].Required); lacks && nearest(shapes, names) != last {
+		return nil, nil, d.missing(member)
+	}
+	return raw, []byte(shapes[last].Tag), nil
+}
+
+// findTag returns the string value of member in raw, the object that was read last; nil if
+// it is absent.
+func (d *Decoder) findTag(raw []byte, member string) (tag []byte, err error) {
+	err = d.again(raw, func(sub *Decoder) error {
+		name, err := sub.Begin()
+		for ; name != nil; name, err = sub.Next(err) {
 			if string(name) == member {
-				found = true
-				tag, err := sub.scratch("a string")
-				return bytes.Clone(tag), err
+				value, err := sub.scratch("a string")
+				tag = append([]byte{}, value...)
+				return err
 			}
-			if err := sub.SkipValue(); err != nil {
-				return nil, err
-			}
+			err = sub.SkipValue()
 		}
-		return nil, sub.End()
+		return err
 	})
-	return tag, found, err
+	return tag, err
 }
 
 // ReadBeside reads an object with its own members and those of a union. own reads the
 // members in names and calls SkipBeside for all others. The others are then read as the
 // union, whose arm the member tag selects.
-func ReadBeside[T any](d *Decoder, tag string, own func(*Decoder) error, read func(d *Decoder, tag []byte) (T, error), names ...string) (T, error) {
-	var none T
+func ReadBeside[P any](to P, d *Decoder, tag string, own func(*Decoder) error, read func(to P, d *Decoder, tag []byte) error, names string) error {
 	raw, err := d.objectValue()
 	if err != nil {
-		return none, err
+		return err
 	}
-	value, err := again(d, raw, func(sub *Decoder) ([]byte, error) {
+	var value []byte
+	err = d.again(raw, func(sub *Decoder) error {
 		sub.tagName = tag
 		err := own(sub)
-		return sub.tag, err
+		value = sub.tag
+		return err
 	})
 	if err != nil {
-		return none, err
+		return err
 	}
 	if value == nil {
-		return none, d.missing(tag)
+		return d.missing(tag)
 	}
-	v, err := again(d, raw, func(sub *Decoder) (T, error) {
+	return d.again(raw, func(sub *Decoder) error {
 		sub.beside = names
-		return read(sub, value)
+		return read(to, sub, value)
 	})
-	if err != nil {
-		return none, err
-	}
-	return v, nil
 }
 
 // SkipBeside skips a member that belongs to the union of ReadBeside. It keeps the value of
@@ -176,111 +152,98 @@ func (d *Decoder) SkipBeside(name []byte) error {
 }
 
 // Shape describes an arm of a union. The arm is chosen if all Present members are there
-// and, unless Tag is empty, the union's member has the value Tag. A name in Present may be
-// a path of two names: items/enum is the member enum of the member items.
+// and, unless Tag is empty, the union's member has the value Tag. The names have spaces
+// between them. A name in Present may be a path of two names: items/enum is the member enum
+// of the member items.
 type Shape struct {
 	Tag      string
-	Present  []string
-	Required []string
-	Optional []string
+	Present  string
+	Required string
+	Optional string
 }
 
 // Untagged reads a union whose arms differ by the members that are present. It uses the
 // first shape that fits. If none fits, the error names a member that the nearest arm lacks.
-func Untagged[T any](d *Decoder, member string, shapes []Shape, read func(d *Decoder, arm int) (T, error)) (T, error) {
-	var none T
-	raw, err := d.objectValue()
+func Untagged[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, arm int) error) error {
+	raw, arm, err := d.readArm(member, shapes)
 	if err != nil {
-		return none, err
+		return err
 	}
-	tag := ""
-	names, err := again(d, raw, func(sub *Decoder) (map[string]bool, error) { return sub.names(member, &tag, shapes) })
-	if err != nil {
-		return none, err
+	return d.again(raw, func(sub *Decoder) error { return read(to, sub, arm) })
+}
+
+// readArm reads an object and returns it with the number of the first shape that fits.
+func (d *Decoder) readArm(member string, shapes []Shape) (raw []byte, arm int, err error) {
+	if raw, err = d.objectValue(); err != nil {
+		return nil, 0, err
+	}
+	tag, names := "", make(names)
+	if err := d.again(raw, func(sub *Decoder) error { return sub.readNames(names, member, &tag, shapes) }); err != nil {
+		return nil, 0, err
 	}
 	for i, s := range shapes {
-		if _, lacks := lacking(s.Present, names); lacks || s.Tag != "" && s.Tag != tag {
-			continue
+		if _, lacks := names.lack(s.Present); !lacks && (s.Tag == "" || s.Tag == tag) {
+			return raw, i, nil
 		}
-		v, err := again(d, raw, func(sub *Decoder) (T, error) { return read(sub, i) })
-		if err != nil {
-			return none, err
-		}
-		return v, nil
 	}
-	name, _ := lacking(shapes[nearest(shapes, names)].Present, names)
+	name, _ := names.lack(shapes[nearest(shapes, names)].Present)
 	at := d.StackPointer()
 	for part := range strings.SplitSeq(name, "/") {
 		at = at.AppendToken(part)
 	}
 	if _, null := names[name]; null {
-		return none, &Error{Path: string(at), Msg: "required, but null"}
+		return nil, 0, &Error{Path: string(at), Msg: "required, but null"}
 	}
-	return none, &Error{Path: string(at), Msg: "required, but absent"}
+	return nil, 0, &Error{Path: string(at), Msg: "required, but absent"}
 }
 
-// names returns the names of an object's members; the map's value reports whether the
-// member is not null. It includes paths of two names where shapes have such paths. It sets
-// tag to the value of member.
-func (d *Decoder) names(member string, tag *string, shapes []Shape) (map[string]bool, error) {
-	if err := d.Begin(); err != nil {
-		return nil, err
-	}
-	names := make(map[string]bool)
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return nil, err
-		}
+// names are the names of an object's members; the value reports whether the member is not
+// null. They include paths of two names where shapes have such paths.
+type names map[string]bool
+
+// readNames reads an object's names, and sets tag to the value of member.
+func (d *Decoder) readNames(names names, member string, tag *string, shapes []Shape) error {
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
 		key := string(name)
 		kind := d.PeekKind()
 		names[key] = kind != 'n'
 		switch {
 		case key == member && kind == '"':
-			*tag, err = d.Str()
+			err = Str(tag, d)
 		case kind == '{' && looksInto(shapes, key):
 			err = d.namesWithin(key, names)
 		default:
 			err = d.SkipValue()
 		}
-		if err != nil {
-			return nil, err
-		}
 	}
-	return names, d.End()
+	return err
 }
 
-func (d *Decoder) namesWithin(member string, names map[string]bool) error {
-	if err := d.Begin(); err != nil {
-		return err
+func (d *Decoder) namesWithin(member string, names names) error {
+	name, err := d.Begin()
+	for ; name != nil; name, err = d.Next(err) {
+		names[member+"/"+string(name)] = d.PeekKind() != 'n'
+		err = d.SkipValue()
 	}
-	for d.More() {
-		name, err := d.Name()
-		if err != nil {
-			return err
-		}
-		key := member + "/" + string(name)
-		names[key] = d.PeekKind() != 'n'
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-	}
-	return d.End()
+	return err
 }
 
 // looksInto reports whether a shape has a path that begins with member.
 func looksInto(shapes []Shape, member string) bool {
 	return slices.ContainsFunc(shapes, func(s Shape) bool {
-		return slices.ContainsFunc(s.Present, func(p string) bool {
-			first, _, deep := strings.Cut(p, "/")
-			return deep && first == member
-		})
+		for p := range strings.SplitSeq(s.Present, " ") {
+			if first, _, deep := strings.Cut(p, "/"); deep && first == member {
+				return true
+			}
+		}
+		return false
 	})
 }
 
-// lacking returns the first of members that is absent or null.
-func lacking(members []string, names map[string]bool) (name string, ok bool) {
-	for _, m := range members {
+// lack returns the first of members that is absent or null.
+func (names names) lack(members string) (name string, ok bool) {
+	for m := range strings.FieldsSeq(members) {
 		if !names[m] {
 			if first, _, _ := strings.Cut(m, "/"); !names[first] {
 				return first, true
@@ -294,7 +257,7 @@ func lacking(members []string, names map[string]bool) (name string, ok bool) {
 // nearest returns the arm that fits the names best. These criteria count in order: the
 // fewest missing required members, the most required members in another case, the most
 // members present, the fewest missing optional members.
-func nearest(shapes []Shape, names map[string]bool) (arm int) {
+func nearest(shapes []Shape, names names) (arm int) {
 	there := func(members []string) (n int) {
 		for _, m := range members {
 			if _, ok := names[m]; ok {
@@ -305,8 +268,9 @@ func nearest(shapes []Shape, names map[string]bool) (arm int) {
 	}
 	var best [4]int
 	for i, s := range shapes {
-		required, optional := there(s.Required), there(s.Optional)
-		rank := [4]int{required - len(s.Required), misspelled(s.Required, names), required + optional, optional - len(s.Optional)}
+		must, may := strings.Fields(s.Required), strings.Fields(s.Optional)
+		required, optional := there(must), there(may)
+		rank := [4]int{required - len(must), misspelled(must, names), required + optional, optional - len(may)}
 		if i == 0 || slices.Compare(rank[:], best[:]) > 0 {
 			arm, best = i, rank
 		}
@@ -315,7 +279,7 @@ func nearest(shapes []Shape, names map[string]bool) (arm int) {
 }
 
 // misspelled counts the members that are there in another case.
-func misspelled(members []string, names map[string]bool) (n int) {
+func misspelled(members []string, names names) (n int) {
 	for _, m := range members {
 		for name := range names {
 			if name != m && strings.EqualFold(name, m) {
@@ -328,26 +292,25 @@ func misspelled(members []string, names map[string]bool) (n int) {
 
 // FirstOf reads an array as the first of several kinds of lists that accepts it. If none
 // does, it returns the error with the longest path.
-func FirstOf[T any](d *Decoder, reads ...ReadFunc[T]) (T, error) {
-	var none T
+func FirstOf[P any](to P, d *Decoder, reads ...func(P, *Decoder) error) error {
 	if d.PeekKind() != '[' {
-		return none, d.Wrong("an array")
+		return d.Wrong("an array")
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
-		return none, err
+		return err
 	}
 	var first error
 	for _, read := range reads {
-		v, err := again(d, raw, read)
+		err := d.again(raw, func(sub *Decoder) error { return read(to, sub) })
 		if err == nil {
-			return v, nil
+			return nil
 		}
 		if first == nil || len(pathOf(err)) > len(pathOf(first)) {
 			first = err
 		}
 	}
-	return none, first
+	return first
 }
 
 func pathOf(err error) string {
