@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
 )
 
 // An answer is claimed, encoded and delivered, in this order and by one goroutine. Claiming
 // settles under inbound's lock which of several answers is sent. Encoding may run code of
-// others. Delivering queues the answer or adds it to its batch, and only then ends the
+// others. Delivering queues the answer, and only then ends the
 // request's context, frees its place and counts it as finished.
 
 // place is where an answer is sent from. It decides who may write the answer, see writer.
@@ -71,10 +70,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	// The answer is queued before the context ends: what a handler sends because of that
 	// end comes after the answer.
-	switch {
-	case r.batch != nil:
-		r.batch.done(p, b, c)
-	case b != nil:
+	if b != nil {
 		p.post(b, c, w)
 	}
 	// The context ends in any case, or what the handler derived from it would leak.
@@ -137,13 +133,9 @@ func (p *Peer) abandon(r *Request, err error) {
 // refuse answers a message that never became a request. It was never registered, so nothing
 // else can answer it. The reader calls it and must not wait: the answer is queued regardless
 // of the limit, and written by the writer.
-func (p *Peer) refuse(id ID, e *Error, in *batch) {
+func (p *Peer) refuse(id ID, e *Error) {
 	b := getBuffer()
 	p.writeError(b, id, e)
-	if in != nil {
-		in.add(b)
-		return
-	}
 	p.post(b, regardless, byWriter)
 }
 
@@ -154,97 +146,4 @@ func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
 	if err := p.send(&p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
-}
-
-// batch gathers the answers to the messages of one array. They are sent together when the last
-// of them is there, in the order in which they came.
-type batch struct {
-	mu sync.Mutex
-	// left counts the requests that were announced and not answered. An answer that was not
-	// announced, to something broken, is added while the batch is dispatched.
-	left int           // answers still to come, plus one while the batch is dispatched
-	out  *bytes.Buffer // "[a,b" so far
-}
-
-// receiveBatch takes an array of messages, or refuses it as a whole, with one answer. Its
-// messages are dispatched like others, and so in their order with what comes before and after.
-func (p *Peer) receiveBatch(line []byte) {
-	// Counted first: an array that is too long must not be handled in part.
-	n := 0
-	if p.o.AcceptBatch {
-		elements(line, func([]byte) { n++ })
-	}
-	var e *Error
-	switch {
-	case !p.o.AcceptBatch:
-		e = Errorf(CodeInvalidRequest, "batches are not accepted")
-	case n == 0:
-		e = Errorf(CodeInvalidRequest, "empty batch")
-	case n > p.o.MaxBatch:
-		e = Errorf(CodeInvalidRequest, "more than %d messages in a batch", p.o.MaxBatch)
-	}
-	if e != nil {
-		p.problem(e, line)
-		p.refuse(ID{}, e, nil)
-		return
-	}
-	// The dispatch counts as one answer: if the first element is answered at once, the
-	// array is not sent before the others are announced.
-	b := &batch{left: 1, out: getBuffer()}
-	elements(line, func(elem []byte) {
-		var m message
-		m.parse(elem, p.d)
-		if m.kind == kindBatch {
-			m.kind, m.fault = kindInvalid, Errorf(CodeInvalidRequest, "batch within a batch")
-		}
-		p.dispatch(&m, elem, b)
-	})
-	// If nothing was announced, as with notifications alone, this ends the batch without
-	// an answer.
-	b.done(p, nil, regardless)
-}
-
-// expect announces one more answer.
-func (b *batch) expect() {
-	b.mu.Lock()
-	b.left++
-	b.mu.Unlock()
-}
-
-// add takes an answer that was not announced.
-func (b *batch) add(msg *bytes.Buffer) {
-	b.mu.Lock()
-	b.put(msg)
-	b.mu.Unlock()
-}
-
-// put appends an answer. The lock is held. It takes the buffer over.
-func (b *batch) put(msg *bytes.Buffer) {
-	if b.out.Len() == 0 {
-		b.out.WriteByte('[')
-	} else {
-		b.out.WriteByte(',')
-	}
-	b.out.Write(msg.Bytes())
-	putBuffer(msg)
-}
-
-// done takes an announced answer, nil for none, and sends the batch after the last.
-func (b *batch) done(p *Peer, msg *bytes.Buffer, c class) {
-	b.mu.Lock()
-	if msg != nil {
-		b.put(msg)
-	}
-	b.left--
-	last := b.left == 0
-	b.mu.Unlock() // after the last answer no other goroutine uses out
-	if !last {
-		return
-	}
-	if b.out.Len() == 0 {
-		putBuffer(b.out)
-		return
-	}
-	b.out.WriteByte(']')
-	p.post(b.out, c, byWriter)
 }

@@ -19,7 +19,7 @@ import (
 
 // calls holds the outgoing calls without an answer.
 //
-// mu is not held while params are encoded, a hook runs or a message is sent: each of
+// mu is not held while params are encoded, a call is logged or a message is sent: each of
 // these may call the peer.
 type calls struct {
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ type Call struct {
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
-	hook   func(error)   // reports the end
+	log    func(error)   // of the end; nil if nothing logs it
 	stop   func() bool   // detaches the caller's context
 
 	// Guarded by note.in.mu.
@@ -74,11 +74,6 @@ func (c *Call) Result(v any) error {
 	<-c.ready
 	return c.decode(v)
 }
-
-// Cancel ends the call without an answer and, if the peer's profile has a way to say so,
-// sends the reason to the other side. It does nothing to a call that has ended. Result
-// then returns [context.Canceled].
-func (c *Call) Cancel(reason string) { c.abandon(context.Canceled, reason) }
 
 // Call calls a method of the other side and waits for the answer. params is encoded as
 // JSON and must be an object or an array; nil sends no params. The result is decoded
@@ -195,9 +190,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		putBuffer(b)
 		return err
 	}
-	if p.watched {
-		c.hook = p.began(ctx, method, c.id)
-	}
+	c.log = p.began(ctx, method, c.id)
 	cs.mu.Lock()
 	// The connection may have ended while params were encoded. fail has taken the pending
 	// calls by then, so a call registered now would wait forever.
@@ -224,11 +217,11 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	return nil // sent, or already failed by the end of the connection
 }
 
-// ended calls the hook, once. Without a lock: the hook is code of others.
+// ended logs the end, once. Without a lock: a logger's handler is code of others.
 func (c *Call) ended(err error) {
-	if c.hook != nil {
-		c.hook(err)
-		c.hook = nil
+	if c.log != nil {
+		c.log(err)
+		c.log = nil
 	}
 }
 
@@ -287,8 +280,8 @@ func (c *Call) complete() {
 	if c.stop != nil {
 		c.stop()
 	}
-	// Before ready: when Call returns, the hook has seen the end.
-	if c.hook != nil {
+	// Before ready: when Call returns, the end is logged.
+	if c.log != nil {
 		c.ended(c.outcome())
 	}
 	// Last, since from here on a pooled Call belongs to its caller and may be reused.
@@ -367,7 +360,7 @@ func (cs *calls) fail(err error) {
 	pending := cs.pending
 	cs.pending = nil
 	cs.mu.Unlock()
-	// Outside the lock: completing runs hooks and wakes callers, which may call again.
+	// Outside the lock: completing logs, and wakes callers, which may call again.
 	// Nothing else can complete them, since they are no longer in pending.
 	for _, c := range pending {
 		c.err = err

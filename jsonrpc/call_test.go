@@ -32,14 +32,14 @@ func TestStart(t *testing.T) {
 		if err := errors.Join(a.Result(&got), a.Result(nil)); err != nil || got.Text != "x" {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		a.Cancel("too late")
 		if err := a.Result(new(int)); err == nil {
 			t.Error("an object was read as an integer")
 		}
 
-		b := r.p.Start(bg, "b", []int{1})
+		bctx, giveUp := context.WithCancelCause(bg)
+		b := r.p.Start(bctx, "b", []int{1})
 		r.want(`{"jsonrpc":"2.0","id":8,"method":"b","params":[1]}`)
-		b.Cancel(`a "reason"`)
+		giveUp(errors.New(`a "reason"`))
 		r.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8,"reason":"a \"reason\""}}`)
 		if err := b.Result(nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)

@@ -22,25 +22,23 @@ import (
 
 // rpcCase is one case of testdata/*-cases.json. The files explain the fields.
 type rpcCase struct {
-	N         string              `json:"n"`
-	Send      []json.RawMessage   `json:"send"`
-	Expect    []wanted            `json:"expect"`
-	Alt       [][]wanted          `json:"alt"`
-	Alive     bool                `json:"alive"`
-	TimeoutMS int                 `json:"timeout_ms"`
-	ByVersion map[string][]wanted `json:"by_version"`
-	Note      string              `json:"note"`
+	N         string            `json:"n"`
+	Send      []json.RawMessage `json:"send"`
+	Expect    []wanted          `json:"expect"`
+	Alt       [][]wanted        `json:"alt"`
+	Alive     bool              `json:"alive"`
+	TimeoutMS int               `json:"timeout_ms"`
+	Note      string            `json:"note"`
 }
 
 type wanted struct {
-	ID    string   `json:"id"`
-	OK    bool     `json:"ok"`
-	Any   bool     `json:"any"`
-	Text  *string  `json:"text"`
-	Code  []int    `json:"code"`
-	Ticks int      `json:"ticks"`
-	UpTo  int      `json:"upto"`
-	Batch []wanted `json:"batch"`
+	ID    string  `json:"id"`
+	OK    bool    `json:"ok"`
+	Any   bool    `json:"any"`
+	Text  *string `json:"text"`
+	Code  []int   `json:"code"`
+	Ticks int     `json:"ticks"`
+	UpTo  int     `json:"upto"`
 }
 
 // got is one message that the peer under test has written.
@@ -56,7 +54,6 @@ type got struct {
 	Error *struct {
 		Code int `json:"code"`
 	} `json:"error"`
-	batch []got
 }
 
 func TestCases(t *testing.T) {
@@ -70,21 +67,13 @@ func TestCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range all.Cases {
-			runs := c.ByVersion
-			if runs == nil {
-				runs = map[string][]wanted{"2025-06-18": c.Expect}
-			}
-			for version, expect := range runs {
-				t.Run(c.N+"/"+version, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { c.run(t, version, expect) })
-				})
-			}
+			t.Run(c.N, func(t *testing.T) { synctest.Test(t, c.run) })
 		}
 	}
 }
 
-func (c *rpcCase) run(t *testing.T, version string, expect []wanted) {
-	d := newDriver(t, version)
+func (c *rpcCase) run(t *testing.T) {
+	d := newDriver(t)
 	for _, s := range c.Send {
 		d.do(s)
 	}
@@ -96,10 +85,10 @@ func (c *rpcCase) run(t *testing.T, version string, expect []wanted) {
 	<-d.timeUp
 	synctest.Wait()
 	out := d.take()
-	sets := append([][]wanted{expect}, c.Alt...)
+	sets := append([][]wanted{c.Expect}, c.Alt...)
 	if !slices.ContainsFunc(sets, func(w []wanted) bool { return matchAll(w, out) }) {
 		b, _ := json.Marshal(out)
-		t.Errorf("%s\ngot  %.2000s\nwant %+v", c.Note, b, expect)
+		t.Errorf("%s\ngot  %.2000s\nwant %+v", c.Note, b, c.Expect)
 	}
 	if c.Alive {
 		d.line(`{"jsonrpc":"2.0","id":"probe","method":"ping"}`)
@@ -147,7 +136,7 @@ type driver struct {
 	gate  gate
 }
 
-func newDriver(t *testing.T, version string) *driver {
+func newDriver(t *testing.T) *driver {
 	ir, iw := io.Pipe()
 	or, ow := io.Pipe()
 	d := &driver{
@@ -155,20 +144,15 @@ func newDriver(t *testing.T, version string) *driver {
 		asked: make(chan json.RawMessage, 64),
 		gate:  make(gate, 1),
 	}
-	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, AcceptBatch: version < "2025-06-18"}
-	if version == "jsonrpc" {
-		o = &jsonrpc.Options{AcceptBatch: true}
-	}
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
 	d.peer = jsonrpc.NewPeer(jsonrpc.Lines(ir, ow, ow), toolServer(), o)
 	go func() { _ = d.peer.Run(context.Background()) }()
 	go d.read(or)
-	if version != "jsonrpc" {
-		d.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":%q}}`, version))
-		d.line(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		synctest.Wait()
-		if out := d.take(); len(out) != 1 || out[0].Result == nil {
-			t.Fatalf("initialize: %+v", out)
-		}
+	d.line(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
+	d.line(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	synctest.Wait()
+	if out := d.take(); len(out) != 1 || out[0].Result == nil {
+		t.Fatalf("initialize: %+v", out)
 	}
 	return d
 }
@@ -255,12 +239,7 @@ func (d *driver) read(r io.Reader) {
 			return
 		}
 		var g got
-		if line[0] == '[' {
-			err = json.Unmarshal(line, &g.batch)
-		} else {
-			err = json.Unmarshal(line, &g)
-		}
-		if err != nil {
+		if err := json.Unmarshal(line, &g); err != nil {
 			d.t.Errorf("the peer wrote %.200q: %v", line, err)
 		}
 		if g.Method != "" && g.ID != nil {
@@ -291,10 +270,7 @@ func sameID(want string, got json.RawMessage) bool {
 }
 
 func (w *wanted) matches(g *got) bool {
-	if w.Batch != nil {
-		return matchAll(w.Batch, g.batch)
-	}
-	if g.batch != nil || g.Method != "" || !sameID(w.ID, g.ID) {
+	if g.Method != "" || !sameID(w.ID, g.ID) {
 		return false
 	}
 	switch {

@@ -70,19 +70,14 @@ func (p *Peer) receive(line []byte) *Request {
 	// comes.
 	var m message
 	m.parse(line, p.d)
-	if m.kind == kindBatch {
-		p.receiveBatch(line)
-		return nil
-	}
-	return p.dispatch(&m, line, nil)
+	return p.dispatch(&m, line)
 }
 
-// dispatch acts on one scanned message. b is the batch it came in, if any. The
-// result is that of accept.
-func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
+// dispatch acts on one scanned message. The result is that of accept.
+func (p *Peer) dispatch(m *message, line []byte) *Request {
 	switch m.kind {
 	case kindRequest:
-		return p.accept(p.newRequest(m, line, b))
+		return p.accept(p.newRequest(m, line))
 	case kindNotification:
 		// A cancel notification does not queue: the handler it should end may be the one
 		// that the queue waits for.
@@ -90,8 +85,7 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 			p.cancelInbound(c, m.params, line)
 			return nil
 		}
-		// Without its batch, which waits for answers only.
-		p.accept(p.newRequest(m, line, nil))
+		p.accept(p.newRequest(m, line))
 	// Never queued: the handler of a notification may wait for it.
 	case kindResponse:
 		p.resolve(m, line)
@@ -101,7 +95,7 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)
-		p.refuse(m.id, m.fault, b)
+		p.refuse(m.id, m.fault)
 	}
 	return nil
 }
@@ -109,17 +103,12 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 // overhead is what a waiting request costs in addition to its bytes.
 const overhead = 256
 
-// newRequest makes the request of a message. If that came in a batch, the batch expects an
-// answer from here on, also for a request that is then refused.
-func (p *Peer) newRequest(m *message, line []byte, b *batch) *Request {
+// newRequest makes the request of a message.
+func (p *Peer) newRequest(m *message, line []byte) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
 	r.ctx.base, r.ctx.request = &p.base, r
-	if b != nil {
-		b.expect()
-		r.batch = b
-	}
 	return r
 }
 
@@ -203,7 +192,7 @@ func (p *Peer) accept(r *Request) *Request {
 // Kept requests do not count: their handlers have returned. If another message was read already,
 // it would have to wait for the handler although it could be handled now.
 func (p *Peer) alone(r *Request) bool {
-	return p.reading.drained != nil && r.batch == nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
+	return p.reading.drained != nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
 		r.method.streak.Load() >= proof && p.reading.drained()
 }
 
@@ -248,11 +237,7 @@ func (p *Peer) reject(r *Request, e *Error) {
 		p.problem(fmt.Errorf("notification %s dropped: %w", r.Method, e), nil)
 		return
 	}
-	p.refuse(r.ID, e, r.batch)
-	// newRequest has announced an answer to the batch; refuse has added another instead.
-	if r.batch != nil {
-		r.batch.done(p, nil, regardless)
-	}
+	p.refuse(r.ID, e)
 }
 
 // acceptInline handles a request or notification on the goroutine that has read it. It
@@ -528,9 +513,6 @@ func (p *Peer) call(r *Request) (v any, err error) {
 func (p *Peer) panicked(r *Request, what any) {
 	if p.o.Logger != nil {
 		p.o.Logger.Error("jsonrpc: handler panicked", "method", r.Method, "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
-	}
-	if h := p.o.Hooks; h != nil && h.Panic != nil {
-		h.Panic(r, what, debug.Stack())
 	}
 	// A detached request would otherwise wait for a Reply that may not come.
 	p.in.mu.Lock()

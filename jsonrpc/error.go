@@ -18,7 +18,7 @@ type Code int64
 // Codes of JSON-RPC 2.0, section 5.1, and the others that this package answers with.
 const (
 	CodeParseError       Code = -32700 // the line is not JSON
-	CodeInvalidRequest   Code = -32600 // JSON, but not a message; a duplicate id; a refused batch; a limit exceeded
+	CodeInvalidRequest   Code = -32600 // JSON, but not a message; a duplicate id; a batch; a limit exceeded
 	CodeMethodNotFound   Code = -32601 // no handler for the method
 	CodeInvalidParams    Code = -32602 // params cannot be read as what the method takes
 	CodeInternalError    Code = -32603 // the handler failed without saying how, or panicked

@@ -67,22 +67,6 @@ func FuzzScan(f *testing.F) {
 		if got != want {
 			t.Fatalf("%q:\ngot  %+v\nwant %+v", line, got, want)
 		}
-		if m.kind == kindBatch {
-			var want []json.RawMessage
-			if err := json.Unmarshal(line, &want); err != nil {
-				t.Fatal(err)
-			}
-			var got []json.RawMessage
-			elements(line, func(e []byte) { got = append(got, bytes.Trim(e, " \t\r\n")) })
-			if diff := cmp.Diff(len(want), len(got)); diff != "" {
-				t.Fatalf("%q: elements (-want +got):\n%s", line, diff)
-			}
-			for i := range want {
-				if !bytes.Equal(want[i], got[i]) {
-					t.Fatalf("%q: element %d is %q, want %q", line, i, got[i], want[i])
-				}
-			}
-		}
 	})
 }
 
@@ -138,8 +122,8 @@ func FuzzSkim(f *testing.F) {
 		switch {
 		case len(got.id.String()) > maxSkimmed-10 || len(want.id.String()) > maxSkimmed-10:
 			return
-		case m.kind == kindRequest || m.kind == kindBatch:
-			want.kind = kindInvalid // too long messages of these kinds are refused
+		case m.kind == kindRequest:
+			want.kind = kindInvalid // a request that is too long is refused
 		case m.kind == kindNotification || s.seen&hasMethod != 0 && s.seen&hasID == 0:
 			want.kind = kindIgnored
 		}
@@ -257,20 +241,18 @@ func FuzzHeader(f *testing.F) {
 // expects.
 func FuzzPeer(f *testing.F) {
 	for i := range seeds {
-		f.Add([]byte(seeds[i]+"\n"+seeds[(i+3)%len(seeds)]+"\n"), uint64(i), i%2 == 0)
+		f.Add([]byte(seeds[i]+"\n"+seeds[(i+3)%len(seeds)]+"\n"), uint64(i))
 	}
-	f.Fuzz(func(t *testing.T, stream []byte, seed uint64, batches bool) {
+	f.Fuzz(func(t *testing.T, stream []byte, seed uint64) {
 		want := map[string]int{}
 		for line := range bytes.SplitSeq(stream, []byte("\n")) {
 			if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
-				expect(want, line, batches)
+				expect(want, line)
 			}
 		}
 		var out syncBuffer
 		h := HandlerFunc(func(context.Context, *Request) (any, error) { return struct{}{}, nil })
-		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, &Options{
-			AcceptBatch: batches, MaxDepth: 10000, MaxBatch: 1 << 30,
-		})
+		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, &Options{MaxDepth: 10000})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := p.Run(ctx); err != nil {
@@ -288,38 +270,17 @@ func FuzzPeer(f *testing.F) {
 
 // expect counts the expected answers to a line by id. Whether a request whose id is in use is
 // refused depends on timing, so only the number of answers is compared.
-func expect(want map[string]int, line []byte, batches bool) {
+func expect(want map[string]int, line []byte) {
 	r := refer(line)
 	switch {
 	case r.kind == kindRequest:
 		want[r.id.String()]++
 	case r.kind == kindInvalid:
 		want[r.id.String()+" "+r.code.Error()]++
-	case r.kind == kindBatch && !batches:
-		want[" "+CodeInvalidRequest.Error()]++
-	case r.kind == kindBatch:
-		var elems []json.RawMessage
-		_ = json.Unmarshal(line, &elems)
-		if len(elems) == 0 {
-			want[" "+CodeInvalidRequest.Error()]++
-		}
-		for _, e := range elems {
-			expect(want, e, false) // a batch within a batch is invalid
-		}
 	}
 }
 
 func tally(t *testing.T, got map[string]int, line []byte) {
-	if line[0] == '[' {
-		var elems []json.RawMessage
-		if err := json.Unmarshal(line, &elems); err != nil {
-			t.Fatalf("written %q: %v", line, err)
-		}
-		for _, e := range elems {
-			tally(t, got, e)
-		}
-		return
-	}
 	r := refer(line)
 	var e struct {
 		ID    json.RawMessage

@@ -10,15 +10,11 @@ import (
 // called from the goroutine the event happens on, often the read loop, so they
 // must be quick and must not call back into the peer.
 //
-// Inbound requests are traced by a [Handler] around another, outgoing calls with Call.
+// Inbound requests are traced by a [Handler] around another.
 type Hooks struct {
 	// Received is called with each message read, before it is looked at, and
 	// Sent with each message queued for writing. The slice is only lent.
 	Received, Sent func(line []byte)
-
-	// Call is called when an outgoing call begins. The function it returns,
-	// if not nil, is called once when the call has ended, with its error.
-	Call func(ctx context.Context, method string, id ID) (done func(error))
 
 	// Problem is called for what is wrong with the traffic and does not fail anything
 	// else: a broken line, an answer that no call waits for, a dropped notification, a
@@ -29,10 +25,6 @@ type Hooks struct {
 	// side has ended its input, else with what went wrong. Requests being handled
 	// continue, see [Options].DrainTimeout.
 	InputEnd func(err error)
-
-	// Panic is called when a handler has panicked, or a method of the result or
-	// error it returned, with what it panicked with.
-	Panic func(r *Request, v any, stack []byte)
 }
 
 // Stats is a snapshot of a peer.
@@ -89,23 +81,12 @@ func logOne(ctx context.Context, l *slog.Logger, msg string, id ID, method strin
 	l.LogAttrs(ctx, slog.LevelDebug, msg, attrs...)
 }
 
-// began calls the hooks around an outgoing call; the result may be nil.
+// began returns the function that logs the end of an outgoing call, or nil.
 func (p *Peer) began(ctx context.Context, method string, id ID) func(error) {
-	// Both observers may be set. The function that is returned calls both, the log first, so that
-	// its record is written even if the hook panics.
-	h, l := p.o.Hooks, p.o.Logger
-	var done func(error)
-	if h != nil && h.Call != nil {
-		done = h.Call(ctx, method, id)
-	}
+	l := p.o.Logger
 	if l == nil || !l.Enabled(ctx, slog.LevelDebug) {
-		return done
+		return nil
 	}
 	start := time.Now()
-	return func(err error) {
-		logOne(ctx, l, "jsonrpc: called", id, method, 0, start, err)
-		if done != nil {
-			done(err)
-		}
-	}
+	return func(err error) { logOne(ctx, l, "jsonrpc: called", id, method, 0, start, err) }
 }

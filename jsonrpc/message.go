@@ -19,7 +19,6 @@ const (
 	kindRequest                  // method and id
 	kindNotification             // method, no id
 	kindResponse                 // result or error
-	kindBatch                    // an array; its elements are messages of their own
 	kindIgnored                  // a broken notification or response: reported, never answered
 )
 
@@ -104,14 +103,14 @@ func (m *message) parse(line []byte, d dialect) {
 		m.classify(&e, d)
 		return
 	}
-	// Not an object. It is still scanned, to distinguish what is not JSON from a batch and
-	// from JSON that is not a message.
+	// Not an object. It is still scanned, to distinguish what is not JSON from JSON that
+	// is not a message.
 	end, f := checkValue(line, d.depth)
 	switch {
 	case f != scanOK:
 		m.refuse(line, end, f, d)
 	case line[i] == '[':
-		m.kind = kindBatch
+		m.fault = Errorf(CodeInvalidRequest, "batches are not accepted")
 	default:
 		m.fault = Errorf(CodeInvalidRequest, "a message is an object")
 	}
@@ -305,17 +304,4 @@ func memberName(set uint8) string {
 		}
 	}
 	return ""
-}
-
-// elements calls f with each element of an array. It was scanned before, so the indexes need no
-// checks.
-func elements(line []byte, f func(elem []byte)) {
-	i := skipSpace(line, skipSpace(line, 0)+1)
-	for line[i] != ']' {
-		end, _ := skipValue(line, i, len(line))
-		f(line[i:end:end])
-		if i = skipSpace(line, end); line[i] == ',' {
-			i = skipSpace(line, i+1)
-		}
-	}
 }

@@ -25,10 +25,6 @@ type Options struct {
 	// higher. Default: 0.
 	FirstID int64
 
-	// AcceptBatch accepts JSON-RPC batches. Default: an array is answered
-	// with one CodeInvalidRequest.
-	AcceptBatch bool
-
 	// LenientVersion accepts messages whose jsonrpc member is absent or
 	// another string. Default: they are invalid requests.
 	LenientVersion bool
@@ -46,9 +42,6 @@ type Options struct {
 	// MaxDepth is how deep arrays and objects may nest in a message; what is
 	// deeper is treated like what is too long. Default: 512.
 	MaxDepth int
-
-	// MaxBatch is the number of messages accepted in one batch. Default: 1024.
-	MaxBatch int
 
 	// MaxConcurrent is the number of requests handled at the same time;
 	// further ones wait their turn. A request holds its place until it has
@@ -106,7 +99,6 @@ type EgressOptions struct {
 const (
 	defaultMaxMessage    = 64 << 20
 	defaultMaxDepth      = 512
-	defaultMaxBatch      = 1024
 	defaultMaxConcurrent = 1024
 	defaultMaxQueued     = 256 << 20
 	defaultMaxPending    = 1 << 16
@@ -123,7 +115,6 @@ func (o *Options) withDefaults() Options {
 	}
 	def(&c.MaxMessage, defaultMaxMessage)
 	def(&c.MaxDepth, defaultMaxDepth)
-	def(&c.MaxBatch, defaultMaxBatch)
 	def(&c.MaxConcurrent, defaultMaxConcurrent)
 	def(&c.MaxQueued, defaultMaxQueued)
 	def(&c.MaxPending, defaultMaxPending)

@@ -1,15 +1,16 @@
 package jsonrpc_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"log/slog"
 	"runtime"
 	"testing"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 // Results and errors whose own methods panic, or end the goroutine.
@@ -36,7 +37,7 @@ func TestPanics(t *testing.T) {
 		result any
 		err    error
 		want   string
-		hooked string // what the Panic hook is called with
+		logged string // the panic in the log
 	}{
 		"nil *Error":                {nil, (*jsonrpc.Error)(nil), "internal error: the handler returned a nil *Error", ""},
 		"nil of another type":       {nil, (*nilError)(nil), encoding, "runtime error: invalid memory address or nil pointer dereference"},
@@ -46,10 +47,10 @@ func TestPanics(t *testing.T) {
 		"deep in the result":        {map[string]any{"a": []any{panicMarshal{}}}, nil, encoding, "in MarshalJSON"},
 		"MarshalJSON never returns": {exitMarshal{}, nil, encoding, ""},
 	} {
-		for _, how := range []string{"handler", "inline", "detached", "batch"} {
+		for _, how := range []string{"handler", "inline", "detached"} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					var hooked []string
+					var log bytes.Buffer
 					h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 						switch r.Method {
 						case "well":
@@ -62,29 +63,26 @@ func TestPanics(t *testing.T) {
 						return tc.result, tc.err
 					})
 					r := newRaw(t, h, &jsonrpc.Options{
-						Inline:      []string{"inline"},
-						AcceptBatch: true,
-						Hooks:       &jsonrpc.Hooks{Panic: func(_ *jsonrpc.Request, v any, _ []byte) { hooked = append(hooked, fmt.Sprint(v)) }},
+						Inline: []string{"inline"},
+						Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 					})
 					ended := r.run(context.Background())
-					open, end := "", ""
-					if how == "batch" {
-						open, end = "[", "]"
-					}
-					r.send(open + `{"jsonrpc":"2.0","id":1,"method":"` + how + `"}` + end)
-					r.want(open + `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}` + end)
+					r.send(`{"jsonrpc":"2.0","id":1,"method":"` + how + `"}`)
+					r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"` + tc.want + `"}}`)
 					r.send(`{"jsonrpc":"2.0","id":2,"method":"well"}`)
 					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
 					_ = r.in.Close()
 					if err := <-ended; err != nil { // at once: nothing is unfinished
 						t.Error(err)
 					}
-					var want []string
-					if tc.hooked != "" {
-						want = []string{tc.hooked}
+					var record struct{ Method, Panic string }
+					if log.Len() > 0 {
+						if err := json.Unmarshal(log.Bytes(), &record); err != nil {
+							t.Fatal(err)
+						}
 					}
-					if diff := cmp.Diff(want, hooked); diff != "" {
-						t.Errorf("Panic hook (-want +got):\n%s", diff)
+					if record.Panic != tc.logged || tc.logged != "" && record.Method != how {
+						t.Errorf("logged %+v, want the panic %q of %s", record, tc.logged, how)
 					}
 				})
 			})

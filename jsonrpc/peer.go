@@ -27,7 +27,7 @@ type Peer struct {
 	o    Options // with defaults; never changed
 	d    dialect
 
-	// Each of these has a lock of its own, and so have a batch and a request's context.
+	// Each of these has a lock of its own, and so has a request's context.
 	// No goroutine takes one of them while it holds another, so they cannot deadlock. No
 	// handler, hook, encoder or transport runs under one of them, so these may call the
 	// peer. (reading.push is another matter, see there.)
@@ -36,7 +36,6 @@ type Peer struct {
 	calls calls
 
 	received atomic.Uint64
-	watched  bool // a hook or the logger observes outgoing calls
 
 	reading reading
 	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts
@@ -98,8 +97,6 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.live.base, p.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
-	// Computed once: calls that nothing observes skip the bookkeeping of hooks.
-	p.watched = p.o.Logger != nil || p.o.Hooks != nil && p.o.Hooks.Call != nil
 	p.out = newEgress(t, p.o.Egress)
 	p.out.ctx = &p.conn
 	p.out.broken = p.broke

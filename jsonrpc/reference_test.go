@@ -69,9 +69,6 @@ func refer(line []byte) reference {
 	}
 	names, values, ok := members(line)
 	if !ok {
-		if bytes.TrimLeft(line, " \t\r\n")[0] == '[' {
-			return reference{kind: kindBatch}
-		}
 		return reference{code: CodeInvalidRequest}
 	}
 	count := map[string]int{}

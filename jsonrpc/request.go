@@ -41,8 +41,7 @@ type Request struct {
 	// Set by newRequest and never changed.
 	peer   *Peer
 	method *method
-	batch  *batch // nil for a request that came alone
-	size   int    // what it counts for while it waits
+	size   int // what it counts for while it waits
 	// Part of the request, which saves an allocation. It ends after the answer was queued.
 	ctx lazyContext
 

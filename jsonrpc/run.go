@@ -224,7 +224,7 @@ func (p *Peer) broke(err error) {
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
-	// Outside the lock: completing calls runs hooks.
+	// Outside the lock: completing calls logs.
 	p.life.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))

@@ -131,7 +131,7 @@ func (tt *torturer) call(t *testing.T, p *jsonrpc.Peer, rnd *rand.Rand) {
 	}
 	c := p.Start(ctx, method, params)
 	if rnd.IntN(2) == 0 {
-		c.Cancel("changed my mind")
+		cancel()
 	}
 	check(t, method, c.Result(nil))
 }
