@@ -19,7 +19,7 @@ import (
 func copyProject(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
 	dir = t.TempDir()
 	files := []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"}
-	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/internal/codec/*.go"} {
+	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/internal/*/*.go"} {
 		names, err := filepath.Glob("../" + pattern)
 		if err != nil {
 			t.Fatal(err)

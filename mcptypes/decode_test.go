@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -245,7 +246,7 @@ func TestPresence(t *testing.T) {
 			t.Errorf("%s: %v", tt.in, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, value(tt.to), cmp.Comparer(func(a, b mcptypes.RequestId) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(tt.want, schematest.Value(tt.to), cmp.Comparer(func(a, b mcptypes.RequestId) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.in, diff)
 		}
 	}

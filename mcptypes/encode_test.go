@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,7 +47,7 @@ func TestEncode(t *testing.T) {
 		}
 		v1, err1 := json.Marshal(tt.v)
 		v2, err2 := jsonv2.Marshal(tt.v)
-		if err1 != nil || err2 != nil || !sameValue(parse(t, string(v1)), parse(t, tt.want)) || !sameValue(parse(t, string(v2)), parse(t, tt.want)) {
+		if err1 != nil || err2 != nil || !schematest.SameValue(schematest.Parse(t, string(v1)), schematest.Parse(t, tt.want)) || !schematest.SameValue(schematest.Parse(t, string(v2)), schematest.Parse(t, tt.want)) {
 			t.Errorf("%T: encoding/json: %s, %v; json/v2: %s, %v", tt.v, v1, err1, v2, err2)
 		}
 	}

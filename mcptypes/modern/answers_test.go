@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,8 +74,8 @@ func TestAnswers(t *testing.T) {
 				got = string(answer.Action)
 			}
 			if err != nil {
-				path, ok := strings.CutPrefix(pathOf(err), "/inputResponses/q~11")
-				if got = path; !ok && pathOf(err) != "/inputResponses" {
+				path, ok := strings.CutPrefix(schematest.PathOf(err), "/inputResponses/q~11")
+				if got = path; !ok && schematest.PathOf(err) != "/inputResponses" {
 					t.Errorf("%s %s: %v", way, tt.answer, err)
 				}
 			}
@@ -89,7 +90,7 @@ func TestAnswers(t *testing.T) {
 func TestDuplicateAnswers(t *testing.T) {
 	var r modern.InputResponses
 	err := modern.Decode([]byte(`{"q1":{"action":"decline"},"q\u0031":{"action":"accept"}}`), &r)
-	if pathOf(err) != "/q1" || !errors.Is(err, jsontext.ErrDuplicateName) {
+	if schematest.PathOf(err) != "/q1" || !errors.Is(err, jsontext.ErrDuplicateName) {
 		t.Errorf("got %v and %v", r, err)
 	}
 }
@@ -117,7 +118,7 @@ func TestResults(t *testing.T) {
 		var r modern.AnyCallToolResult
 		got := ""
 		if err := modern.Decode([]byte(tt.in), &r); err != nil {
-			got = pathOf(err)
+			got = schematest.PathOf(err)
 		}
 		switch r.(type) {
 		case *modern.CallToolResult:

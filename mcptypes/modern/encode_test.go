@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -151,7 +152,7 @@ func TestUnknownStatus(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	var r modern.GetTaskResult
-	if err := modern.Decode([]byte(text), &r); pathOf(err) != "/status" {
+	if err := modern.Decode([]byte(text), &r); schematest.PathOf(err) != "/status" {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
@@ -136,7 +137,7 @@ func TestDecodeServerResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := modern.Encode(r)
-		if err != nil || !sameValue(parse(t, text), parse(t, string(got))) {
+		if err != nil || !schematest.SameValue(schematest.Parse(t, text), schematest.Parse(t, string(got))) {
 			t.Errorf("%s became %s, %v", text, got, err)
 		}
 	}

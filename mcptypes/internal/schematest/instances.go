@@ -1,179 +1,17 @@
-package mcptypes_test
+package schematest
 
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
-	"math/big"
 	"math/rand/v2"
-	"os"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
-
-var (
-	roundTrips = flag.Int("roundtrips", 2000, "the `number` of random round trips for each schema file")
-	seed       = flag.Uint64("seed", 1, "their `seed`")
-)
-
-// TestRoundTrips makes random instances of the schema, decodes and encodes them, and checks
-// the output with an independent validator.
-func TestRoundTrips(t *testing.T) {
-	eachInstance(t, func(t *testing.T, r *instances, name string) {
-		in := r.of(name)
-		if err := r.judge(name, in); err != nil {
-			t.Fatalf("the instance made for %s is invalid: %s: %v", name, in, err)
-		}
-		p := definitions[name]()
-		if err := decodeStrict([]byte(in), p); err != nil {
-			t.Fatalf("%s %s: %v", name, in, err)
-		}
-		out, err := encode(value(p))
-		if err != nil {
-			t.Fatalf("%s %s: encode: %v", name, in, err)
-		}
-		if err := r.judge(name, string(out)); err != nil {
-			t.Fatalf("%s %s became %s: %v", name, in, out, err)
-		}
-		if !sameValue(parse(t, in), parse(t, string(out))) {
-			t.Fatalf("%s %s became %s", name, in, out)
-		}
-	})
-}
-
-// TestVerdicts changes random instances in one place and compares the verdict of
-// DecodeStrict with the validator's. The ledger may excuse the refusal of a valid instance,
-// but never the acceptance of an invalid one.
-func TestVerdicts(t *testing.T) {
-	ledger := readLedger(t)
-	var valid, invalid, excused int
-	eachInstance(t, func(t *testing.T, r *instances, name string) {
-		tree, kind := r.mutant(parse(t, r.of(name)))
-		in, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		strict, judged := decodeStrict(in, definitions[name]()), r.judge(name, string(in))
-		switch {
-		case strict == nil && judged == nil:
-			valid++
-		case strict != nil && judged != nil:
-			invalid++
-		case strict == nil:
-			t.Errorf("%s %s: accepted, but invalid: %v", name, in, judged)
-		default:
-			excused++
-			if ledger.excuses("refused", example{Def: name, Kind: "mutant-still-valid:" + kind}, pathOf(strict)) == "" {
-				t.Errorf("%s %s %s: valid, but refused: %v", name, kind, in, strict)
-			}
-		}
-		if err := decode(in, definitions[name]()); strict == nil && err != nil {
-			t.Errorf("%s %s: strict accepts what Decode refuses: %v", name, in, err)
-		}
-	})
-	t.Logf("%d valid, %d invalid, %d excused by the ledger", valid, invalid, excused)
-}
-
-// eachInstance calls f for the definitions of each schema file in turn. The flag sets how
-// often for each file.
-func eachInstance(t *testing.T, f func(t *testing.T, r *instances, name string)) {
-	s := readSchema(t)
-	for _, file := range schemaFiles {
-		t.Run(path.Base(file), func(t *testing.T) {
-			r := &instances{schema: s, Rand: rand.New(rand.NewPCG(*seed, 0))}
-			names := s.names[file]
-			for i := range *roundTrips {
-				f(t, r, names[i%len(names)])
-			}
-		})
-	}
-}
-
-// value returns *p for a union, and p otherwise. p comes from the table of definitions.
-func value(p any) any {
-	if v := reflect.ValueOf(p).Elem(); v.Kind() == reflect.Interface {
-		return v.Interface()
-	}
-	return p
-}
-
-// schema is a schema with its extensions, and a validator for it.
-type schema struct {
-	definitions map[string]map[string]any
-	validators  map[string]*jsonschema.Schema
-	names       map[string][]string // of the definitions that each file adds, sorted
-}
-
-func readSchema(t testing.TB) *schema {
-	s := &schema{
-		definitions: make(map[string]map[string]any),
-		validators:  make(map[string]*jsonschema.Schema),
-		names:       make(map[string][]string),
-	}
-	for _, file := range schemaFiles {
-		s.read(t, file)
-	}
-	for name := range definitions {
-		if s.validators[name] == nil {
-			t.Fatalf("no schema defines %s", name)
-		}
-	}
-	return s
-}
-
-// read adds the definitions of a schema file that no earlier file had.
-func (s *schema) read(t testing.TB, file string) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := doc.(map[string]any)
-	delete(root, "$id")
-	c := jsonschema.NewCompiler()
-	for _, name := range []string{"uri", "uri-template"} { // formats are not asserted
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	if err := c.AddResource(file, doc); err != nil {
-		t.Fatal(err)
-	}
-	key := "$defs"
-	if root[key] == nil {
-		key = "definitions"
-	}
-	added := root[key].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(added)) {
-		if s.definitions[name] != nil {
-			continue
-		}
-		s.names[file] = append(s.names[file], name)
-		s.definitions[name] = added[name].(map[string]any)
-		if s.validators[name], err = c.Compile(file + "#/" + key + "/" + name); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// judge validates text as an instance of a definition.
-func (s *schema) judge(name, text string) error {
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		return err
-	}
-	return s.validators[name].Validate(v)
-}
 
 // instances makes random instances of schemas, as JSON text.
 type instances struct {
@@ -398,34 +236,4 @@ func quote(s string) string {
 		return err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func parse(t testing.TB, text string) (v any) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// sameValue compares JSON values, numbers by exact value.
-func sameValue(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, sameValue)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameValue)
-	case json.Number:
-		b, ok := b.(json.Number)
-		if !ok || a == b {
-			return ok
-		}
-		x, ok1 := new(big.Rat).SetString(string(a))
-		y, ok2 := new(big.Rat).SetString(string(b))
-		return ok1 && ok2 && x.Cmp(y) == 0
-	}
-	return a == b
 }
