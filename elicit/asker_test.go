@@ -3,7 +3,6 @@ package elicit_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -73,41 +71,7 @@ func (d *desk) seen() (asked, revoked []string) {
 
 // ask asks in the background and returns a channel for the outcome.
 func ask(ctx context.Context, a *elicit.Asker, message string) <-chan elicit.Outcome {
-	out := make(chan elicit.Outcome, 1)
-	go func() { out <- a.Ask(ctx, &elicit.Question{Message: message}) }()
-	return out
-}
-
-func TestAskAnswered(t *testing.T) {
-	for _, tt := range answers {
-		d := newDesk()
-		d.answer("?", tt.result)
-		out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Message: "?"})
-		if out.Decision != tt.decision || out.Reason != tt.reason {
-			t.Errorf("row %d: %s: %+v", tt.row, tt.result, out)
-		}
-	}
-}
-
-func TestAskErrors(t *testing.T) {
-	for _, tt := range []struct {
-		err      error
-		decision elicit.Decision
-		reason   elicit.Reason
-	}{
-		{&jsonrpc.Error{Code: -32601}, denied, "client_error"},
-		{fmt.Errorf("call: %w", &jsonrpc.Error{Code: 0}), denied, "client_error"},
-		{errors.New("lost"), denied, "client_error"},
-		{jsonrpc.ErrFull, denied, "client_error"},
-		{jsonrpc.ErrClosed, abort, "peer_gone"},
-	} {
-		d := newDesk()
-		d.answer("?", tt.err)
-		out := elicit.NewAsker(d, able, nil).Ask(t.Context(), &elicit.Question{Message: "?"})
-		if out.Decision != tt.decision || out.Reason != tt.reason {
-			t.Errorf("%v: %+v", tt.err, out)
-		}
-	}
+	return begin(ctx, a, &elicit.Question{Message: message})
 }
 
 func TestAskUnsupported(t *testing.T) {
@@ -234,24 +198,6 @@ func TestAskTurnEndBeatsAnswer(t *testing.T) {
 		defer cancel()
 		if out := elicit.NewAsker(newDesk(), able, nil).Ask(ctx, &elicit.Question{Message: "?"}); out.Decision != abort || out.Reason != "interrupted" {
 			t.Errorf("%+v", out)
-		}
-	})
-}
-
-// Answers go to their own questions, in whatever order they come.
-func TestAskReverseOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk()
-		a := elicit.NewAsker(d, able, nil)
-		first, second := ask(t.Context(), a, "first"), ask(t.Context(), a, "second")
-		synctest.Wait()
-		d.answer("second", `{"action":"decline"}`)
-		if out := <-second; out.Decision != denied {
-			t.Errorf("second: %+v", out)
-		}
-		d.answer("first", `{"action":"accept"}`)
-		if out := <-first; out.Decision != approved {
-			t.Errorf("first: %+v", out)
 		}
 	})
 }

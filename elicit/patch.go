@@ -68,16 +68,22 @@ func (p *PatchQuestion) Question() *Question {
 	changes, left := p.Changes, len(p.Changes)-maxChanges
 	if left > 0 {
 		// Unusual changes come first, so that they are listed.
-		changes = slices.Clone(changes)
-		slices.SortStableFunc(changes, func(a, b Change) int { return p.unusual(b) - p.unusual(a) })
-		changes = changes[:maxChanges]
+		var unusual, others []Change
+		for _, c := range changes {
+			if p.unusual(c) {
+				unusual = append(unusual, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+		changes = slices.Concat(unusual, others)[:maxChanges]
 	}
 	for _, change := range changes {
 		lines = append(lines, p.changeLine(change))
 	}
 	if left > 0 {
 		more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(p.Changes)))
-		if p.unusual(changes[maxChanges-1]) > 0 {
+		if p.unusual(changes[maxChanges-1]) {
 			more += ", which may be outside the workspace too"
 		}
 		lines = append(lines, more)
@@ -95,14 +101,10 @@ func (p *PatchQuestion) Question() *Question {
 	}
 }
 
-// unusual returns 1 for a change that goes through links or leaves the workspace,
-// otherwise 0.
-func (p *PatchQuestion) unusual(c Change) int {
+// unusual reports whether a change goes through links or leaves the workspace.
+func (p *PatchQuestion) unusual(c Change) bool {
 	leaves := func(path string) bool { return path != "" && p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) }
-	if c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo) {
-		return 1
-	}
-	return 0
+	return c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo)
 }
 
 func (p *PatchQuestion) changeLine(c Change) string {
