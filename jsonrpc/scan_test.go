@@ -36,4 +36,10 @@ func TestParseFaults(t *testing.T) {
 	if m.fault.Code != CodeInvalidRequest {
 		t.Errorf("depth 0: %v", m.fault)
 	}
+	for in, want := range map[string]string{`[{"jsonrpc":"2.0","id":1,"method":"a"}]`: "batches are not accepted", `"a"`: "a message is an object"} {
+		m = message{}
+		if m.parse([]byte(in), dialect{depth: 4}); m.kind != kindInvalid || m.fault.Message != want {
+			t.Errorf("%s: kind %v, fault %v", in, m.kind, m.fault)
+		}
+	}
 }
