@@ -206,14 +206,14 @@ func TestTerminalRecordings(t *testing.T) {
 	p.until(func(screen string) bool {
 		return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
 	}, "the command is asked about")
-	recorded["question"] = from(p.recording(), "? Allow Codex to run")
+	recorded["question"] = from(p.recording(), "◆ Allow Codex to run")
 	screens = append(screens, p.coloured())
 	p.press("Allow Codex to run `sh hello.sh`", "y")
 	p.done()
 	recorded["approve"] = p.recording()
 	keepPicture(t, append(screens, p.coloured()))
 	colours := p.shows("-e")
-	for _, want := range []string{"\x1b[32m+echo", "\x1b[2mnative engine", "\x1b[1mPlan", "\x1b[35m?", "\x1b[32mexit 0"} {
+	for _, want := range []string{"\x1b[32m+echo", "\x1b[2mnative engine", "\x1b[1mPlan", "\x1b[35m◆", "\x1b[32mexit 0"} {
 		if !strings.Contains(colours, want) {
 			t.Errorf("no %q on the screen:\n%q", want, colours)
 		}
@@ -239,11 +239,11 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
 	p.types(`codex-mcp ask "count to thirty, slowly"`)
 	p.press("Allow Codex to run", "y")
-	p.await("running, 30 lines so far")
+	p.await("running · ")
 	recorded["interrupt"] = p.recording()
 	p.tmux("send-keys", "C-c")
 	p.done()
-	recorded["interrupted"] = from(p.recording(), "  10\n")
+	recorded["interrupted"] = from(p.recording(), "$ sh -c")
 	p.status(130)
 
 	p.clear()

@@ -252,7 +252,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 	if got := s.out.String(); got != "It was refused.\n" {
 		t.Errorf("standard output holds %q", got)
 	}
-	for _, want := range []string{"I will try.", "? git init -q  needs an approval", "Without a terminal no question can be asked", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
+	for _, want := range []string{"I will try.", "· git init -q  needs an approval", "Without a terminal no question can be asked", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
 		if !strings.Contains(s.errs.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
 		}

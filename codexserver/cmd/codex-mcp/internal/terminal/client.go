@@ -316,7 +316,7 @@ func (cl *client) handle(m any) (code int, done bool) {
 		cl.engine = m.engine
 		if m.preview != "" && !cl.task.JSON {
 			cl.v.open("head")
-			cl.s.prose("", dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
+			cl.s.line("", dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
 		}
 	case event:
 		cl.follow(m.msg)
@@ -365,7 +365,7 @@ func (cl *client) head(model string) {
 		text += " · " + cl.v.folder(cl.v.cwd)
 	}
 	cl.v.open("head")
-	cl.s.prose("", dim, showOutput(text))
+	cl.s.line("", dim, showOutput(text))
 }
 
 // ask asks the user a question.

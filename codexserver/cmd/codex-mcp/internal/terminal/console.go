@@ -125,5 +125,5 @@ func (c *Console) screen(json bool) *screen {
 	case c.ErrTerminal:
 		return &screen{w: c.Err, width: wide, seen: true}
 	}
-	return &screen{w: c.Err, width: func() int { return 0 }}
+	return &screen{w: c.Err, width: wide}
 }

@@ -1,5 +1,6 @@
 // Package terminal is an MCP client for one user at a terminal. It runs a task on the server
-// of package codexserver, shows the work, and asks the user the server's questions.
+// of package codexserver, shows the work in plain lines, and asks the user the server's
+// questions.
 //
 //	jsonrpc.Transport ── peer ─┬─ codex/event ────────▶ inbox ─▶ view ──▶ screen
 //	                           ├─ elicitation/create ─▶ inbox ─▶ prompt ◀─ keys
@@ -14,10 +15,13 @@
 //
 // # What is shown
 //
+// A message, a thought or the output of a command is shown when it is complete. Below the
+// last line a status line says for how long the turn has been running.
+//
 // Everything that a model or a command wrote goes through elicit.ShowText or
 // elicit.ShowCommand. So it cannot move the cursor, change colours or change the direction
-// of the text, and no row of it looks like the beginning of our questions. The colours of
-// a command's output are dropped.
+// of the text. The terminal breaks its lines; since it has no mark of a question, no row of
+// it looks like the beginning of one. The colours of a command's output are dropped.
 //
 // The client uses only the eight basic colours, bold and dim, which every terminal adapts
 // to its background. Without a terminal on standard output there are no colours and no

@@ -107,7 +107,7 @@ func (p *prompt) fillIn() (done bool, out outcome) {
 				content[f.name] = v
 				break
 			}
-			p.s.prose("  ", red, err.Error())
+			p.s.line("  ", red, err.Error())
 		}
 	}
 	p.result(green, "✓ ", "answered")
@@ -139,7 +139,7 @@ func (f *field) ask() string {
 	if len(about) > 0 {
 		name += " (" + strings.Join(about, "; ") + ")"
 	}
-	return showOutput(oneLine([]byte(name))) + ": "
+	return unmarked.Replace(showOutput(oneLine([]byte(name)))) + ": "
 }
 
 var errNumber = errors.New("type a number")

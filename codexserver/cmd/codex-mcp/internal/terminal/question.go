@@ -198,11 +198,9 @@ func (p *prompt) abort() outcome {
 	return stopped
 }
 
-// result shows how the question ended, in place of the keys.
+// result shows how the question ended.
 func (p *prompt) result(st style, sign, text string) {
-	p.s.clear()
-	p.s.fresh()
-	p.s.prose("  "+p.s.paint(st, sign), plain, text)
+	p.s.line("  "+p.s.paint(st, sign), plain, text)
 }
 
 // press handles one key.
@@ -250,7 +248,6 @@ func (p *prompt) denyWithWords() (done bool, out outcome) {
 
 // line reads a line with the terminal's own editing.
 func (p *prompt) line(ask string) (string, outcome) {
-	p.s.clear()
 	p.s.write("  " + ask)
 	p.cooked()
 	var b strings.Builder
@@ -296,10 +293,10 @@ func (p *prompt) body() {
 	}
 	for i, line := range message {
 		if i == main {
-			p.s.prose(p.s.paint(magenta, "?")+" ", bold, elicit.ShowText(line))
+			p.s.line(p.s.paint(magenta, mark)+" ", bold, elicit.ShowText(line))
 			continue
 		}
-		p.s.prose("  ", plain, elicit.ShowText(line))
+		p.s.line("  ", plain, elicit.ShowText(line))
 	}
 }
 
@@ -332,25 +329,16 @@ func (p *prompt) choices() []choice {
 
 // offer shows the keys.
 func (p *prompt) offer() {
-	var long, short []string
+	var keys []string
 	for _, c := range p.choices() {
-		long = append(long, p.s.paint(bold, c.key)+" "+c.short)
-		short = append(short, c.key)
+		keys = append(keys, c.key+" "+c.short)
 	}
-	const prefix = "  "
-	text := strings.Join(long, "   ")
-	if w := p.s.width(); w > 0 && width(prefix+text)+1 >= w {
-		text = strings.Join(short, "/") + ", ? explains"
-	}
-	p.s.hint(prefix + text + " ")
-	if !p.s.status {
-		p.s.prose(prefix, plain, text)
-	}
+	p.s.line("  ", plain, strings.Join(keys, "   "))
 }
 
 // help explains the keys.
 func (p *prompt) help() {
 	for _, c := range p.choices() {
-		p.s.prose("  "+p.s.paint(bold, c.key)+" ", dim, c.long)
+		p.s.line("  "+p.s.paint(bold, c.key)+" ", dim, c.long)
 	}
 }

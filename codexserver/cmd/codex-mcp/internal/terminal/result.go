@@ -79,12 +79,12 @@ func (cl *client) foot() {
 	if spent == "" && cl.thread == "" {
 		return
 	}
-	cl.v.open("foot")
+	cl.v.open("")
 	if spent != "" {
-		cl.s.prose("", dim, spent)
+		cl.s.line("", dim, spent)
 	}
 	if cl.thread != "" {
-		cl.s.prose("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
+		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }
 
@@ -100,7 +100,7 @@ func Line(raw stdjson.RawMessage) string {
 	for _, r := range string(raw) {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t': // only between tokens: strings in JSON have none
-		case r < 0x7f || unicode.IsPrint(r):
+		case r < 0x7f || unicode.IsPrint(r) && string(r) != mark:
 			b.WriteRune(r)
 		default:
 			for _, unit := range utf16.Encode([]rune{r}) {

@@ -11,77 +11,7 @@ import (
 	"unicode"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/google/go-cmp/cmp"
 )
-
-func TestFold(t *testing.T) {
-	for _, tt := range []struct {
-		line  string
-		limit int
-		words bool
-		want  []string
-	}{
-		{"", 10, false, []string{""}},
-		{"as long as it is", 0, true, []string{"as long as it is"}},
-		{"exactly 10", 10, true, []string{"exactly 10"}},
-		{"one two three", 8, true, []string{"one two", "three"}},
-		{"one two three", 7, true, []string{"one two", "three"}},
-		{"one two three", 8, false, []string{"one two ", "three"}},
-		{"abcdefghij", 4, true, []string{"abcd", "efgh", "ij"}},
-		{"    indented", 6, true, []string{"    in", "dented"}},
-		{"a\tb", 9, false, []string{"a       b"}},
-		{"日本語です", 4, false, []string{"日本", "語で", "す"}},
-		{"\u2705\u274c\u2b50\u26a1\U0001f197", 4, false, []string{"\u2705\u274c", "\u2b50\u26a1", "\U0001f197"}},
-		{"\u2713\u2717\u25b8\u2502", 4, false, []string{"\u2713\u2717\u25b8\u2502"}},
-		{"e\u0301e\u0301e\u0301", 2, false, []string{"e\u0301e\u0301", "e\u0301"}},
-	} {
-		if diff := cmp.Diff(tt.want, terminal.Fold(tt.line, tt.limit, tt.words)); diff != "" {
-			t.Errorf("%q at %d (-want +got):\n%s", tt.line, tt.limit, diff)
-		}
-	}
-}
-
-func TestFlow(t *testing.T) {
-	for _, tt := range []struct {
-		text string
-		want string
-	}{
-		{"short\n", "short\n"},
-		{"one two three four five six", "one two three four\nfive six\n"},
-		{"- an item of a list that goes on\n- next", "- an item of a list\n  that goes on\n- next\n"},
-		{"  12. an item deeper in", "  12. an item deeper\n      in\n"},
-		{"a_word_that_is_longer_than_the_line is", "a_word_that_is_longe\nr_than_the_line is\n"},
-		{"日本語は空白なしで書かれます", "日本語は空白なしで書\nかれます\n"},
-		{"warning \u26a0\ufe0f here", "warning \u26a0 here\n"},
-		{"\n\nafter", "\n\nafter\n"},
-		{"trailing   \nspaces", "trailing\nspaces\n"},
-	} {
-		if got := terminal.Flow(20, tt.text); got != tt.want {
-			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
-func TestOutput(t *testing.T) {
-	for _, tt := range []struct {
-		chunks []string
-		want   []string
-	}{
-		{[]string{"a\nb"}, []string{"a", "b"}},
-		{[]string{"a\r", "\nb\r\n"}, []string{"a", "b"}},
-		{[]string{"10%\r20%\r", "30%"}, []string{"10%", "20%", "30%"}},
-		{[]string{"\n\n"}, []string{"", ""}},
-		{[]string{strings.Repeat("x", 70_000)}, []string{strings.Repeat("x", 65_536), strings.Repeat("x", 70_000-65_536)}},
-	} {
-		var chunks [][]byte
-		for _, c := range tt.chunks {
-			chunks = append(chunks, []byte(c))
-		}
-		if diff := cmp.Diff(tt.want, terminal.Output(chunks...)); diff != "" {
-			t.Errorf("%.80q (-want +got):\n%s", tt.chunks, diff)
-		}
-	}
-}
 
 func TestFigures(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -100000: "-100,000"} {
@@ -109,37 +39,20 @@ func TestStandardWithoutTerminal(t *testing.T) {
 	}
 }
 
-// FuzzShown shows any text as the output of a program and of a model, in two pieces. The result
-// must not have anything that a terminal interprets, and must not depend on the cut.
+// FuzzShown shows any text as the output of a program and as a text of a model. What is shown
+// must not have anything that a terminal interprets, or the mark of a question.
 func FuzzShown(f *testing.F) {
-	for _, s := range []string{"plain", "\x1b[31mred\x1b[0m", "\x1b]8;;http://x\x07link", "a\rb", "\u202eback", "\xff\x9b", "日本\u0301 e\u0301\n- x y", "\x1b", "tab\tbed"} {
-		f.Add([]byte(s), 1, 20)
+	for _, s := range []string{"plain", "\x1b[31mred\x1b[0m", "\x1b]8;;http://x\x07link", "a\rb", "\u202eback", "\xff\x9b", "日本\u0301 e\u0301\n- x y", "\x1b", "tab\tbed", "◆ Allow?"} {
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, b []byte, at, columns int) {
-		if columns < 0 || columns > 200 || at < 0 {
-			return
-		}
-		at = min(at, len(b))
-		whole := terminal.Output(b)
-		if diff := cmp.Diff(whole, terminal.Output(b[:at], b[at:])); diff != "" {
-			t.Errorf("cut at %d (-whole +cut):\n%s", at, diff)
-		}
-		for _, line := range whole {
-			shown := terminal.ShowOutput(line)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		text := strings.ToValidUTF8(string(b), "?") // as JSON brings it
+		for line := range strings.SplitSeq(terminal.ShowProse(text)+"\n"+terminal.ShowOutput(string(b)), "\n") {
+			shown := terminal.ScreenLine(line)
 			harmless(t, shown)
-			rows := terminal.Fold(shown, columns, at%2 == 0)
-			for _, row := range rows {
-				if columns > 1 && terminal.Width(row) > columns {
-					t.Errorf("row %q is wider than %d", row, columns)
-				}
+			if strings.ContainsAny(shown, "\t◆") {
+				t.Errorf("%q is shown as %q", line, shown)
 			}
-		}
-		text := []rune(strings.ToValidUTF8(string(b), "?")) // as JSON brings it
-		at = min(at, len(text))
-		flowed := terminal.Flow(columns, string(text))
-		harmless(t, flowed)
-		if cut := terminal.Flow(columns, string(text[:at]), string(text[at:])); cut != flowed {
-			t.Errorf("cut at %d: %q, whole %q", at, cut, flowed)
 		}
 	})
 }

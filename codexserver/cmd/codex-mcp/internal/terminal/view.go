@@ -21,70 +21,51 @@ type view struct {
 	asks  bool   // the user can be asked
 	hold  bool   // the last message is not shown here: it goes to standard output
 
+	begun  bool   // a block was shown
 	block  string // the key of the last block
-	flow   *flow  // the text that streams; nil without one
 	held   string // the message that is not shown yet
-	last   string // the last message that was shown
-	piece  bool   // pieces of the next message were shown
-	mused  bool   // pieces of the next reasoning were shown
+	last   string // the last message
 	failed string // the last error that was shown
 
-	running []*command // in the order of their start; the first one is shown live
-	wanted  []want     // the requests for approval whose calls have not begun
-	asked   []string   // the calls that the user was asked about and that have not begun
-	plan    []protocol.PlanStep
-	usage   *protocol.TokenUsageInfo
+	calls []*call // in the order of their requests, until they end
+	plan  []protocol.PlanStep
+	usage *protocol.TokenUsageInfo
 }
 
-// want is a request for approval.
-type want struct{ call, what string }
+// call is a call that is to be approved, or is running.
+type call struct {
+	id    string
+	shown string    // what it does
+	asked bool      // the user was asked
+	began time.Time // zero before it runs
+}
 
-// open begins a block and returns true, or continues it when it is the last one.
+// open begins a block and returns true, or continues the last one when that has this key.
+// An empty key always begins one.
 func (v *view) open(key string) (begun bool) {
-	if v.block == key {
+	if key != "" && v.block == key {
 		return false
 	}
-	v.settle()
-	if v.block != "" {
+	v.s.fresh()
+	if v.begun {
 		v.s.write("\n")
 	}
-	v.block = key
+	v.begun, v.block = true, key
 	return true
 }
 
-// settle ends the text that streams.
-func (v *view) settle() {
-	if v.flow != nil {
-		v.flow.end()
-		v.flow = nil
-	}
-	v.s.fresh()
-}
-
-func (v *view) stream(key string, st style, prefix, indent, text string) {
-	if v.open(key) {
-		v.flow = &flow{s: v.s, st: st, prefix: prefix, indent: indent}
-	}
-	if v.flow != nil {
-		v.flow.add(text)
-	}
-}
+// blockOf returns the key of a call's block.
+func blockOf(id string) string { return "call " + id }
 
 // event shows one event.
 func (v *view) event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
 		v.unfinished()
-	case protocol.AgentReasoningDelta, protocol.AgentReasoning, protocol.AgentReasoningSectionBreak:
+	case protocol.AgentReasoning:
 		v.refused()
-		v.reasoning(m)
-	case protocol.AgentMessageDelta:
-		v.refused()
-		v.release()
-		if !v.hold && m.Delta != "" {
-			v.piece = true
-			v.stream("message", plain, "", "", m.Delta)
-		}
+		v.open("")
+		v.text("~ ", dim, m.Text)
 	case protocol.AgentMessage:
 		v.refused()
 		v.message(m.Message)
@@ -94,25 +75,30 @@ func (v *view) event(m protocol.EventMsg) {
 	case protocol.PatchApprovalRequest:
 		v.release()
 		v.request(m.CallID, "changes to "+count(len(m.Changes), "file"))
-	case protocol.ExecCommandBegin, protocol.ExecCommandOutputDelta, protocol.ExecCommandEnd:
+	case protocol.ExecCommandBegin:
 		v.release()
-		v.exec(m)
-	case protocol.PatchApplyBegin, protocol.PatchApplyEnd:
+		v.commandBegins(m)
+	case protocol.ExecCommandEnd:
 		v.release()
-		v.patch(m)
+		v.commandEnds(m)
+	case protocol.PatchApplyBegin:
+		v.release()
+		v.patchBegins(m)
+	case protocol.PatchApplyEnd:
+		v.patchEnds(m)
 	case protocol.PlanUpdate:
 		v.checklist(m)
 	case protocol.MCPToolCallBegin:
-		v.open("tool " + m.CallID)
-		v.s.title("* ", bold, showWord(m.Invocation.Server)+" "+showWord(m.Invocation.Tool), cut(showProse(oneLine(m.Invocation.Arguments)), 200))
+		v.release()
+		v.tool(m.CallID, m.Invocation)
 	case protocol.MCPToolCallEnd:
-		v.toolEnd(m)
+		v.toolEnds(m)
 	case protocol.WebSearchEnd:
-		v.open("search")
-		v.s.title("* ", bold, "searched the web", cut(showOutput(oneLine([]byte(m.Query))), 200))
+		v.open("")
+		v.s.title("* ", "searched the web", cut(showOutput(oneLine([]byte(m.Query))), 200))
 	case protocol.ViewImageToolCall:
-		v.open("image")
-		v.s.title("* ", bold, "looked at an image", v.path(m.Path))
+		v.open("")
+		v.s.title("* ", "looked at an image", v.path(m.Path))
 	case protocol.TokenCount:
 		if m.Info != nil {
 			v.usage = m.Info
@@ -127,92 +113,60 @@ func (v *view) event(m protocol.EventMsg) {
 	}
 }
 
-// message shows a whole message, unless its pieces were shown.
+// message shows a message of the model, or holds it until it is known whether it is the
+// answer.
 func (v *view) message(text string) {
 	v.release()
-	switch {
-	case v.hold:
+	if v.last = text; v.hold {
 		v.held = text
-	case v.piece:
-		v.settle()
-	default:
-		v.said(text)
+		return
 	}
-	v.last, v.piece = text, false
-	v.closeBlock("message")
-}
-
-// closeBlock makes the next open begin a new block, even with the same key.
-func (v *view) closeBlock(key string) {
-	if v.block == key {
-		v.block = key + " (ended)"
-	}
+	v.open("")
+	v.text("", plain, text)
 }
 
 // release shows the held message, which is not the answer since more follows.
 func (v *view) release() {
-	if text := v.held; text != "" {
+	if v.held != "" {
+		v.open("")
+		v.text("", plain, v.held)
 		v.held = ""
-		v.said(text)
 	}
 }
 
-func (v *view) reasoning(m protocol.EventMsg) {
-	const key = "reasoning"
-	switch m := m.(type) {
-	case protocol.AgentReasoningDelta:
-		v.mused = true
-		v.stream(key, dim, "~ ", "  ", m.Delta)
-	case protocol.AgentReasoningSectionBreak:
-		if v.block == key && v.flow != nil {
-			v.flow.add("\n")
-		}
-	case protocol.AgentReasoning:
-		if !v.mused {
-			v.open(key)
-			v.paragraphs("~ ", dim, m.Text)
-		}
-		v.mused = false
-		v.settle()
-		v.closeBlock(key)
-	}
-}
-
-// said shows a whole message of the model.
-func (v *view) said(text string) {
-	v.open("message")
-	f := &flow{s: v.s}
-	f.add(strings.TrimRight(text, "\n"))
-	f.end()
-	v.closeBlock("message")
-}
-
-// paragraphs shows a text of several lines after a prefix.
-func (v *view) paragraphs(prefix string, st style, text string) {
-	for _, line := range lines(showProse(strings.TrimSpace(text))) {
-		v.s.prose(v.s.paint(st, prefix), st, line)
-		prefix = strings.Repeat(" ", width(prefix))
+// text shows a text of several lines after a prefix.
+func (v *view) text(prefix string, st style, text string) {
+	lead := v.s.paint(st, prefix)
+	for _, line := range lines(showProse(strings.Trim(text, "\r\n"))) {
+		v.s.line(lead, st, line)
+		lead = strings.Repeat(" ", len(prefix))
 	}
 }
 
 // note shows a remark of the server.
 func (v *view) note(text string) {
 	v.open("note")
-	v.paragraphs("note: ", dim, text)
+	v.text("note: ", dim, text)
 }
 
 func (v *view) alert(what, text string) {
 	v.release()
 	v.open("alert")
-	v.paragraphs(what, red, text)
+	v.text(what, red, text)
 }
 
-func (v *view) toolEnd(m protocol.MCPToolCallEnd) {
-	if v.open("tool " + m.CallID) {
-		v.s.title("* ", bold, showWord(m.Invocation.Server)+" "+showWord(m.Invocation.Tool), "")
+func (v *view) tool(call string, m protocol.MCPInvocation) {
+	v.open("")
+	v.s.title("* ", showWord(m.Server)+" "+showWord(m.Tool), cut(showProse(oneLine(m.Arguments)), 200))
+	v.block = blockOf(call)
+}
+
+func (v *view) toolEnds(m protocol.MCPToolCallEnd) {
+	if v.block != blockOf(m.CallID) {
+		v.tool(m.CallID, m.Invocation)
 	}
 	if m.Result.Err != nil {
-		v.s.prose("  ", red, cut(showOutput(oneLine([]byte(*m.Result.Err))), 400))
+		v.s.line("  ", red, cut(showOutput(oneLine([]byte(*m.Result.Err))), 400))
 		return
 	}
 	v.s.line("  ", dim, "answered · "+took(time.Duration(m.Duration)))
@@ -226,51 +180,57 @@ func (v *view) checklist(m protocol.PlanUpdate) {
 	v.refused()
 	v.release()
 	v.plan = slices.Clone(m.Plan)
-	v.closeBlock("plan")
-	v.open("plan")
+	v.open("")
 	v.s.line("", bold, "Plan")
 	for _, step := range m.Plan {
 		text := showOutput(oneLine([]byte(step.Step)))
 		switch step.Status {
 		case "completed":
-			v.s.prose("  "+v.s.paint(green, "✓")+" ", dim, text)
+			v.s.line("  "+v.s.paint(green, "✓")+" ", dim, text)
 		case "in_progress":
-			v.s.prose("  "+v.s.paint(cyan, "▸")+" ", bold, text)
+			v.s.line("  "+v.s.paint(cyan, "▸")+" ", bold, text)
 		default:
-			v.s.prose("  · ", plain, text)
+			v.s.line("  · ", plain, text)
 		}
 	}
 }
 
 // request shows a request for approval at once if the user cannot be asked. Otherwise the
 // question shows it, or refused does.
-func (v *view) request(call, what string) {
+func (v *view) request(id, shown string) {
 	if v.asks {
-		v.wanted = append(v.wanted, want{call, what})
+		c := v.take(id)
+		c.shown = shown
+		v.calls = append(v.calls, c)
 		return
 	}
-	v.open("request " + call)
-	v.s.title(v.s.paint(magenta, "?")+" ", bold, cut(what, titleLength), "needs an approval")
+	v.open("")
+	v.s.title(v.s.paint(magenta, "·")+" ", cut(shown, titleLength), "needs an approval")
 }
 
 // refused shows the requests that a rule or the policy refused: the engine continues, and
 // no question was asked here.
 func (v *view) refused() {
-	wanted := v.wanted
-	v.wanted = nil
-	for _, w := range wanted {
-		v.open("refused " + w.call)
-		v.s.title(v.s.paint(red, "✗")+" ", plain, cut(w.what, titleLength), "not done: a rule or the policy refused it")
-	}
+	v.calls = slices.DeleteFunc(v.calls, func(c *call) bool {
+		refused := !c.asked && c.began.IsZero()
+		if refused {
+			v.open("")
+			v.s.title(v.s.paint(red, "✗")+" ", cut(c.shown, titleLength), "not done: a rule or the policy refused it")
+		}
+		return refused
+	})
 }
 
-// begins removes a call from the waiting ones, and reports whether the user was asked about
-// it.
-func (v *view) begins(call string) (asked bool) {
-	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
-	asked = slices.Contains(v.asked, call)
-	v.asked = slices.DeleteFunc(v.asked, func(c string) bool { return c == call })
-	return asked
+// take removes a call from those that have not ended. It returns a new one for an unknown
+// id.
+func (v *view) take(id string) *call {
+	i := slices.IndexFunc(v.calls, func(c *call) bool { return c.id == id })
+	if i < 0 {
+		return &call{id: id, shown: "(a command)"}
+	}
+	c := v.calls[i]
+	v.calls = slices.Delete(v.calls, i, i+1)
+	return c
 }
 
 // path returns a path for users: relative if it is below the folder of the conversation.
@@ -346,12 +306,13 @@ func (v *view) folder(dir string) string {
 }
 
 // question begins the block of a question about a call.
-func (v *view) question(call string) {
+func (v *view) question(id string) {
 	v.release()
-	v.wanted = slices.DeleteFunc(v.wanted, func(w want) bool { return w.call == call })
-	if call != "" {
-		v.asked = append(v.asked, call)
+	v.open("")
+	if id != "" {
+		c := v.take(id)
+		c.asked = true
+		v.calls = append(v.calls, c)
+		v.block = blockOf(id) // what an approved patch does is shown below it
 	}
-	v.closeBlock("question")
-	v.open("question")
 }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,41 +11,34 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// appliedLines is how many lines of an applied patch are shown when output is shortened. A
-// question shows the whole patch.
+// appliedLines is how many lines of a file's change are shown when an applied patch is
+// shortened. A question shows the whole patch.
 const appliedLines = 60
 
-func (v *view) patch(m protocol.EventMsg) {
-	switch m := m.(type) {
-	case protocol.PatchApplyBegin:
-		if v.begins(m.CallID) { // the question has shown it
-			if v.block == "question" {
-				v.block = "patch " + m.CallID
-			}
-			return
-		}
-		v.open("patch " + m.CallID)
-		limit := 0
-		if v.brief {
-			limit = appliedLines
-		}
-		v.changes(m.Changes, limit)
-	case protocol.PatchApplyEnd:
-		v.open("patch " + m.CallID)
-		if m.Success {
-			v.s.line("  ", green, "applied")
-			return
-		}
-		v.s.line("  ", red, "not applied")
-		for _, line := range lines(strings.TrimSpace(m.Stderr)) {
-			v.s.prose("  ", red, showOutput(line))
-		}
+func (v *view) patchBegins(m protocol.PatchApplyBegin) {
+	if c := v.take(m.CallID); c.asked {
+		return // the question has shown it
+	}
+	v.open("")
+	v.changes(m.Changes, appliedLines)
+	v.block = blockOf(m.CallID)
+}
+
+func (v *view) patchEnds(m protocol.PatchApplyEnd) {
+	v.open(blockOf(m.CallID))
+	if m.Success {
+		v.s.line("  ", green, "applied")
+		return
+	}
+	v.s.line("  ", red, "not applied")
+	for _, line := range lines(strings.TrimSpace(m.Stderr)) {
+		v.s.line("  ", red, showOutput(line))
 	}
 }
 
-// changes shows a patch, at most limit lines of it; 0 means no limit.
+// changes shows a patch. With a limit, the change of each file may be shortened to as many
+// lines; 0 means no limit.
 func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
-	shown := 0
 	for i, path := range slices.Sorted(maps.Keys(changes)) {
 		if i > 0 {
 			v.s.write("\n")
@@ -54,15 +48,10 @@ func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 		if u := changes[path].Update; u != nil && u.MovePath != nil {
 			name += " → " + v.path(*u.MovePath)
 		}
-		v.s.title("", bold, verb+" "+name, tally(diff))
-		for n, line := range diff {
-			if limit > 0 && shown == limit {
-				v.s.line("  ", dim, "… "+count(len(diff)-n, "line")+" left out …")
-				break
-			}
+		v.s.title("", verb+" "+name, tally(diff))
+		v.shortened(diff, cmp.Or(limit, len(diff)), 0, func(line string) {
 			v.s.line("  ", colour(line), elicit.ShowText(line)) // escaped, but complete: the user decides by it
-			shown++
-		}
+		})
 	}
 }
 
