@@ -61,7 +61,11 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 	ws, id := t.worktrees, thread.CanonicalID(a.ThreadID)
 	w, err := ws.open().Find(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return failure(id, fmt.Sprintf("codex-worktree: conversation %q has no worktree", id))
+		words := fmt.Sprintf("codex-worktree: conversation %q has no worktree", id)
+		if bad, ok := errors.AsType[*worktree.RecordError](err); ok {
+			words += ", unless it is one that cannot be read: " + bad.Error()
+		}
+		return failure(id, words)
 	}
 	if err != nil {
 		return failure(id, "codex-worktree: "+err.Error())
