@@ -37,10 +37,7 @@ func newPane(t *testing.T, environment ...string) *pane {
 	t.Cleanup(func() { os.RemoveAll(home) })
 	p := &pane{t: t, model: providertest.New(), home: home, socket: filepath.Join(home, "tmux")}
 	t.Cleanup(p.model.Close)
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	for _, dir := range []string{"bin", "hello", ".codex"} {
 		if err := os.Mkdir(filepath.Join(home, dir), 0o755); err != nil {
 			t.Fatal(err)

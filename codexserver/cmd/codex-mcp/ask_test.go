@@ -38,9 +38,7 @@ func sit(t *testing.T, turns ...providertest.Turn) *person {
 	s := &person{t: t, f: newFolders(t), model: providertest.New(turns...), signals: make(chan os.Signal, 2), asked: make(chan struct{}, 1), press: make(chan string)}
 	t.Cleanup(s.model.Close)
 	config := strings.ReplaceAll(usualConfig, "$BASE_URL", s.model.BaseURL())
-	if err := os.WriteFile(filepath.Join(s.f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, s.f.home, config)
 	t.Cleanup(func() { close(s.press) })
 	return s
 }
@@ -127,91 +125,63 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 	return providertest.Say("The tool said: " + r.LastToolOutput())
 }}
 
-func TestEndToEndAskApprove(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, repeated)
-	done := s.presses("y")
-	if code := s.ask(s.terminal(), "make", "a repository"); code != 0 {
-		t.Errorf("exit status %d", code)
+// TestEndToEndAsk answers the server's questions with keys: the answers decide what the engine
+// does. Package terminal tests the keys and the screen.
+func TestEndToEndAsk(t *testing.T) {
+	touch := func(names ...string) providertest.Turn {
+		var calls []providertest.ToolCall
+		for _, name := range names {
+			calls = append(calls, providertest.Shell("call-"+name, "touch", name))
+		}
+		return providertest.Call(calls...)
 	}
-	done()
-	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err != nil {
-		t.Error(err)
+	for name, tt := range map[string]struct {
+		turns []providertest.Turn
+		args  []string
+		keys  []string
+		code  int
+		shows []string
+		asked int    // how often
+		made  int    // files
+		told  string // what the model received last
+	}{
+		"approve": {
+			turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"y"}, asked: 1, made: 1,
+			shows: []string{"native engine · mock-model", "Allow Codex to run `touch one`", "✓ approved", "$ touch one", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume "},
+		},
+		"for the session":    {turns: []providertest.Turn{touch("one"), touch("one"), repeated}, keys: []string{"a"}, asked: 1, made: 1, shows: []string{"✓ approved for this session"}},
+		"deny with a reason": {turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"d", "use make instead\n"}, asked: 1, told: "use make instead"},
+		"two at once":        {turns: []providertest.Turn{touch("one", "two"), repeated}, keys: []string{"y", "n"}, asked: 2, made: 1, shows: []string{"✓ approved", "✗ denied"}},
+		"no answer": {
+			turns: []providertest.Turn{touch("one"), repeated}, args: []string{"-c", "approvals.timeout=1s"}, asked: 1,
+			shows: []string{"withdrawn: no answer within 1 s", "note: No answer within 1 s, so the command was not run."},
+		},
+		"stop": {turns: []providertest.Turn{touch("one")}, keys: []string{"s"}, code: terminal.StatusInterrupted, asked: 1, shows: []string{"■ stopped", "continue with: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sit(t, tt.turns...)
+			done := s.presses(tt.keys...)
+			if code := s.ask(s.terminal(), append(tt.args, "make", "files")...); code != tt.code {
+				t.Errorf("exit status %d", code)
+			}
+			done()
+			s.shows(tt.shows...)
+			if n := strings.Count(s.out.String(), "Allow Codex to run"); n != tt.asked {
+				t.Errorf("asked %d times", n)
+			}
+			if files, err := os.ReadDir(s.f.cwd); err != nil || len(files) != tt.made {
+				t.Errorf("%v, %v: want %d files", files, err, tt.made)
+			}
+			requests := s.model.Requests()
+			if got := requests[0].LastUserText(); got != "make files" || len(requests) != len(tt.turns) {
+				t.Errorf("the model received %q, and %d requests", got, len(requests))
+			}
+			if got := requests[len(requests)-1].LastToolOutput(); !strings.Contains(got, tt.told) {
+				t.Errorf("the model received %q", got)
+			}
+		})
 	}
-	s.shows("native engine · mock-model", "Allow Codex to run `git init -q`", "✓ approved", "$ git init -q", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume ")
-	if got := s.model.Requests()[0].LastUserText(); got != "make a repository" {
-		t.Errorf("the model received %q", got)
-	}
-}
-
-func TestEndToEndAskForTheSession(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, gitInit, repeated)
-	done := s.presses("a")
-	if code := s.ask(s.terminal(), "twice"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	done()
-	s.shows("✓ approved for this session")
-	if n := strings.Count(s.out.String(), "Allow Codex to run"); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
-}
-
-func TestEndToEndAskDenyWithReason(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, repeated)
-	done := s.presses("d", "use jj instead\n")
-	if code := s.ask(s.terminal(), "make a repository"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	done()
-	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
-		t.Error("the command ran")
-	}
-	if got := s.model.Requests()[1].LastToolOutput(); !strings.Contains(got, "use jj instead") {
-		t.Errorf("the model received %q", got)
-	}
-}
-
-func TestEndToEndAskTwoAtOnce(t *testing.T) {
-	t.Parallel()
-	s := sit(t, providertest.Call(providertest.Shell("c1", "touch", "one"), providertest.Shell("c2", "touch", "two")), repeated)
-	done := s.presses("y", "n")
-	if code := s.ask(s.terminal(), "make two files"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	done()
-	if files, err := os.ReadDir(s.f.cwd); err != nil || len(files) != 1 {
-		t.Errorf("%v, %v: want one file", files, err)
-	}
-	s.shows("✓ approved", "✗ denied")
-}
-
-func TestEndToEndAskWithoutAnswer(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, repeated)
-	if code := s.ask(s.terminal(), "-c", "approvals.timeout=1s", "make a repository"); code != 0 {
-		t.Errorf("exit status %d", code)
-	}
-	s.shows("withdrawn: no answer within 1 s", "note: No answer within 1 s, so the command was not run.")
-	if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
-		t.Error("the command ran")
-	}
-}
-
-func TestEndToEndAskStop(t *testing.T) {
-	t.Parallel()
-	s := sit(t, gitInit, repeated)
-	done := s.presses("s")
-	if code := s.ask(s.terminal(), "make a repository"); code != 130 {
-		t.Errorf("exit status %d", code)
-	}
-	done()
-	if n := len(s.model.Requests()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
-	}
-	s.shows("■ stopped", "continue with: ")
 }
 
 func TestEndToEndAskInterruptAndResume(t *testing.T) {
@@ -304,14 +274,7 @@ func TestEndToEndAskLongTask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sit(t, providertest.Turn{Text: []string{"Done."}})
-			bin, err := binary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 3*limit)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, bin, "ask", "--engine", "native", "-")
-			cmd.Dir, cmd.Env = s.f.cwd, append(os.Environ(), "CODEX_HOME="+s.f.home)
+			cmd := s.command(t, "ask", "--engine", "native", "-")
 			cmd.Stdin = strings.NewReader(tt.task)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -362,12 +325,7 @@ func TestEndToEndAskFails(t *testing.T) {
 func TestEndToEndAskProcess(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Say("Because."))
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), bin, "ask", "-engine", "native", "-C", s.f.cwd)
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
+	cmd := s.command(t, "ask", "-engine", "native", "-C", s.f.cwd)
 	cmd.Stdin = strings.NewReader("why?\n")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -408,6 +366,18 @@ func TestAskCommandLine(t *testing.T) {
 			t.Errorf("%q: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
 		}
 	}
+}
+
+// command returns the program with the person's configuration. It ends with the test.
+func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	bin := built(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = s.f.cwd
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home, "CODEX_BIN="+filepath.Join(s.f.home, "none"))
+	return cmd
 }
 
 // lockedText is a buffer that the program writes while a test reads it.

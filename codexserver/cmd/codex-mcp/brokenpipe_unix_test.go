@@ -4,11 +4,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -109,21 +107,6 @@ func TestEndToEndFullDevice(t *testing.T) {
 			failedToWrite(t, cmd, stderr.String(), "no space left on device")
 		})
 	}
-}
-
-// command returns the program with the person's configuration. It ends with the test.
-func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, bin, args...)
-	cmd.Dir = s.f.cwd
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home, "CODEX_BIN="+filepath.Join(s.f.home, "none"))
-	return cmd
 }
 
 // unread returns the writing end of a pipe whose reading end is closed.

@@ -199,9 +199,7 @@ func TestHelp(t *testing.T) {
 func TestStrictConfig(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte("model = \"m\"\nmodle = \"x\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, home, "model = \"m\"\nmodle = \"x\"\n")
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), "codex-mcp", []string{"--strict-config", "-engine", "native", "mcp-server"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "config.toml:2: modle") {
 		t.Errorf("exit status %d:\n%s", code, &stderr)

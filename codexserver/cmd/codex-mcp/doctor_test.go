@@ -34,9 +34,7 @@ func TestDoctor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
 			t.Setenv("CODEX_HOME", home)
-			if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(tt.config), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeConfig(t, home, tt.config)
 			var screen, data, stderr bytes.Buffer
 			if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != tt.code {
 				t.Errorf("exit status %d, want %d", code, tt.code)
@@ -107,9 +105,7 @@ func TestDoctorUnknownKeys(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	text := fmt.Sprintf("modle = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n", model.BaseURL())
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, home, text)
 	var screen, stderr bytes.Buffer
 	if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != 0 {
 		t.Errorf("exit status %d:\n%s", code, &screen)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,18 +12,13 @@ import (
 // and a -c for Codex. The server answers, does not start itself, and logs each warning
 // once.
 func TestTodaysConfiguration(t *testing.T) {
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	model := providertest.New(providertest.Say("one"), providertest.Say("two"))
 	t.Cleanup(model.Close)
 	f := newFolders(t)
 	config := "model_reasoning_effort = \"utmost\"\napproval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = true } }\n" +
 		fmt.Sprintf(configOf, model.BaseURL()) + fmt.Sprintf("[mcp_servers.codex]\ncommand = %q\nargs = [\"mcp-server\"]\n[tools.web_search]\ncontext_size = \"low\"\n", bin)
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, config)
 	p := start(t, f, "-engine", "native", "-c", "sandbox=workspace-write", "-c", "mcp_servers.nosuch.enabled=false", "--disable", "unified_exec", "-c", "reasoning_effort=high")
 	seen := map[int]bool{}
 	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)

@@ -34,18 +34,13 @@ until [ -e a ] && [ -e b ] && [ -e c ]; do sleep 0.01; done
 // TestEndToEndNothingOutlivesADeadServer ends the server while it starts, and
 // while it runs a command. The bridge has the same test in its package.
 func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	model := providertest.New(providertest.Turn{Repeat: true, ToolCalls: []providertest.ToolCall{providertest.Tool("c", "shell",
 		map[string]any{"command": []string{"bash", "-c", endtest.Script}, "timeout_ms": 600_000})}})
 	t.Cleanup(model.Close)
 	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		home := t.TempDir()
-		if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeConfig(t, home, fmt.Sprintf(configOf, model.BaseURL()))
 		cmd := exec.Command(bin, "-engine", "native")
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
@@ -55,10 +50,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 // TestEndToEndReaderLeaves closes the reading ends of the program's output. The bridge has the
 // same test in its package.
 func TestEndToEndReaderLeaves(t *testing.T) {
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	run := func(script string) providertest.Turn {
 		call := providertest.Tool("c", "shell", map[string]any{"command": []string{"bash", "-c", script}, "timeout_ms": 600_000})
 		return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
@@ -73,9 +65,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 	t.Cleanup(models[false].Close)
 	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := t.TempDir()
-		if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configOf, models[busy].BaseURL()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeConfig(t, home, fmt.Sprintf(configOf, models[busy].BaseURL()))
 		cmd := exec.Command(bin, append(args, "-engine", "native")...)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
@@ -126,9 +116,7 @@ func runScript(t *testing.T, mode, script string, timeout int) (*process, *holde
 	)
 	t.Cleanup(model.Close)
 	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, config)
 	p := start(t, f, "-engine", "native", "-c", "sandbox_mode="+mode)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
 	for range 3 {

@@ -30,9 +30,7 @@ func TestEndToEndTasksOfAnEndedServer(t *testing.T) {
 				providertest.Turn{Match: "wait", Wait: make(chan struct{})},
 				providertest.Call(providertest.Shell("c", "touch", "made")))
 			t.Cleanup(model.Close)
-			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
 			k := &killer{t: t, f: f}
 			s := k.start()
 			var tasks []taskView

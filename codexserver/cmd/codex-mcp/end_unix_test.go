@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,10 +62,6 @@ func stopsReading(t *testing.T, start launcher) {
 func TestEndToEndAskBlockedOutput(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -77,10 +72,7 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe is not full: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "ask", "-engine", "native", "-json", "-C", s.f.cwd, "wait for ever")
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
+	cmd := s.command(t, "ask", "-engine", "native", "-json", "wait for ever")
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -97,10 +89,7 @@ func TestEndToEndAskNohup(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
 	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" ask -engine native -C "$1" wait`, bin, s.f.cwd)
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
 	var stdout bytes.Buffer
@@ -119,10 +108,7 @@ func TestEndToEndAskNohup(t *testing.T) {
 // TestEndToEndNohup closes the terminal of a server that was started with nohup.
 func TestEndToEndNohup(t *testing.T) {
 	t.Parallel()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	wait := make(chan struct{})
 	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
 	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -engine native`, bin))
@@ -151,9 +137,7 @@ func midCommand(t *testing.T, start launcher) (*process, *holders) {
 		"exec 9>alive; echo up >&9; (sleep 600 & sleep 600) & sleep 600")))
 	t.Cleanup(model.Close)
 	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, config)
 	p := start(t, f, "-engine", "native")
 	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)

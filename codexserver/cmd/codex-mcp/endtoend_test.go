@@ -95,9 +95,7 @@ func playArchive(t *testing.T, a *txtar.Archive, start launcher) string {
 	if config == "" {
 		config = usualConfig
 	}
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(words.Replace(config)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, words.Replace(config))
 	args := []string{"-engine", "native"}
 	for arg := range strings.Lines(section(a, "args")) {
 		args = append(args, words.Replace(strings.TrimSpace(arg)))

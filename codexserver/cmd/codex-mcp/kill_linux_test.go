@@ -52,9 +52,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		return providertest.Call(providertest.Shell(id, "bash", "-c", fmt.Sprintf("echo %s >> %q", id, ran)))
 	}})
 	t.Cleanup(model.Close)
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
 
 	k := &killer{t: t, f: f}
 	k.usual = time.Second
@@ -152,10 +150,7 @@ type mortal struct {
 
 func (k *killer) start() *mortal {
 	k.t.Helper()
-	bin, err := binary()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	bin := built(k.t)
 	cmd := exec.Command(bin, "-engine", "native", "-c", "tasks.grace=0s")
 	cmd.Dir = k.f.cwd
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home}

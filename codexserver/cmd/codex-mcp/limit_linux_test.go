@@ -83,10 +83,7 @@ func openFolder(t *testing.T) string {
 // program returns a copy of the program that every user can run.
 func program(t *testing.T) string {
 	t.Helper()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	whole, err := os.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)

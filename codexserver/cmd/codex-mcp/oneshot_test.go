@@ -24,9 +24,7 @@ func oneShot(t *testing.T, program, policy, input string, model *providertest.Se
 	t.Helper()
 	f = newFolders(t)
 	config := fmt.Sprintf("approval_policy = %q\n"+configOf, policy, model.BaseURL())
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, config)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -69,10 +67,7 @@ func TestEndToEndOneShot(t *testing.T) {
 			t.Parallel()
 			model := providertest.New(providertest.Call(providertest.Shell("c", "sh", "-c", "sleep 0.5; touch made")), providertest.Say("Finished."))
 			t.Cleanup(model.Close)
-			bin, err := binary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			bin := built(t)
 			answer, f, _ := oneShot(t, bin, tt.policy, tt.input, model, nil, append([]string{"-engine", "native"}, tt.args...)...)
 			if got := line(answer); !strings.Contains(got, tt.says) {
 				t.Errorf("answered %s, want %q", got, tt.says)
@@ -93,10 +88,7 @@ func TestEndToEndBudget(t *testing.T) {
 		Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
 	})
 	t.Cleanup(model.Close)
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	call := strings.Replace(callOnce, `"prompt"`, `"budget":{"tokens":60},"prompt"`, 1)
 	answer, f, _ := oneShot(t, bin, "never", call, model, nil, "-engine", "native")
 	got := line(answer)
@@ -114,10 +106,7 @@ func TestEndToEndBudget(t *testing.T) {
 // also the first codex of its PATH, with a command line that cannot be changed.
 func TestEndToEndCalledCodex(t *testing.T) {
 	t.Parallel()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := built(t)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "codex")
 	if err := os.Symlink(bin, link); err != nil {

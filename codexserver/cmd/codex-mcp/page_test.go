@@ -119,9 +119,7 @@ func startWithPage(t *testing.T, start launcher, capabilities string, args ...st
 	)
 	t.Cleanup(model.Close)
 	config := "approval_policy = \"untrusted\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, config)
 	p := start(t, f, append([]string{"-engine", "native"}, args...)...)
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
 	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

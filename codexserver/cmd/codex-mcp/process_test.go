@@ -36,6 +36,16 @@ var binary = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
+// built returns the program under test.
+func built(t *testing.T) string {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
 func TestMain(m *testing.M) {
 	sandbox.Main() // so that package sandboxtest can try the sandbox
 	// Children inherit ignored signals, as under nohup.
@@ -102,14 +112,18 @@ func newFolders(t *testing.T) folders {
 	return f
 }
 
+// writeConfig writes config.toml.
+func writeConfig(t *testing.T, home, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // start starts the program, and kills it at the end of the test.
 func start(t *testing.T, f folders, args ...string) *process {
 	t.Helper()
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return launch(t, f, exec.Command(bin, args...))
+	return launch(t, f, exec.Command(built(t), args...))
 }
 
 // launch starts the program by a given command.

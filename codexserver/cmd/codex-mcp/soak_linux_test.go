@@ -31,13 +31,8 @@ func TestSoakManyConversations(t *testing.T) {
 	answer.Repeat, answer.Wait = true, hold
 	model := providertest.New(answer)
 	t.Cleanup(model.Close)
-	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+	bin := built(t)
 	cmd := exec.Command("sh", "-c", `ulimit -n 1024; exec "$0" --engine native`, bin)
 	cmd.Dir = f.cwd
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home}
