@@ -1,6 +1,9 @@
-package main
+//go:build claudecode
+
+package claudecode
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,27 +22,24 @@ type claude struct {
 	mu    sync.Mutex
 	lines []line
 	asked []request
-	calls int
 }
 
-// line is a line of the script: to a message that contains heard it answers
-// with a text or with calls of tools, once.
+// line is a line of the script: to what contains heard it has an answer, once.
 type line struct {
-	heard string
+	heard  string
+	answer func(heard request) answer
+}
+
+// answer is a text, or calls of tools.
+type answer struct {
 	says  string
 	calls []use
-	// stops makes a call of TaskStop for the first background task of the
-	// conversation.
-	stops bool
-	// waits makes a call of codex-wait for the thread that is named in what was heard.
-	waits bool
 }
 
 // use is the call of a tool by the model.
 type use struct {
-	id    string // is given when it is made
 	tool  string
-	input map[string]any
+	input object
 }
 
 // request is what Claude Code asked the model.
@@ -58,11 +58,11 @@ func newClaude() *claude {
 	return c
 }
 
-// script adds lines.
-func (c *claude) script(lines ...line) {
+// script adds a line.
+func (c *claude) script(heard string, answer func(request) answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lines = append(c.lines, lines...)
+	c.lines = append(c.lines, line{heard, answer})
 }
 
 // requests are those of the conversation so far, oldest first. Claude Code also
@@ -79,6 +79,20 @@ func (c *claude) requests() []request {
 	return all
 }
 
+// received is what the model received, without Claude Code's own instructions.
+func (c *claude) received() string {
+	var all strings.Builder
+	for i, r := range c.requests() {
+		fmt.Fprintf(&all, "--- %d\n", i+1)
+		for _, text := range r.texts {
+			if len(text) < 4000 {
+				fmt.Fprintln(&all, strings.TrimSpace(text))
+			}
+		}
+	}
+	return all.String()
+}
+
 // ServeHTTP implements [http.Handler].
 func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -93,13 +107,14 @@ func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	asked, streams := read(body)
 	answer := c.answer(asked)
+	blocks, reason := answer.content()
 	if !streams {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(reply(answer.content(), answer.reason())) // fails only when the client has gone
+		_ = json.NewEncoder(w).Encode(reply(blocks, reason)) // fails only when the client has gone
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, e := range answer.events() {
+	for _, e := range events(blocks, reason) {
 		text, err := json.Marshal(e)
 		if err != nil {
 			panic(err) // maps of strings and numbers
@@ -109,31 +124,20 @@ func (c *claude) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answer keeps a request and finds the line for it.
-func (c *claude) answer(r request) line {
+func (c *claude) answer(r request) answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, r)
 	if len(r.tools) == 0 {
-		return line{says: "Scripted"}
+		return answer{says: "Scripted"}
 	}
 	for i, l := range c.lines {
-		if !strings.Contains(r.newest, l.heard) {
-			continue
+		if strings.Contains(r.newest, l.heard) {
+			c.lines = append(c.lines[:i:i], c.lines[i+1:]...)
+			return l.answer(r)
 		}
-		c.lines = append(c.lines[:i:i], c.lines[i+1:]...)
-		if l.stops {
-			l.calls = []use{{tool: "TaskStop", input: object{"task_id": first(backgroundID, string(r.body))}}}
-		}
-		if l.waits {
-			l.calls = []use{{tool: "mcp__codex__codex-wait", input: object{"threadIds": []string{first(threadID, r.newest)}}}}
-		}
-		for i := range l.calls {
-			c.calls++
-			l.calls[i].id = fmt.Sprintf("toolu_scripted_%d", c.calls)
-		}
-		return l
 	}
-	return line{says: "Noted."}
+	return answer{says: "Noted."}
 }
 
 // read decodes the part of a request that the script needs.
@@ -185,16 +189,56 @@ func texts(raw json.RawMessage) (all []string) {
 	return all
 }
 
-var (
-	// backgroundID is Claude Code's id of a task.
-	backgroundID = regexp.MustCompile(`background as task ([a-z0-9]+)`)
-	threadID     = regexp.MustCompile(`"threadId":"([^"]+)"`)
-)
-
 // first is the first group of the first match, or "".
-func first(re *regexp.Regexp, text string) string {
-	if m := re.FindStringSubmatch(text); m != nil {
+func first(pattern, text string) string {
+	if m := regexp.MustCompile(pattern).FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	return ""
+}
+
+type object = map[string]any
+
+// content is the answer as blocks of a message, and why the message ends.
+func (a answer) content() (blocks []object, reason string) {
+	reason = "end_turn"
+	if a.says != "" {
+		blocks = append(blocks, object{"type": "text", "text": a.says})
+	}
+	for _, u := range a.calls {
+		reason = "tool_use"
+		blocks = append(blocks, object{"type": "tool_use", "id": "toolu_" + rand.Text(), "name": u.tool, "input": u.input})
+	}
+	return blocks, reason
+}
+
+func reply(content []object, reason any) object {
+	return object{
+		"id": "msg_scripted", "type": "message", "role": "assistant", "model": "claude-scripted", "content": content,
+		"stop_reason": reason, "stop_sequence": nil,
+		"usage": object{"input_tokens": 10, "output_tokens": 5},
+	}
+}
+
+// events are a message as it is streamed.
+func events(blocks []object, reason string) []object {
+	all := []object{{"type": "message_start", "message": reply([]object{}, nil)}}
+	for i, block := range blocks {
+		start, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": block["text"]}
+		if block["type"] == "tool_use" {
+			input, err := json.Marshal(block["input"])
+			if err != nil {
+				panic(err) // maps of strings
+			}
+			start = object{"type": "tool_use", "id": block["id"], "name": block["name"], "input": object{}}
+			delta = object{"type": "input_json_delta", "partial_json": string(input)}
+		}
+		all = append(all,
+			object{"type": "content_block_start", "index": i, "content_block": start},
+			object{"type": "content_block_delta", "index": i, "delta": delta},
+			object{"type": "content_block_stop", "index": i})
+	}
+	return append(all,
+		object{"type": "message_delta", "delta": object{"stop_reason": reason, "stop_sequence": nil}, "usage": object{"output_tokens": 5}},
+		object{"type": "message_stop"})
 }

@@ -1,11 +1,11 @@
-package main
+package claudecode
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // wire is what went between Claude Code and the server, of all servers that it
@@ -43,19 +43,7 @@ type message struct {
 	}
 }
 
-// trace reads what codex-mcp -trace wrote: lines of a time, < or >, a message.
-func (s *stage) trace() (w wire) {
-	s.do(func() error {
-		raw, err := os.ReadFile(s.tracePath())
-		if err != nil {
-			return err
-		}
-		w, err = parse(string(raw))
-		return err
-	})
-	return w
-}
-
+// parse reads what codex-mcp -trace wrote: lines of a time, < or >, a message.
 func parse(trace string) (w wire, err error) {
 	for l := range strings.Lines(trace) {
 		parts := strings.SplitN(l, " ", 3)
@@ -71,33 +59,34 @@ func parse(trace string) (w wire, err error) {
 	return w, nil
 }
 
-// count returns how many messages match.
-func (w wire) count(is func(message) bool) (n int) {
+// count returns how many messages are of a kind: "questions" are requests of the server,
+// "rounds" results that ask, "tasks" results that begin one. "accept", "decline" and "cancel"
+// are answers, in retries and in updates of tasks. Others are methods that the client sent.
+func (w wire) count(kind string) (n int) {
 	for _, m := range w {
-		if is(m) {
-			n++
-		}
-	}
-	return n
-}
-
-func sent(method string) func(message) bool {
-	return func(m message) bool { return !m.fromServer && m.Method == method }
-}
-
-// rounds are results that ask.
-func rounds(m message) bool { return m.fromServer && m.Result.Type == "input_required" }
-
-// answered are Claude Code's answers with an action, in retries and in updates of tasks.
-func (w wire) answered(action string) (n int) {
-	for _, m := range w {
-		for _, r := range m.Params.InputResponses {
-			if r.Action == action {
-				n++
+		switch kind {
+		case "questions":
+			n += one(m.fromServer && m.Method == "elicitation/create")
+		case "rounds":
+			n += one(m.fromServer && m.Result.Type == "input_required")
+		case "tasks":
+			n += one(m.fromServer && m.Result.Type == "task")
+		case "accept", "decline", "cancel":
+			for _, r := range m.Params.InputResponses {
+				n += one(r.Action == kind)
 			}
+		default:
+			n += one(!m.fromServer && m.Method == kind)
 		}
 	}
 	return n
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // modern checks what holds for every run of the modern era: the client discovered it
@@ -158,4 +147,42 @@ func (w wire) legacy() error {
 		}
 	}
 	return fmt.Errorf("no answered initialize")
+}
+
+func TestModern(t *testing.T) {
+	const (
+		version  = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+		meta     = `"_meta":{` + version + `}`
+		discover = `t < {"id":"server-discover-probe-1","method":"server/discover","params":{` + meta + `}}
+t > {"id":"server-discover-probe-1","result":{"resultType":"complete","supportedVersions":["2026-07-28"]}}
+`
+		call   = `t < {"id":1,"method":"tools/call","params":{"name":"codex","_meta":{` + version + `,"progressToken":7}}}` + "\n"
+		answer = `t > {"id":1,"result":{"resultType":"complete"}}` + "\n"
+	)
+	for _, tt := range []struct{ name, trace, fails string }{
+		{"whole", discover + call + `t > {"method":"notifications/progress","params":{"progressToken":7}}` + "\n" + answer, ""},
+		{"a second process takes the same ids", discover + call + answer + discover + call + `t > {"method":"notifications/progress","params":{"progressToken":7}}` + "\n" + answer, ""},
+		{"nothing", "", "no answered"},
+		{"discovery refused", `t < {"id":1,"method":"server/discover","params":{` + meta + `}}
+t > {"id":1,"error":{"code":-32601,"message":"no"}}
+`, "refuses"},
+		{"fallen back", discover + `t < {"id":1,"method":"initialize"}` + "\n", "fell back"},
+		{"another version", discover + `t < {"id":1,"method":"tools/call","params":{}}` + "\n", "another version"},
+		{"a request from the server", discover + `t > {"id":1,"method":"elicitation/create"}` + "\n", "a request"},
+		{"cancelled by the server", discover + `t > {"method":"notifications/cancelled","params":{"requestId":1}}` + "\n", "cancels"},
+		{"progress after the answer", discover + call + answer + `t > {"method":"notifications/progress","params":{"progressToken":7}}` + "\n", "after the answer"},
+		{"an event after the answer", discover + call + answer + `t > {"method":"codex/event","params":{"_meta":{"requestId":1}}}` + "\n", "after the answer"},
+		{"two answers", discover + call + answer + answer, "no request"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := parse(tt.trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = w.modern()
+			if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("%v, want %q", err, tt.fails)
+			}
+		})
+	}
 }
