@@ -261,28 +261,16 @@ func (cl *client) loop() int {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		select { // before the inbox, so that a flood of events does not delay it
-		case sig := <-cl.signals:
-			if cl.signalled(sig) {
-				return cl.leave()
-			}
-		case <-cl.late:
-			return cl.leave()
-		case <-cl.broken:
-			if cl.lose() {
-				return cl.leave()
-			}
-		default:
+		ticks := tick.C
+		if len(cl.inbox.news) > 0 {
+			ticks = nil // the status line waits
 		}
-		if m := cl.inbox.take(); m != nil {
-			if code, done := cl.handle(m); done {
+		select { // at random, so that a flood of events does not delay the others
+		case <-cl.inbox.news:
+			if code, done := cl.handle(cl.inbox.take()); done {
 				return code
 			}
-			continue
-		}
-		select {
-		case <-cl.inbox.news:
-		case <-tick.C:
+		case <-ticks:
 			cl.out.look()
 			cl.status()
 		case sig := <-cl.signals:

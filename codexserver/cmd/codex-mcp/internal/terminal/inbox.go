@@ -4,7 +4,7 @@ import "sync"
 
 // inbox holds the peer's messages until the screen's goroutine takes them. Use newInbox.
 type inbox struct {
-	news chan struct{} // holds one value when there may be a new message
+	news chan struct{} // holds one value while there are messages
 
 	mu   sync.Mutex
 	list []any
@@ -15,23 +15,20 @@ func newInbox() *inbox { return &inbox{news: make(chan struct{}, 1)} }
 // put adds a message. It never blocks.
 func (b *inbox) put(m any) {
 	b.mu.Lock()
-	b.list = append(b.list, m)
-	b.mu.Unlock()
-	select {
-	case b.news <- struct{}{}:
-	default:
+	defer b.mu.Unlock()
+	if b.list = append(b.list, m); len(b.list) == 1 {
+		b.news <- struct{}{}
 	}
 }
 
-// take returns the oldest message, nil when there is none.
+// take returns the oldest message, for one value of news.
 func (b *inbox) take() any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.list) == 0 {
-		return nil
-	}
 	m := b.list[0]
 	b.list[0] = nil
-	b.list = b.list[1:]
+	if b.list = b.list[1:]; len(b.list) > 0 {
+		b.news <- struct{}{}
+	}
 	return m
 }
