@@ -141,8 +141,7 @@ stream_max_retries = 0
 	if v.entry.forms {
 		capabilities = `{"elicitation":{}}`
 	}
-	v.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
-	v.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	v.hello(capabilities)
 }
 
 // decide returns the person's answer to a question.

@@ -51,7 +51,7 @@ func completing(args []string) bool {
 // completeValues adds the completions of the flags' values.
 func completeValues(root *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
-		"engine":           fixed("auto", "codex", "native"),
+		"engine":           fixed(engines...),
 		"approvals":        fixed("client", "page"),
 		"log":              fixed("debug", "info", "warn", "error"),
 		"log-format":       fixed("text", "json"),

@@ -195,8 +195,6 @@ func (d *diagnosis) print(w io.Writer) {
 	}
 	if d.Engine != "" {
 		row("calls", "%s", callsRow(d.TrustedCalls))
-	}
-	if d.Engine != "" {
 		row("engine", "%s (%s)", d.Engine, d.Reason)
 		row("", "can: %s", strings.Join(d.Can, ", "))
 		if len(d.Cannot) > 0 {

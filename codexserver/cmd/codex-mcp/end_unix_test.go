@@ -112,7 +112,7 @@ func TestEndToEndNohup(t *testing.T) {
 	wait := make(chan struct{})
 	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
 	p := launch(t, s.f, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -engine native`, bin))
-	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	p.hello(`{}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
 	awaitRequests(t, s.model, 1)
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -139,7 +139,7 @@ func midCommand(t *testing.T, start launcher) (*process, *holders) {
 	config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
 	writeConfig(t, f.home, config)
 	p := start(t, f, "-engine", "native")
-	p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	p.hello(`{}`)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"}}}`)
 	children.up(t)
 	return p, children

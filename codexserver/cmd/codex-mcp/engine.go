@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -164,12 +163,5 @@ func dial(ctx context.Context, url string) (jsonrpc.Transport, error) {
 	return wsrpc.New(conn), nil
 }
 
-var errEngine = errors.New("want auto, codex or native")
-
-func engineWord(s string) error {
-	switch s {
-	case "auto", "codex", "native":
-		return nil
-	}
-	return errEngine
-}
+// engines are the values of --engine.
+var engines = []string{"auto", "codex", "native"}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -52,18 +53,13 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("disable", "the same as -c features.`NAME`=false", o.feature("false"))
 	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
 	o.engine = "auto"
-	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", func(s string) error { o.engine = s; return engineWord(s) })
+	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", oneOf(engines, func(s string) error { o.engine = s; return nil }))
 	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// address of an app-server; default: $CODEX_BIN, else codex in the PATH")
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
-	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client", func(s string) error {
-		key, ok := approvalPlaces[s]
-		if !ok {
-			return errors.New("want client or page")
-		}
-		return override(key)
-	})
+	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client",
+		oneOf([]string{"client", "page"}, func(s string) error { return override("approvals.page=" + strconv.FormatBool(s == "page")) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 }

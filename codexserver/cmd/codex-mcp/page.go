@@ -77,9 +77,6 @@ func (t *shownPage) Close() error {
 	return err
 }
 
-// approvalPlaces maps the values of --approvals to overrides.
-var approvalPlaces = map[string]string{"client": "approvals.page=false", "page": "approvals.page=true"}
-
 const (
 	// oldTask is how long the page shows a task after its end.
 	oldTask = time.Hour

@@ -121,8 +121,7 @@ func startWithPage(t *testing.T, start launcher, capabilities string, args ...st
 	config := "approval_policy = \"untrusted\"\n" + fmt.Sprintf(configOf, model.BaseURL())
 	writeConfig(t, f.home, config)
 	p := start(t, f, append([]string{"-engine", "native"}, args...)...)
-	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
-	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.hello(capabilities)
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"make a repository"}}}`)
 	return p, f, model
 }

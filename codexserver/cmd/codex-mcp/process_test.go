@@ -225,6 +225,13 @@ func (p *process) send(line string) {
 	}
 }
 
+// hello begins a session of a client with these capabilities.
+func (p *process) hello(capabilities string) {
+	p.t.Helper()
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
 // expect waits for a message that contains the pattern and that no earlier call has returned.
 // Other messages may come before it.
 func (p *process) expect(pattern map[string]any, seen map[int]bool) map[string]any {
