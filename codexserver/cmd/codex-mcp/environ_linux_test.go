@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -39,13 +38,7 @@ func TestServerEnvironment(t *testing.T) {
 			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
 				sandboxtest.NeedTier(t, sandbox.Tier(tier))
 				f := foldersOf(t, user)
-				as := func(cmd *exec.Cmd) *exec.Cmd {
-					if user != os.Getuid() {
-						cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
-					}
-					return cmd
-				}
-				other := as(exec.CommandContext(t.Context(), "sleep", "600"))
+				other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
 				if err := other.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -58,11 +51,11 @@ func TestServerEnvironment(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				p := launch(t, f, as(exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only", "-c", "sandbox.tier="+tier)))
+				p := launch(t, f, as(user, exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only", "-c", "sandbox.tier="+tier)))
 				seen := map[int]bool{}
 				p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 				p.expect(map[string]any{"id": 1.0, "result": map[string]any{}}, seen)
-				out, err := as(exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()
+				out, err := as(user, exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()
 				if err == nil && user != 0 { // root may
 					t.Errorf("the server's environment can be read: %q", out)
 				}

@@ -37,12 +37,8 @@ func TestForkBomb(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
-				program(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)
-			if user != os.Getuid() {
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
-			}
-			p := launch(t, f, cmd)
+			p := launch(t, f, as(user, exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
+				program(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox.tier="+tier)))
 			p.send(`{"jsonrpc":"2.0","id":"turn","method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
 			seen := map[int]bool{}
 			p.expect(map[string]any{"method": "codex/event", "params": map[string]any{"msg": map[string]any{"type": "exec_command_begin"}}}, seen)
@@ -102,9 +98,7 @@ func foldersOf(t *testing.T, user int) folders {
 	tmp := openFolder(t)
 	t.Cleanup(func() {
 		for user != os.Getuid() && threadsOf(t, user) > 0 { // when the test failed
-			kill := exec.Command("sh", "-c", "kill -KILL -1")
-			kill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
-			_ = kill.Run()
+			_ = as(user, exec.Command("sh", "-c", "kill -KILL -1")).Run()
 		}
 	})
 	f := folders{home: filepath.Join(tmp, "home"), cwd: filepath.Join(tmp, "work"), user: filepath.Join(tmp, "user")}
@@ -117,6 +111,14 @@ func foldersOf(t *testing.T, user int) folders {
 		}
 	}
 	return f
+}
+
+// as makes a command run as a user, who may be this one.
+func as(user int, cmd *exec.Cmd) *exec.Cmd {
+	if user != os.Getuid() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+	}
+	return cmd
 }
 
 // threadsOf counts the threads of a user, as the kernel does for the limit.

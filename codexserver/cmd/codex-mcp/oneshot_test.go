@@ -79,29 +79,6 @@ func TestEndToEndOneShot(t *testing.T) {
 	}
 }
 
-// TestEndToEndBudget has a response that uses up the budget of tokens: its command does not
-// run.
-func TestEndToEndBudget(t *testing.T) {
-	t.Parallel()
-	model := providertest.New(providertest.Turn{
-		Text: []string{"I begin."}, ToolCalls: []providertest.ToolCall{providertest.Shell("c", "touch", "made")},
-		Usage: &providertest.Usage{Input: 40, Output: 20, Total: 60},
-	})
-	t.Cleanup(model.Close)
-	bin := built(t)
-	call := strings.Replace(callOnce, `"prompt"`, `"budget":{"tokens":60},"prompt"`, 1)
-	answer, f, _ := oneShot(t, bin, "never", call, model, nil, "-engine", "native")
-	got := line(answer)
-	for _, want := range []string{"budget of 60 tokens reached", "Codex said last:\\n\\nI begin.", `"status":"aborted"`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("answered %s, want %q", got, want)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
-		t.Error("the command ran")
-	}
-}
-
 // TestEndToEndCalledCodex starts the program by a link called codex, which is
 // also the first codex of its PATH, with a command line that cannot be changed.
 func TestEndToEndCalledCodex(t *testing.T) {

@@ -66,8 +66,12 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	if n := requests(); n < 2 || n > most {
 		t.Errorf("%d requests to the model for 120 tokens, want 2", n)
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || string(b) == "" {
+	b, err := os.ReadFile(filepath.Join(dir, "ran"))
+	if err != nil || string(b) == "" {
 		t.Errorf("the work of the stopped turn is lost: %q, %v", b, err)
+	}
+	if most == 2 && string(b) != "1\n" { // the engine looks at the budget before it runs commands
+		t.Errorf("the commands of a response that used up the budget ran: %q", b)
 	}
 
 	// The call returns only if the command was stopped.
