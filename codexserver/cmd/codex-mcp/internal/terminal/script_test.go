@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -274,6 +275,7 @@ type fakeServer struct {
 type pendingQuestion struct {
 	result  chan string
 	call    *jsonrpc.Call
+	cancel  context.CancelCauseFunc
 	settled bool
 }
 
@@ -325,7 +327,8 @@ func (s *fakeServer) event(msg string) {
 }
 
 func (s *fakeServer) ask(params string) {
-	a := &pendingQuestion{result: make(chan string, 1), call: s.peer.Start(s.t.Context(), "elicitation/create", json.RawMessage(params))}
+	ctx, cancel := context.WithCancelCause(s.t.Context())
+	a := &pendingQuestion{result: make(chan string, 1), call: s.peer.Start(ctx, "elicitation/create", json.RawMessage(params)), cancel: cancel}
 	s.questions = append(s.questions, a)
 	go func() {
 		var result json.RawMessage
@@ -354,7 +357,7 @@ func (s *fakeServer) answer() string { return <-s.open().result }
 
 func (s *fakeServer) withdraw(why string) {
 	a := s.open()
-	a.call.Cancel(why)
+	a.cancel(errors.New(why))
 	<-a.result
 }
 
