@@ -7,7 +7,7 @@
 // (engines_test.go). Then the test reads what went over the wire (wire_test.go). The
 // tables of docs/interop.md are what the run saw; -update rewrites them.
 //
-// The official SDKs sign in to codex-mcp http by OAuth, with an authorization server
+// The official SDKs sign in to codex-mcp-gateway by OAuth, with an authorization server
 // that runs in the test (oauth_test.go).
 //
 // Codex, the npm packages and Node come from npm: the gate installs them

@@ -58,12 +58,23 @@ func ours(t *testing.T) []string {
 }
 
 // program builds this project's server once.
-var program = sync.OnceValues(func() (bin string, err error) {
-	bin = filepath.Join(scratch, "codex-mcp")
-	build := exec.Command("go", "build", "-o", bin, "./codexserver/cmd/codex-mcp")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
+var program = sync.OnceValues(func() (bin string, err error) { return build("codex-mcp", "..", "./codexserver/cmd/codex-mcp") })
+
+// gateway builds this project's server for several users once, next to the other one.
+var gateway = sync.OnceValues(func() (bin string, err error) {
+	if _, err := program(); err != nil {
+		return "", err
+	}
+	return build("codex-mcp-gateway", "../codexserver/gateway", "./cmd/codex-mcp-gateway")
+})
+
+// build builds a package in a folder.
+func build(name, in, pkg string) (bin string, err error) {
+	bin = filepath.Join(scratch, name)
+	cmd := exec.Command("go", "build", "-o", bin, pkg)
+	cmd.Dir = in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
 	return bin, nil
-})
+}

@@ -152,7 +152,7 @@ func browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.Authorizat
 	return &auth.AuthorizationResult{Code: back.Query().Get("code"), State: back.Query().Get("state")}, nil
 }
 
-// serveOAuth starts codex-mcp http for ann, and returns where clients find it.
+// serveOAuth starts codex-mcp-gateway for ann, and returns where clients find it.
 func serveOAuth(ctx context.Context, t *testing.T, model *providertest.Server, issuer, work string) string {
 	t.Helper()
 	var to atomic.Pointer[url.URL]
@@ -181,8 +181,11 @@ func serveOAuth(ctx context.Context, t *testing.T, model *providertest.Server, i
 			t.Fatal(err)
 		}
 	}
-	command := append(slices.Clone(ours(t)), "http", "--engine", "native", "--listen", "127.0.0.1:0")
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	bin, err := gateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, bin, "--engine", "native", "--listen", "127.0.0.1:0")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "CODEX_HOME=" + home}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -52,8 +52,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the second release differs (-first +second):\n%s", diff)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 20 {
-		t.Errorf("%d files in SHA256SUMS, want three for each of six systems, the npm package that starts them, and server.json", n)
+	if n := strings.Count(sums, "\n"); n != 22 {
+		t.Errorf("%d files in SHA256SUMS, want three for each of six systems, the gateway for two, the npm package that starts them, and server.json", n)
 	}
 
 	system := runtime.GOOS + "_" + runtime.GOARCH
@@ -64,6 +64,17 @@ func TestRelease(t *testing.T) {
 			read(t, dir, file)
 		}
 		try(t, filepath.Join(dir, "codex-mcp"), version)
+	})
+	t.Run("gateway", func(t *testing.T) {
+		dir := t.TempDir()
+		command(t, dir, "tar", "-xzf", filepath.Join(dist, "codex-mcp-gateway_"+version+"_"+system+".tar.gz"))
+		if text := read(t, dir, "LICENSES-OF-OTHERS"); !strings.Contains(text, "go.opentelemetry.io/otel") || !strings.Contains(text, "github.com/spf13/cobra") {
+			t.Error("LICENSES-OF-OTHERS lacks modules of one of the programs")
+		}
+		try(t, filepath.Join(dir, "codex-mcp"), version)
+		if line := command(t, dir, "./codex-mcp-gateway", "--version"); !strings.HasPrefix(line, "codex-mcp-gateway "+version+" (") {
+			t.Errorf("--version: %q", line)
+		}
 	})
 	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
 	t.Run("bundle", func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestDocsFlags(t *testing.T) {
 	}
 	var got []string
 	documents(t, func(file, text string) {
-		if filepath.Base(filepath.Dir(file)) != "docs" {
+		if filepath.Base(filepath.Dir(file)) != "docs" || filepath.Base(file) == "gateway.md" { // which has another program's
 			return
 		}
 		for _, row := range regexp.MustCompile("(?m)^\\| (`-[^|]*) \\|").FindAllStringSubmatch(text, -1) {

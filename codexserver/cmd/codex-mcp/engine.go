@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -34,8 +33,7 @@ type configuration struct {
 	overrides map[string]any
 	strict    bool
 	log       *slog.Logger
-	telemetry *telemetry.Telemetry // of codex-mcp http and its workers, else nil
-	metrics   http.Handler         // serves http.metrics; nil serves the telemetry's metrics
+	observer  codexserver.Observer // of a worker, else nil
 
 	record, trace *os.File // inherited files; nil opens the files of the settings
 }

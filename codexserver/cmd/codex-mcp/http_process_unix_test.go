@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -244,6 +245,36 @@ func TestEndToEndLockedArguments(t *testing.T) {
 	}
 	if n := len(model.Requests()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestEndToEndHTTPLog checks that the log has a line for a call, and no line with the prompt,
+// the answer or the token.
+func TestEndToEndHTTPLog(t *testing.T) {
+	model := providertest.New(providertest.Say("an-answer"))
+	t.Cleanup(model.Close)
+	s := startHTTP(t, newFolders(t), model, "--log", "debug", "--log-format", "json")
+	if status, body, err := s.call("a-prompt"); err != nil || status != http.StatusOK || !strings.Contains(body, "an-answer") {
+		t.Fatalf("the call: %d %s %v", status, body, err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	logged := 0
+	for line := range strings.Lines(s.errors()) {
+		var l struct{ Msg, Principal, Method, Tool string }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "request" && l.Principal == "local" && l.Method == "tools/call" && l.Tool == "codex" {
+			logged++
+		}
+	}
+	if logged != 1 {
+		t.Errorf("%d lines about the call", logged)
+	}
+	for _, secret := range []string{"a-prompt", "an-answer", s.token} {
+		if strings.Contains(s.errors(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -45,24 +44,34 @@ func TestHTTPListens(t *testing.T) {
 	}
 }
 
-func TestHTTPLocksArguments(t *testing.T) {
-	for _, tt := range []struct {
-		locked, unlocked []string
-		principal        string
-		want             string
-	}{
-		{nil, nil, "", "[approval-policy config profile sandbox writable-roots]"},
-		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox writable-roots]"},
-		{nil, []string{"sandbox"}, "", "[approval-policy config profile writable-roots]"},
-		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile writable-roots]"},
-		{nil, []string{"sandbox"}, "ann", "[approval-policy profile writable-roots]"},
-		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile writable-roots]"},
-		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox writable-roots]"},
+// TestHTTPLeavesTeamsToGateway checks that codex-mcp http does not start with users, an
+// authorization server or metrics in the configuration, and that codex-mcp does not mind.
+func TestHTTPLeavesTeamsToGateway(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	for text, want := range map[string]string{
+		"[http.principals.ann]\n":                                                  "http.principals",
+		"[http]\nprincipals = 1\n":                                                 "http.principals",
+		"[http.oauth]\nissuer = \"https://a.example\"\n":                           "http.oauth",
+		"[http]\nmetrics = \"127.0.0.1:0\"\n":                                      "http.metrics",
+		"[http]\nmetrics = \"x\"\n[http.oauth]\nclaim = 1\n":                       "http.metrics, http.oauth",
+		"[http]\nworker_idle = \"1h\"\nurl = \"https://a\"\n":                      "",
+		"[http]\nmetrics = \"\"\n[http.oauth]\nissuer = \"\"\n[http.principals]\n": "",
 	} {
-		h := config.HTTP{UnlockedArguments: tt.unlocked, Principals: map[string]config.Principal{"ann": {UnlockedArguments: []string{"config"}}, "bob": {}}}
-		if got := fmt.Sprint(h.Locked(tt.locked, tt.principal)); got != tt.want {
-			t.Errorf("%q, %q, %q: %s, want %s", tt.locked, tt.unlocked, tt.principal, got, tt.want)
+		if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
+		var stdout, stderr notes
+		status := run(t.Context(), "codex-mcp", []string{"http", "--show-token"}, &stdout, &stderr)
+		if want == "" && status != 0 || want != "" && (status != 1 || stderr.String() != "codex-mcp: "+want+": only codex-mcp-gateway serves this; start it instead of codex-mcp http\n") {
+			t.Errorf("%q: status %d, %s", text, status, stderr.String())
+		}
+		if _, err := configure(&options{}, os.Getenv, slog.New(slog.DiscardHandler)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, "codex-mcp", "http-token")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/httpserve"
 )
 
 // maxToken bounds the file of the token, in bytes.
@@ -64,45 +64,5 @@ func printToken(w io.Writer, url, token string) error {
 
 The owner of this token can run commands as you, and approve them.
 `, token)
-	return errors.Join(err, printClients(w, url, token))
-}
-
-// printNewToken makes a token for a principal. It prints the token, its hash for
-// codex-mcp.toml, and the configuration of clients. Nothing is stored. c may be nil.
-func (o *httpOptions) printNewToken(stdout, stderr io.Writer, c *configuration) int {
-	url := o.url()
-	if c != nil && c.settings.HTTP.URL != "" {
-		url = c.settings.HTTP.URL
-	}
-	token, hash := access.NewToken()
-	_, err := fmt.Fprintf(stdout, `%[1]s
-
-The token is not shown again, because the server keeps only its hash. Add the hash to
-tokens in the table http.principals.%[2]s of codex-mcp.toml:
-
-  [http.principals.%[2]s]
-  tokens = ["%[3]s"]
-`, token, o.newToken, hash)
-	if err := errors.Join(err, printClients(stdout, url, token)); err != nil {
-		return fail(stderr, err)
-	}
-	return 0
-}
-
-// printClients prints the configuration of clients.
-func printClients(w io.Writer, url, token string) error {
-	_, err := fmt.Fprintf(w, `
-Claude Code:
-
-  claude mcp add --transport http codex %[1]s --header "Authorization: Bearer %[2]s"
-
-VS Code, in .vscode/mcp.json:
-
-  {"servers": {"codex": {"type": "http", "url": "%[1]s", "headers": {"Authorization": "Bearer %[2]s"}}}}
-
-Cursor, in ~/.cursor/mcp.json:
-
-  {"mcpServers": {"codex": {"url": "%[1]s", "headers": {"Authorization": "Bearer %[2]s"}}}}
-`, url, token)
-	return err
+	return errors.Join(err, httpserve.PrintClients(w, url, token))
 }

@@ -21,7 +21,9 @@
 // browser. The program prints the link of the page to standard error, and sends it to a
 // client that cannot show questions.
 //
-// codex-mcp http serves many clients over Streamable HTTP; see docs/http.md.
+// codex-mcp http serves the clients of one user over Streamable HTTP; see docs/http.md.
+// Command codex-mcp-gateway serves several users. It starts this program as the worker of
+// each of them.
 //
 // codex-mcp ask "task" runs a task from a terminal: it shows the work and asks before a
 // command runs; see docs/ask.md.
@@ -50,9 +52,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -63,7 +65,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}
-	if os.Args[0] == workers.Name {
+	if os.Args[0] == workerlink.Name {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
@@ -191,9 +193,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Turns:           o.turns,
 		Approver:        o.approver,
 		Finish:          o.finish,
-	}
-	if c.telemetry != nil {
-		so.Observer = c.telemetry
+		Observer:        c.observer,
 	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // ask shows the question in its terminal
 	if err != nil {

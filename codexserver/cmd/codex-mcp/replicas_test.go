@@ -7,10 +7,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,25 +78,16 @@ func startReplicas(t *testing.T) *cluster {
 		changes = append(changes, fmt.Sprintf("127.0.0.1:%d\n", 4517+i), strings.TrimPrefix(r.url, "http://")+"\n")
 	}
 	dir := t.TempDir()
-	o := &httpOptions{cert: filepath.Join(dir, "cert"), key: filepath.Join(dir, "key")}
-	certify(t, o, 1, time.Now())
-	var pair []byte
-	for _, file := range []string{o.cert, o.key} {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pair = append(pair, b...)
-	}
-	pem := filepath.Join(dir, "codex-mcp.pem")
-	if err := os.WriteFile(pem, pair, 0o600); err != nil {
+	pair := certificate(t)
+	file := filepath.Join(dir, "codex-mcp.pem")
+	if err := os.WriteFile(file, pair, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.startProxy(dir, append(changes, "/etc/haproxy/codex-mcp.pem", pem))
+	p.startProxy(dir, append(changes, "/etc/haproxy/codex-mcp.pem", file))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pair)
 	p.client = &http.Client{Transport: &http.Transport{
-		// The certificate has no name.
+		// The certificate has other names.
 		TLSClientConfig: &tls.Config{RootCAs: roots, InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port)
@@ -109,6 +102,18 @@ func startReplicas(t *testing.T) *cluster {
 		return err == nil && answer.StatusCode == http.StatusNotFound
 	})
 	return p
+}
+
+// certificate returns a certificate and its key, in PEM.
+func certificate(t *testing.T) []byte {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
 }
 
 // start starts a replica, at its old address if it ran before.

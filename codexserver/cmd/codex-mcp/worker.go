@@ -11,23 +11,24 @@ import (
 	"os/signal"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/httpserve"
 )
 
-// work runs this program as the worker of one user of codex-mcp http, and returns its exit
-// status.
+// work runs this program as the worker of one user of codex-mcp-gateway, and returns its
+// exit status.
 func work(ctx context.Context, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	link, err := workers.Connect()
+	link, err := workerlink.Connect()
 	if err != nil {
 		return fail(stderr, err)
 	}
 	if err := workFor(ctx, link, stderr); err != nil {
-		// The pool logs the error. Without a pool, print it to standard error.
+		// The gateway logs the error. Without a gateway, print it to standard error.
 		if link.ReportError(err) != nil {
 			return fail(stderr, err)
 		}
@@ -37,7 +38,10 @@ func work(ctx context.Context, stderr io.Writer) int {
 }
 
 // workFor starts the server for the user of a link, and serves until the link ends.
-func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
+func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error {
+	if err := link.Check(); err != nil {
+		return err
+	}
 	o := &options{
 		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log, logFormat: link.LogFormat,
 		folders: link.Folders, turns: link.Turns, approver: link.Approver,
@@ -50,27 +54,25 @@ func workFor(ctx context.Context, link *workers.Link, stderr io.Writer) error {
 		return err
 	}
 	c.record, c.trace = link.RecordFile, link.TraceFile
-	// The server has one approval log and one port for all workers.
+	// The server has one approval log and one port for all worker.
 	c.settings.ApprovalLog, c.settings.PagePort = "", 0
 	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
-	end, err := c.observe()
-	if err != nil {
-		return err
-	}
-	defer end()
+	c.warn(o, stderr)
+	observer := link.Observer()
+	c.observer = observer
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
 	requests := o.logger(stderr) // without principal: each line names its own, which may be the approver
-	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, requests) })
+	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, observer, requests) })
 	return errors.Join(err, e.Close())
 }
 
 // serveLink serves the requests of the user and of the approver until the link or ctx ends.
 // It logs each request to requests.
-func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workers.Link, requests *slog.Logger) error {
+func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workerlink.Link, observer *workerlink.Observer, requests *slog.Logger) error {
 	open := func(ctx context.Context, name string) streamable.Service {
 		if name != link.Principal {
 			return s.Approver(ctx) // Authenticate accepts no other principal
@@ -80,14 +82,13 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	handler, err := streamable.NewOf(open, &streamable.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: requests,
 		Principals: 2, // the user and its approver
-		Report:     c.telemetry.Report,
+		Report:     observer.Report,
 	})
 	if err != nil {
 		return err
 	}
-	c.telemetry.Watch(handler)
 	server := &http.Server{
-		Handler: link.Handler(c.telemetry.Handler(handler), c.telemetry), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 2 * maxHeader,
+		Handler: observer.Handler(handler), ReadHeaderTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: 2 * httpserve.MaxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	serving := make(chan error, 1)
@@ -99,7 +100,7 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 		select {
 		case <-link.Drain:
 			if handler.Drain(ctx) == nil {
-				_ = link.ReportDrained() // the pool may be gone
+				_ = link.Report(workerlink.Status{Drained: true}) // the gateway may be gone
 			}
 		case <-ctx.Done():
 		}
@@ -107,15 +108,15 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	go func() {
 		for {
 			select {
-			case <-link.CheckIdle: // the pool waits for the answer before it sends a request
-				load := handler.Load()
-				_ = link.ReportIdle(load.Requests == 0 && load.Sessions == 0 && !load.Busy) // the pool may be gone
+			case <-link.AskLoad: // before it ends an idle worker, the gateway sends no request
+				load := workerlink.Load(handler.Load())
+				_ = link.Report(workerlink.Status{Load: &load}) // the gateway may be gone
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	err = link.ReportReady()
+	err = link.Report(workerlink.Status{Ready: true})
 	if err == nil {
 		select {
 		case err = <-serving:

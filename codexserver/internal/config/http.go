@@ -1,20 +1,12 @@
 package config
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 )
 
-// HTTP has the settings of codex-mcp http.
+// HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
 type HTTP struct {
 	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
 	UnlockedArguments []string
@@ -24,92 +16,23 @@ type HTTP struct {
 	// Origins are the origins of web pages that may use the server. If it is empty, only
 	// pages of this machine may.
 	Origins []string
-	// Metrics is the address on this machine that serves metrics; "" means no metrics.
-	Metrics string
-	// WorkerIdle is how long a user's process lasts without a request, a session or
-	// running work; 0 means no limit.
-	WorkerIdle time.Duration
 	// Drain is how long work in progress may continue after a signal.
 	Drain time.Duration
-	// URL is the server's URL for clients, such as https://codex.example.com/mcp. It is
-	// the server's identifier as an OAuth resource.
-	URL string
-	// OAuth is the authorization server; the zero value means none.
-	OAuth OAuth
-	// Principals are the users by name. Without any, the server has one user, the one
-	// who started it.
-	Principals map[string]Principal
+	// Gateway are the keys that are set and only codex-mcp-gateway knows. It parses them.
+	Gateway []string
 }
-
-// OAuth says which access tokens the server accepts (RFC 9068).
-type OAuth struct {
-	// Issuer is the authorization server's issuer identifier.
-	Issuer string `json:"issuer"`
-	// Audience is the value that the aud of a token must contain. Default: [HTTP].URL.
-	Audience string `json:"audience"`
-	// Claim is the claim that must equal [Principal].Subject. Default: sub.
-	Claim string `json:"claim"`
-}
-
-// Principal is one user of codex-mcp http.
-type Principal struct {
-	// Tokens are the hashes of the user's tokens, each as sha256:HEX.
-	Tokens []string `json:"tokens"`
-	// Subject identifies the user in access tokens. See [OAuth].Claim. Default: the name.
-	Subject string `json:"subject"`
-	// Scopes bound what the user may do, even if a token allows more. Default: [Scopes].
-	Scopes []string `json:"scopes"`
-	// Approver is the principal that decides the questions of a user without the scope
-	// codex:approve. Default: approvals.on_unsupported decides them.
-	Approver string `json:"approver"`
-	// Folders are the absolute paths of the folders that the user's threads may work in.
-	// Calls may not name files elsewhere.
-	Folders []string `json:"folders"`
-	// Home is the user's own $CODEX_HOME. Default: a folder below the server's.
-	Home string `json:"home"`
-	// UnlockedArguments are allowed for this user in addition to [HTTP].UnlockedArguments.
-	UnlockedArguments []string `json:"unlocked_arguments"`
-	// Limits bound the user's work.
-	Limits PrincipalLimits `json:"limits"`
-}
-
-// PrincipalLimits bound the work of one user. 0 means the default.
-type PrincipalLimits struct {
-	// Turns is how many turns may run at a time. Default: 16.
-	Turns int `json:"turns"`
-	// Tasks is how many unfinished tasks the user may have. Default: limits.tasks.
-	Tasks int `json:"tasks"`
-	// Requests is how many HTTP requests the user may send in a second. Default: 100.
-	Requests int `json:"requests"`
-}
-
-// DefaultWorkerIdle is the default of [HTTP].WorkerIdle.
-const DefaultWorkerIdle = time.Hour
-
-// The defaults of [PrincipalLimits].
-const (
-	DefaultTurns    = 16
-	DefaultRequests = 100
-)
-
-// Scopes are all scopes: to run turns, to decide questions, and to read. Callers must not
-// change it.
-var Scopes = []string{"codex:run", "codex:approve", "codex:read"}
-
-const scopeApprove = "codex:approve"
 
 // LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
 // unless the configuration unlocks them. They could loosen the sandbox or reduce approvals.
 // While config is locked, web-search is locked too. Callers must not change it.
 var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
 
-// Locked returns the arguments that calls of a principal may not choose: those in
-// everywhere, and those of [LockedOverHTTP] that are not unlocked. principal is "" for a
-// server without principals.
-func (h *HTTP) Locked(everywhere []string, principal string) []string {
+// Locked returns the arguments that calls may not choose: those in everywhere, and those of
+// [LockedOverHTTP] that are unlocked neither for all users nor in more, for one user.
+func (h *HTTP) Locked(everywhere, more []string) []string {
 	locked := slices.Clone(everywhere)
 	for _, name := range LockedOverHTTP {
-		unlocked := slices.Contains(h.UnlockedArguments, name) || slices.Contains(h.Principals[principal].UnlockedArguments, name)
+		unlocked := slices.Contains(h.UnlockedArguments, name) || slices.Contains(more, name)
 		if !unlocked && !slices.Contains(locked, name) {
 			locked = append(locked, name)
 		}
@@ -117,227 +40,50 @@ func (h *HTTP) Locked(everywhere []string, principal string) []string {
 	return locked
 }
 
-// httpTable is the table http of the configuration file.
+// httpTable is the table http of the configuration file. The keys of any type are those of
+// codex-mcp-gateway.
 type httpTable struct {
-	UnlockedArguments []string             `json:"unlocked_arguments"`
-	Hosts             []string             `json:"hosts"`
-	Origins           []string             `json:"origins"`
-	Metrics           string               `json:"metrics"`
-	WorkerIdle        Duration             `json:"worker_idle"`
-	URL               string               `json:"url"`
-	OAuth             OAuth                `json:"oauth"`
-	Principals        map[string]Principal `json:"principals"`
+	UnlockedArguments []string `json:"unlocked_arguments"`
+	Hosts             []string `json:"hosts"`
+	Origins           []string `json:"origins"`
+	Metrics           any      `json:"metrics"`
+	WorkerIdle        any      `json:"worker_idle"`
+	URL               any      `json:"url"`
+	OAuth             any      `json:"oauth"`
+	Principals        any      `json:"principals"`
 }
 
-// settings returns the settings of the table, with defaults for missing keys.
-func (t *httpTable) settings(drain time.Duration, tasks int) HTTP {
-	h := HTTP{
-		UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain,
-		URL: t.URL, OAuth: t.OAuth, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle),
-	}
-	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
-	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")
-	if t.OAuth == (OAuth{}) {
-		h.OAuth = OAuth{}
-	}
-	for name, p := range t.Principals {
-		if h.Principals == nil {
-			h.Principals = map[string]Principal{}
+// settings returns the settings of the table.
+func (t *httpTable) settings(drain time.Duration) HTTP {
+	h := HTTP{UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain}
+	for _, key := range []struct {
+		name  string
+		value any
+	}{{"metrics", t.Metrics}, {"oauth", t.OAuth}, {"principals", t.Principals}} { // the others have no effect alone
+		if !isEmpty(key.value) {
+			h.Gateway = append(h.Gateway, "http."+key.name)
 		}
-		p.Subject = cmp.Or(p.Subject, name)
-		if p.Scopes == nil {
-			p.Scopes = slices.Clone(Scopes)
-		}
-		p.Limits.Turns = cmp.Or(p.Limits.Turns, DefaultTurns)
-		p.Limits.Tasks = cmp.Or(p.Limits.Tasks, tasks)
-		p.Limits.Requests = cmp.Or(p.Limits.Requests, DefaultRequests)
-		h.Principals[name] = p
 	}
 	return h
 }
 
+// isEmpty reports whether a value is missing, an empty text, or a table of empty texts.
+func isEmpty(value any) bool {
+	table, is := value.(layer)
+	for _, v := range table {
+		if v != "" {
+			return false
+		}
+	}
+	return is || value == nil || value == ""
+}
+
 func (t *httpTable) check() error {
-	if err := checkUnlocked("http.unlocked_arguments", t.UnlockedArguments); err != nil {
-		return err
-	}
-	if t.Metrics != "" {
-		if err := checkLoopback(t.Metrics); err != nil {
-			return fmt.Errorf("http.metrics: %w", err)
-		}
-	}
-	if t.URL != "" {
-		if err := checkURL(t.URL); err != nil {
-			return fmt.Errorf("http.url: %w", err)
-		}
-	}
-	if err := t.checkOAuth(); err != nil {
-		return err
-	}
-	// Check the principals in the order of their names, so that the same configuration
-	// always fails with the same error.
-	names := make([]string, 0, len(t.Principals))
-	for name := range t.Principals {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	tokens, subjects := map[string]string{}, map[string]string{}
-	for _, name := range names {
-		p := t.Principals[name]
-		key := "http.principals." + joinKey([]string{name})
-		if err := t.checkPrincipal(name, &p); err != nil {
-			return fmt.Errorf("%s%w", key, err)
-		}
-		for _, token := range p.Tokens {
-			if other, taken := tokens[token]; taken {
-				return fmt.Errorf("%s.tokens: %s has the same token; want a different one for each user", key, other)
-			}
-			tokens[token] = name
-		}
-		subject := cmp.Or(p.Subject, name)
-		if other, taken := subjects[subject]; taken {
-			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
-		}
-		subjects[subject] = name
-	}
-	return t.checkFolders(names)
+	return CheckUnlocked("http.unlocked_arguments", t.UnlockedArguments)
 }
 
-func (t *httpTable) checkOAuth() error {
-	o := t.OAuth
-	if o == (OAuth{}) {
-		return nil
-	}
-	switch {
-	case o.Issuer == "":
-		return errors.New("http.oauth.issuer: missing")
-	case t.URL == "":
-		return errors.New("http.url: missing; http.oauth needs the URL that clients use")
-	case len(t.Principals) == 0:
-		return errors.New("http.principals: missing; http.oauth needs a table for each user")
-	}
-	if err := checkURL(o.Issuer); err != nil {
-		return fmt.Errorf("http.oauth.issuer: %w", err)
-	}
-	return nil
-}
-
-// checkLoopback fails unless the address is a loopback IP address with a port.
-func checkLoopback(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("want an address of this machine such as 127.0.0.1:9464, not %q: everyone who can connect can read the metrics", address)
-	}
-	return nil
-}
-
-// checkURL fails unless the URL is https, or http on this machine.
-func checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil {
-		return err
-	}
-	name := u.Hostname()
-	local := name == "localhost" || name == "127.0.0.1" || name == "::1"
-	if name == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return fmt.Errorf("want an https URL without a query, not %q", u.Redacted())
-	}
-	return nil
-}
-
-var (
-	principalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`) })
-	tokenHash     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
-)
-
-// CheckPrincipalName fails if the name of a principal is invalid.
-func CheckPrincipalName(name string) error {
-	if !principalName().MatchString(name) {
-		return fmt.Errorf("%q: want a name of small letters, digits, - and _", name)
-	}
-	return nil
-}
-
-// checkPrincipal checks one principal without comparing it with others, except for its
-// approver. The caller puts the key of the principal before its errors.
-func (t *httpTable) checkPrincipal(name string, p *Principal) error {
-	if !principalName().MatchString(name) {
-		return errors.New(": want a name of small letters, digits, - and _")
-	}
-	for _, hash := range p.Tokens {
-		if !tokenHash().MatchString(hash) {
-			return errors.New(".tokens: want sha256: and 64 hexadecimal digits, as codex-mcp http --new-token prints them")
-		}
-	}
-	switch {
-	case len(p.Tokens) == 0 && t.OAuth.Issuer == "":
-		return errors.New(".tokens: missing; without http.oauth a user needs a token, which codex-mcp http --new-token makes")
-	case p.Subject != "" && t.OAuth.Issuer == "":
-		return errors.New(".subject: has no effect without http.oauth; remove it")
-	case p.Scopes != nil && len(p.Scopes) == 0:
-		return errors.New(".scopes: empty; remove it to allow all scopes")
-	}
-	for _, scope := range p.Scopes {
-		if !slices.Contains(Scopes, scope) {
-			return fmt.Errorf(".scopes: %q is not one of %q", scope, Scopes)
-		}
-	}
-	if err := t.checkApprover(name, p); err != nil {
-		return err
-	}
-	if p.Home != "" && !filepath.IsAbs(p.Home) {
-		return fmt.Errorf(".home: %q is not an absolute path", p.Home)
-	}
-	if err := checkUnlocked(".unlocked_arguments", p.UnlockedArguments); err != nil {
-		return err
-	}
-	l := p.Limits
-	if min(l.Turns, l.Tasks, l.Requests) < 0 {
-		return errors.New(".limits: turns, tasks and requests must not be negative")
-	}
-	return nil
-}
-
-func (t *httpTable) checkApprover(name string, p *Principal) error {
-	if p.Approver == "" {
-		return nil
-	}
-	other, known := t.Principals[p.Approver]
-	switch {
-	case !known || p.Approver == name:
-		return fmt.Errorf(".approver: %q is not another principal", p.Approver)
-	case other.Scopes != nil && !slices.Contains(other.Scopes, scopeApprove):
-		return fmt.Errorf(".approver: %s does not have the scope %s", p.Approver, scopeApprove)
-	case p.Scopes == nil || slices.Contains(p.Scopes, scopeApprove):
-		return fmt.Errorf(".approver: the user has the scope %s and decides its own questions; remove the approver, or the scope", scopeApprove)
-	}
-	return nil
-}
-
-// checkFolders fails if a user's folder lies in a folder of another user, because it could
-// not be hidden from that user. Users may share a folder.
-func (t *httpTable) checkFolders(names []string) error {
-	for _, name := range names {
-		folders := t.Principals[name].Folders
-		if len(folders) == 0 {
-			return fmt.Errorf("http.principals.%s.folders: missing; name the folders that the user works in", name)
-		}
-		for _, folder := range folders {
-			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
-				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path such as /work/%s", name, folder, name)
-			}
-			for _, other := range names {
-				for _, theirs := range t.Principals[other].Folders {
-					if other != name && strings.HasPrefix(folder, theirs+string(filepath.Separator)) {
-						return fmt.Errorf("http.principals.%s.folders: %s lies in %s of %s", name, folder, theirs, other)
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func checkUnlocked(key string, unlocked []string) error {
+// CheckUnlocked checks the value of a key with unlocked arguments.
+func CheckUnlocked(key string, unlocked []string) error {
 	for _, name := range unlocked {
 		if !slices.Contains(LockedOverHTTP, name) {
 			return fmt.Errorf("%s: %q is not one of %q", key, name, LockedOverHTTP)

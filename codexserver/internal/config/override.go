@@ -73,7 +73,9 @@ func cutSegment(s string) (segment, rest string, more bool, err error) {
 	return segment, rest, more, nil
 }
 
-// joinKey writes segments as a dotted key.
+// JoinKey writes segments as a dotted key, with quotes where they are needed.
+func JoinKey(segments ...string) string { return joinKey(segments) }
+
 func joinKey(segments []string) string {
 	var b strings.Builder
 	for i, s := range segments {

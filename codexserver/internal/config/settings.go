@@ -144,7 +144,7 @@ func (f *settingsFile) settings() *Settings {
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
-		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout), f.Limits.Tasks),
+		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout)),
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
@@ -335,36 +335,75 @@ func misplaced(key string, value any) (table string, is bool) {
 // meant suggests what to write instead of a misplaced override.
 var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
+// sources are our settings before they are decoded.
+type sources struct {
+	file          place
+	flags, merged layer // of the arguments; of the file and the arguments
+	codex         layer
+	ignored       []string
+}
+
+// readSources reads codex-mcp.toml in home, by default [Home], and the key=value arguments.
+func readSources(home string, args []string) (s sources, err error) {
+	if s.flags, s.codex, s.ignored, err = parseOverrides(args); err != nil {
+		return s, err
+	}
+	if home == "" {
+		if home, err = Home(os.Getenv); err != nil {
+			return s, err
+		}
+	}
+	s.file = place{file: filepath.Join(home, SettingsFile)}
+	if s.merged, err = readFile(s.file.file); err != nil {
+		return s, err
+	}
+	if isTable(s.merged[toolsKey]) {
+		return s, s.locate(errors.New("tools: want a list of names of tools; Codex's table tools belongs in config.toml"))
+	}
+	merge(s.merged, s.flags)
+	return s, nil
+}
+
+// locate adds the place of the key to an error that begins with it.
+func (s *sources) locate(err error) error { return locate(err, nil, s.flags, s.file) }
+
+// LoadHTTP decodes the table http of our settings into table, a pointer to a struct that has
+// a field for each key, and calls check. An error of check begins with the key.
+func LoadHTTP[T any](home string, args []string, table *T, check func() error) error {
+	s, err := readSources(home, args)
+	if err != nil {
+		return err
+	}
+	http, is := s.merged["http"]
+	if !is {
+		http = layer{}
+	}
+	whole := struct {
+		HTTP *T `json:"http"`
+	}{table}
+	if err := decode(layer{"http": http}, &whole, json.RejectUnknownMembers(true)); err != nil {
+		return s.locate(err)
+	}
+	if err := check(); err != nil {
+		return s.locate(err)
+	}
+	return nil
+}
+
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value
 // arguments that are our settings. It returns the others for the engine. An unknown key of
 // ours is an error, because it may be a misspelt limit.
 func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
-	flags, codex, ignored, err := parseOverrides(args)
+	from, err := readSources(home, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	if home == "" {
-		if home, err = Home(os.Getenv); err != nil {
-			return nil, nil, err
-		}
-	}
-	file := place{file: filepath.Join(home, SettingsFile)}
-	merged, err := readFile(file.file)
-	if err != nil {
-		return nil, nil, err
-	}
-	if isTable(merged[toolsKey]) {
-		err := errors.New("tools: want a list of names of tools; Codex's table tools belongs in config.toml")
-		return nil, nil, locate(err, nil, nil, file)
-	}
-	merge(merged, flags)
 	f := &settingsFile{}
 	f.Approvals.Timeout = unset
 	f.Tools = slices.Clone(Choosable)
 	f.Tasks.Mode = tasksAuto
 	f.Tasks.Grace = Duration(DefaultGrace)
 	f.Drain.Timeout = Duration(DefaultDrain)
-	f.HTTP.WorkerIdle = Duration(DefaultWorkerIdle)
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
 	f.Limits.Stall = Duration(DefaultStall)
@@ -377,15 +416,15 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ResponseBytes = DefaultResponseBytes
 	f.Limits.ToolCalls = DefaultToolCalls
 	f.Limits.Idle = Duration(DefaultIdle)
-	if err := decode(merged, f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, nil, locate(err, nil, flags, file)
+	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
+		return nil, nil, from.locate(err)
 	}
 	if err := f.check(); err != nil {
-		return nil, nil, locate(err, nil, flags, file)
+		return nil, nil, from.locate(err)
 	}
 	s = f.settings()
-	s.Ignored = ignored
-	return s, codex, nil
+	s.Ignored = from.ignored
+	return s, from.codex, nil
 }
 
 // Home returns the folder of the configuration: $CODEX_HOME, or .codex in the user's home.

@@ -37,13 +37,17 @@ type enclosureSpec struct {
 	Files int      `json:"files,omitzero"` // how many descriptors it inherits, from 3 on
 }
 
-// Start starts this program again in the enclosure, with the Args, Env, Dir, standard
-// streams and ExtraFiles of cmd. The process of cmd is the first of the enclosure: when
+// Start starts a program in the enclosure, with the Args, Env, Dir, standard streams and
+// ExtraFiles of cmd. The program at the Path of cmd begins with [Main]; without a path it is
+// this program. The process of cmd is the first of the enclosure: when
 // it ends, all others end. It exits with the program's status, or with 126 when the
 // enclosure cannot be made; the reason is on standard error.
 func (e *Enclosure) Start(cmd *exec.Cmd) error {
-	if !mainCalled.Load() {
-		return unavailable("enclosure: the program does not begin with native.Main")
+	if cmd.Path == "" {
+		if !mainCalled.Load() {
+			return unavailable("enclosure: the program does not begin with native.Main")
+		}
+		cmd.Path = "/proc/self/exe"
 	}
 	spec, err := json.Marshal(enclosureSpec{
 		Writable: e.Writable, Hidden: e.Hidden, Temp: e.Temp, Dir: cmd.Dir,
@@ -52,7 +56,7 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	cmd.Path, cmd.Args, cmd.Dir = "/proc/self/exe", []string{encloserName, string(spec)}, "/"
+	cmd.Args, cmd.Dir = []string{encloserName, string(spec)}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
@@ -86,16 +90,16 @@ func mapAll(attr *syscall.SysProcAttr) error {
 	return nil
 }
 
-// TryEnclosure returns an error that names what this system lacks for an [Enclosure], or
-// nil.
-func TryEnclosure() error {
+// TryEnclosure returns an error that names what this system lacks for an [Enclosure] of a
+// program, or nil. The program is that of [Enclosure.Start].
+func TryEnclosure(program string) error {
 	temp, err := os.MkdirTemp("", "codex-mcp-trial")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
 	var stderr bytes.Buffer
-	cmd := &exec.Cmd{Args: []string{trialName}, Env: []string{}, Dir: "/", Stderr: &stderr}
+	cmd := &exec.Cmd{Path: program, Args: []string{trialName}, Env: []string{}, Dir: "/", Stderr: &stderr}
 	if err = (&Enclosure{Writable: []string{temp}, Temp: temp}).Start(cmd); err == nil {
 		err = cmd.Wait()
 	}

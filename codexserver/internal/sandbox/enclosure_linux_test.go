@@ -201,4 +201,9 @@ func TestEnclosureFails(t *testing.T) {
 
 func TestTryEnclosure(t *testing.T) {
 	sandboxtest.NeedEnclosure(t)
+	for program, want := range map[string]bool{"/proc/self/exe": true, t.TempDir() + "/absent": false, "/bin/false": false} {
+		if err := sandbox.TryEnclosure(program); (err == nil) != want {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
 }

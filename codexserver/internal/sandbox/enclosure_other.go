@@ -8,4 +8,4 @@ import "os/exec"
 func (*Enclosure) Start(*exec.Cmd) error { return unavailable("an enclosure needs Linux") }
 
 // TryEnclosure fails on this system.
-func TryEnclosure() error { return (*Enclosure)(nil).Start(nil) }
+func TryEnclosure(string) error { return (*Enclosure)(nil).Start(nil) }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = 2 * time.Minute
+
+// programs builds the gateway and codex-mcp once, in one folder.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "codex-mcp-gateway"); err != nil {
+		return "", err
+	}
+	for _, build := range []struct{ at, pkg string }{{".", "."}, {"../../../..", "./codexserver/cmd/codex-mcp"}} {
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", build.pkg)
+		cmd.Dir = build.at
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("go build %s: %v\n%s", build.pkg, err, out)
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	sandbox.Main() // so that package sandboxtest can try the enclosure
+	code := m.Run()
+	if dir, _ := programs(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// configOf is the format of a configuration, without a policy, for a provider's address.
+const configOf = `model = "mock-model"
+sandbox_mode = "danger-full-access"
+model_provider = "mock"
+[model_providers.mock]
+name = "mock"
+base_url = %q
+`
+
+// folders are the folders of a run of the program.
+type folders struct{ home, cwd, user string }
+
+// process is one run of the program.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+
+	mu     sync.Mutex
+	stderr bytes.Buffer
+
+	exited chan struct{} // closed when the process is gone
+	code   int
+}
+
+// Write implements [io.Writer] for standard error.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.Write(b)
+}
+
+func (p *process) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+// wait waits for the end of the process and returns its exit status.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+		return p.code
+	case <-time.After(patience):
+		p.t.Fatal("the process did not end")
+		return 0
+	}
+}
+
+// launch starts a command, and kills it at the end of the test.
+func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, exited: make(chan struct{})}
+	cmd.Dir = f.cwd
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
+	}
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "OTEL_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Stderr = p
+	cmd.WaitDelay = patience // for a worker that still has standard error
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = cmd.Wait() // the status is looked at
+		p.code = cmd.ProcessState.ExitCode()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("stderr:\n%s", p.errors())
+		}
+	})
+	return p
+}
+
+// httpServer is a running gateway, and the token of one of its users.
+type httpServer struct {
+	*process
+	url   string // without the path
+	token string
+}
+
+// startHTTP starts the gateway for a model and waits until it serves.
+func startHTTP(t *testing.T, f folders, model *providertest.Server, args ...string) *httpServer {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, args...)
+	s := &httpServer{process: launch(t, f, exec.Command(filepath.Join(dir, program), args...))}
+	until(t, "it does not serve", func() bool {
+		_, rest, _ := strings.Cut(s.errors(), "serving MCP at ")
+		url, _, ok := strings.Cut(rest, mcpPath+";")
+		s.url = url
+		return ok
+	})
+	return s
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// get returns the status of a path.
+func (s *httpServer) get(path string) int {
+	s.t.Helper()
+	answer, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// call calls the tool codex with a prompt.
+func (s *httpServer) call(prompt string) (status int, body string, err error) {
+	return s.request("codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`, "")
+}
+
+// threadArgument finds the argument that a header mirrors.
+var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
+
+// mirrorThread sets the header for params with a threadId, as clients do.
+func mirrorThread(r *http.Request, params string) {
+	if id := threadArgument.FindStringSubmatch(params); id != nil {
+		r.Header.Set("Mcp-Param-Thread-Id", id[1])
+	}
+}
+
+// request sends a tools/call with these members in its params and in its _meta.
+func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		return 0, "", err
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
+	} {
+		r.Header.Set(header, value)
+	}
+	mirrorThread(r, params)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(read), err
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/httpserve"
+)
+
+// mcpPath is the path of the MCP endpoint.
+const mcpPath = "/mcp"
+
+// challenge begins the WWW-Authenticate of a refusal.
+const challenge = `Bearer realm="codex-mcp"`
+
+// serve serves the users of http.principals until a signal.
+func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
+	log := o.logger(stderr)
+	c, err := o.configure(log)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(o.codex, "ws://") || strings.HasPrefix(o.codex, "wss://") {
+		return errors.New("--codex: users of the same app-server could see the work of others; name a program, or start a server for each user")
+	}
+	if err := o.CheckHosts(c.http.Hosts); err != nil {
+		return err
+	}
+	who, err := access.New(c.http, &access.Options{BehindProxy: o.Proxy != "", Logger: log})
+	if err != nil {
+		return err
+	}
+	observed, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer closeTelemetry(observed, log)
+	files, err := o.openFiles(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	hosts := c.http.Hosts
+	if len(hosts) > 0 {
+		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
+	}
+	guard, err := streamable.NewGuard(&streamable.Options{
+		Authenticate: who.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	pool, err := o.newPool(c, files, workers.Options{Guard: guard, Telemetry: observed, Stderr: stderr, Logger: log})
+	if err != nil {
+		return err
+	}
+	observed.Watch(pool)
+	m := http.NewServeMux()
+	m.Handle(mcpPath, pool)
+	m.Handle(mcpPath+"/{"+workers.UserValue+"}", pool)
+	if err := access.Metadata(m, c.http, guard); err != nil {
+		return errors.Join(err, pool.Close())
+	}
+	closeMetrics, err := serveMetrics(c.http.Metrics, observed, stderr, log)
+	if err != nil {
+		return errors.Join(err, pool.Close())
+	}
+	err = (&httpserve.Server{
+		Flags: &o.Flags, Mux: m, Backend: pool, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
+		Ready: func() {
+			fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))
+		},
+	}).Serve(ctx)
+	return errors.Join(err, closeMetrics())
+}
+
+// newPool returns the pool of workers. from has the fields that the configuration does not set.
+func (o *options) newPool(c *configuration, files *files, from workers.Options) (*workers.Pool, error) {
+	var err error
+	if from.Program, err = o.workerProgram(); err != nil {
+		return nil, err
+	}
+	if from.Hidden, err = o.hiddenFiles(files); err != nil {
+		return nil, err
+	}
+	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
+	from.Settings = workerlink.Settings{
+		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments,
+		Metadata: access.MetadataURL(c.http), Traced: from.Telemetry.Traces(),
+	}
+	for _, override := range o.overrides {
+		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // these have hashes of tokens, and only the server needs them
+			from.Settings.Overrides = append(from.Settings.Overrides, override)
+		}
+	}
+	pool, err := workers.New(from)
+	if errors.Is(err, workers.ErrEnclosure) {
+		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operating.md)", err)
+	}
+	return pool, err
+}
+
+// files are the files to which all workers append. A file that is not configured is nil.
+type files struct{ record, trace *os.File }
+
+func (o *options) openFiles(c *configuration) (*files, error) {
+	f := &files{}
+	for _, file := range []struct {
+		key, path string
+		to        **os.File
+	}{{"approvals.log", c.settings.ApprovalLog, &f.record}, {"--trace", o.trace, &f.trace}} {
+		if file.path == "" {
+			continue
+		}
+		var err error
+		if *file.to, err = os.OpenFile(file.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", file.key, err), f.close())
+		}
+	}
+	return f, nil
+}
+
+func (f *files) close() (err error) {
+	for _, file := range []*os.File{f.record, f.trace} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
+}
+
+// hiddenFiles returns the absolute paths of the server's files that users must not see.
+func (o *options) hiddenFiles(f *files) (paths []string, err error) {
+	for _, file := range []*os.File{f.record, f.trace} {
+		if file != nil {
+			paths = append(paths, file.Name())
+		}
+	}
+	if o.Key != "" {
+		paths = append(paths, o.Key)
+	}
+	for i, path := range paths {
+		if paths[i], err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+func (o *options) logger(stderr io.Writer) *slog.Logger {
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(visible{stderr}, &slog.HandlerOptions{Level: o.log}))
+	}
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
+}
+
+// visible writes lines of JSON in which every character that a terminal would not show is
+// escaped: a worker chooses some of the texts. The handler of JSON escapes only those below
+// the space.
+type visible struct{ io.Writer }
+
+// Write implements [io.Writer].
+func (v visible) Write(line []byte) (int, error) {
+	var b strings.Builder
+	for _, r := range string(line) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	if _, err := io.WriteString(v.Writer, b.String()); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}

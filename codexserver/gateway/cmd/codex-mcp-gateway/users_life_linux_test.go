@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// waiting starts a model. It answers prompts that begin with wait after held is closed.
+func waiting(t *testing.T) (model *providertest.Server, held chan struct{}) {
+	t.Helper()
+	held = make(chan struct{})
+	model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		turn := providertest.Say("the answer to " + r.LastUserText())
+		if strings.HasPrefix(r.LastUserText(), "wait") {
+			turn.Wait = held
+		}
+		return turn
+	}})
+	t.Cleanup(model.Close)
+	return model, held
+}
+
+// workers returns the process ids of the workers by user.
+func (u *users) workers() map[string]int {
+	u.t.Helper()
+	out, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
+	if err != nil {
+		return nil
+	}
+	found := map[string]int{}
+	for word := range strings.FieldsSeq(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for name, dir := range u.work {
+			if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && at == dir {
+				found[name] = pid
+			}
+		}
+	}
+	return found
+}
+
+// reply is the result of a call.
+type reply struct {
+	status int
+	body   string
+	err    error
+}
+
+// begin sends a call that waits for the model, and returns when the model has n requests.
+func (u *users) begin(name string, model *providertest.Server, n int) <-chan reply {
+	u.t.Helper()
+	got := make(chan reply, 1)
+	go func() {
+		status, body, err := u.as(name).call("wait")
+		got <- reply{status, body, err}
+	}()
+	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	defer cancel()
+	if err := model.Await(ctx, n); err != nil {
+		u.t.Fatal(err)
+	}
+	return got
+}
+
+func (u *users) receive(got <-chan reply) reply {
+	u.t.Helper()
+	select {
+	case a := <-got:
+		return a
+	case <-time.After(patience):
+		u.t.Fatal("the call does not end")
+		return reply{}
+	}
+}
+
+// TestEndToEndUsersWorkerKilled kills the worker of ann. Bob's worker must continue. Ann must
+// get a new one, which reports that ann's task ended.
+func TestEndToEndUsersWorkerKilled(t *testing.T) {
+	model, held := waiting(t)
+	u := startUsers(t, model, "")
+	first := u.begin("bob", model, 1)
+	_, begun := u.as("ann").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait"}`)
+	task := member(t, begun, "taskId")
+	second := u.begin("ann", model, 3)
+	before := u.workers()
+	if len(before) != 2 {
+		t.Fatalf("the workers: %v", before)
+	}
+	if err := syscall.Kill(before["ann"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := u.receive(second); got.status != http.StatusBadGateway {
+		t.Errorf("the call of the worker that was killed: %+v", got)
+	}
+	// A process that is about to end may accept one more connection without an answer.
+	status, body, err := u.as("ann").call("again")
+	for deadline := time.Now().Add(patience); status == http.StatusBadGateway && time.Now().Before(deadline); {
+		status, body, err = u.as("ann").call("again")
+	}
+	if status != 200 || err != nil || !strings.Contains(body, "the answer to again") {
+		t.Errorf("the next call: %d %s %v", status, body, err)
+	}
+	if _, got := u.as("ann").ask("tasks/get", task, `"taskId":"`+task+`"`); !strings.Contains(got, "the server ended while this task ran") {
+		t.Errorf("the task of the worker that was killed: %s", got)
+	}
+	close(held)
+	if got := u.receive(first); got.status != 200 || !strings.Contains(got.body, "the answer to wait") {
+		t.Errorf("the call of the other worker: %+v", got)
+	}
+	if after := u.workers(); after["bob"] != before["bob"] || after["ann"] == before["ann"] {
+		t.Errorf("the workers were %v and are %v", before, after)
+	}
+}
+
+// TestEndToEndUsersIdle checks that an idle worker ends and starts again with the next
+// request. A worker with a background turn or a session must not end.
+func TestEndToEndUsersIdle(t *testing.T) {
+	model, held := waiting(t)
+	u := startUsers(t, model, "[http]\nworker_idle = \"1ms\"\n")
+	ann, bob := u.as("ann"), u.as("bob")
+	_, begun := bob.ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait","background":true}`)
+	thread := member(t, begun, "threadId")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := model.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	before := u.workers()["bob"]
+	for range 20 {
+		if status, body, err := ann.call("hello"); status != 200 || err != nil || !strings.Contains(body, "the answer to hello") {
+			t.Fatalf("a call: %d %s %v", status, body, err)
+		}
+	}
+	until(t, "ann's worker does not end", func() bool { return u.workers()["ann"] == 0 })
+	if after := u.workers()["bob"]; after != before {
+		t.Errorf("bob's worker was %d and is %d", before, after)
+	}
+	close(held)
+	if _, got := bob.ask("tools/call", "codex-wait", `"name":"codex-wait","arguments":{"threadIds":["`+thread+`"]}`); !strings.Contains(got, "the answer to wait") {
+		// The worker may end between the turn and this request.
+		if _, got = bob.ask("tools/call", "codex-reply", `"name":"codex-reply","arguments":{"prompt":"more","threadId":"`+thread+`"}`); !strings.Contains(got, "the answer to more") {
+			t.Errorf("bob's conversation: %s", got)
+		}
+	}
+	until(t, "bob's worker does not end", func() bool { return u.workers()["bob"] == 0 })
+	session := u.initialize("ann", mcpPath)
+	before = u.workers()["ann"]
+	for range 20 {
+		if status := u.ping("ann", session); status != 200 {
+			t.Fatalf("a request of the session: %d", status)
+		}
+	}
+	if after := u.workers()["ann"]; before == 0 || after != before {
+		t.Errorf("the worker of a session was %d and is %d", before, after)
+	}
+}
+
+// initialize begins a session of a user at a path, and returns its id.
+func (u *users) initialize(name, path string) (session string) {
+	u.t.Helper()
+	answer, _ := u.before(name, path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	if session = answer.Header.Get("Mcp-Session-Id"); session == "" {
+		u.t.Fatalf("no session: %s", answer.Status)
+	}
+	return session
+}
+
+// ping sends a request of a session.
+func (u *users) ping(name, session string) (status int) {
+	u.t.Helper()
+	answer, _ := u.before(name, mcpPath, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	return answer.StatusCode
+}
+
+// before sends a message as a client up to 2025-11-25 does, and reads the answer.
+func (u *users) before(name, path, session, message string) (answer *http.Response, body string) {
+	u.t.Helper()
+	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.url+path, strings.NewReader(message))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + u.tokens[name], "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session,
+	} {
+		if value != "" {
+			r.Header.Set(header, value)
+		}
+	}
+	answer, err = http.DefaultClient.Do(r)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return answer, string(text)
+}
+
+// TestEndToEndUsersServerKilled checks that workers and their sockets do not outlive the
+// server.
+func TestEndToEndUsersServerKilled(t *testing.T) {
+	model, held := waiting(t)
+	defer close(held)
+	u := startUsers(t, model, "")
+	u.begin("ann", model, 1)
+	u.begin("bob", model, 2)
+	pids := u.workers()
+	if err := u.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range pids {
+		until(t, "the worker of "+name+" continues", func() bool { return syscall.Kill(pid, 0) != nil || dead(pid) })
+	}
+	if left, err := os.ReadDir(filepath.Join(u.f.home, "codex-mcp", "workers")); err != nil || len(left) > 0 {
+		t.Errorf("the server leaves %v, %v", left, err)
+	}
+}
+
+// dead reports whether a process has exited, even if its parent has not waited for it.
+func dead(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(text), ") Z ")
+}
+
+// TestEndToEndUsersDrain sends SIGTERM while both users have work in progress.
+func TestEndToEndUsersDrain(t *testing.T) {
+	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
+		t.Run(name, func(t *testing.T) {
+			model, held := waiting(t)
+			u := startUsers(t, model, "", "-c", "drain.timeout=1h")
+			results := []<-chan reply{u.begin("ann", model, 1), u.begin("bob", model, 2)}
+			if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "it does not drain", func() bool { return u.get("/readyz") == 503 })
+			if got := u.get("/healthz"); got != 200 {
+				t.Errorf("/healthz: %d", got)
+			}
+			until(t, "new calls begin", func() bool {
+				status, body, err := u.as("ann").call("more")
+				return err == nil && status == 503 && strings.Contains(body, "nothing was started")
+			})
+			if impatient {
+				if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				defer close(held)
+			} else {
+				close(held)
+			}
+			for _, result := range results {
+				if got := u.receive(result); strings.Contains(got.body, "the answer to wait") == impatient {
+					t.Errorf("the call: %+v", got)
+				}
+			}
+			select {
+			case <-u.exited:
+				if u.code != 0 {
+					t.Errorf("status %d", u.code)
+				}
+			case <-time.After(patience):
+				t.Fatal("it does not end")
+			}
+		})
+	}
+}
+
+// TestEndToEndUsersCancel closes a call's stream. That must end its turn, the only one that
+// ann's limits allow.
+func TestEndToEndUsersCancel(t *testing.T) {
+	model, held := waiting(t)
+	defer close(held)
+	u := startUsers(t, model, "", "-c", "http.principals.ann.limits.turns=1")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	s := u.as("ann")
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
+	} {
+		r.Header.Set(header, value)
+	}
+	go func() {
+		defer close(ended)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	await, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	if err := model.Await(await, 1); err != nil {
+		t.Fatal(err)
+	}
+	status, body, err := s.call("one more")
+	if status != 200 || err != nil || !strings.Contains(body, "codex: 1 turns are under way") {
+		t.Errorf("one more: %d %s %v", status, body, err)
+	}
+	cancel()
+	<-ended
+	until(t, "the turn goes on", func() bool {
+		_, body, _ := s.call("again")
+		return strings.Contains(body, "the answer to again")
+	})
+}
+
+// TestEndToEndUsersStart checks that a failed start of a worker is reported, and that the
+// worker starts when the cause is gone.
+func TestEndToEndUsersStart(t *testing.T) {
+	model, _ := waiting(t)
+	u := startUsers(t, model, "")
+	file := filepath.Join(u.f.home, "codex-mcp.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append([]byte("broken\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, body, err := u.as("ann").call("hello"); status != 503 || err != nil || strings.Contains(body, "broken") {
+		t.Errorf("with a broken file: %d %s %v", status, body, err)
+	}
+	until(t, "the log does not say why", func() bool {
+		return strings.Contains(u.errors(), "principal=ann") && strings.Contains(u.errors(), "codex-mcp.toml:1")
+	})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(u.work["bob"], u.work["bob"]+"2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(u.work["ann"], u.work["bob"]); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, err := u.as("bob").call("hello"); err != nil {
+		t.Errorf("with a link: %d %v", status, err)
+	}
+	if status, body, err := u.as("nobody").call("hello"); status != 401 || err != nil {
+		t.Errorf("without a token: %d %s %v", status, body, err)
+	}
+}
+
+// TestEndToEndUsersRefused checks that the server does not start if it cannot isolate its
+// users.
+func TestEndToEndUsersRefused(t *testing.T) {
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sandboxtest.NeedEnclosure(t)
+	top := sandboxtest.Outside(t)
+	hash := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	for _, dir := range []string{"/ann", "/ann/inner", "/bob", "/home", "/user"} {
+		if err := os.Mkdir(top+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(top+"/ann/inner", top+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	codexMCP, err := os.ReadFile(filepath.Join(dir, "codex-mcp"))
+	if err == nil {
+		err = os.WriteFile(top+"/ann/codex-mcp", codexMCP, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := folders{home: top + "/home", cwd: top, user: top + "/user"}
+	for name, tt := range map[string]struct {
+		ann, bob string
+		args     []string
+		want     string
+	}{
+		"a folder that is not there":             {`folders = ["TOP/ann"]`, `folders = ["TOP/absent"]`, nil, "http.principals.bob.folders: "},
+		"a file":                                 {`folders = ["TOP/ann"]`, `folders = ["TOP/home/codex-mcp.toml"]`, nil, "http.principals.bob.folders: not a folder"},
+		"a link into another's folder":           {`folders = ["TOP/ann"]`, `folders = ["TOP/link"]`, nil, "lies in " + top + "/ann of ann"},
+		"a folder with the server's home":        {`folders = ["TOP"]`, "home = \"TOP/bob\"\nfolders = [\"TOP/bob\"]", nil, "http.principals."},
+		"a home in another's folder":             {`folders = ["TOP/ann"]`, "home = \"TOP/ann/home\"\nfolders = [\"TOP/bob\"]", nil, "http.principals.bob.home: "},
+		"a home in the own folder":               {"home = \"TOP/ann/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
+		"the server's home as a home":            {"home = \"TOP/home\"\nfolders = [\"TOP/ann\"]", `folders = ["TOP/bob"]`, nil, "http.principals.ann.home: "},
+		"one home":                               {"home = \"TOP/h\"\nfolders = [\"TOP/ann\"]", "home = \"TOP/h\"\nfolders = [\"TOP/bob\"]", nil, "it is or lies in that of"},
+		"an app-server for all":                  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex", "ws://127.0.0.1:1"}, "--codex: "},
+		"no program":                             {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/absent"}, "--codex-mcp: "},
+		"a program in a folder that is a user's": {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
+		"a system without namespaces":            {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, nil, "cannot keep several users apart"},
+		"a record in a folder that is a user's":  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "http.principals.ann.folders: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.ReplaceAll(fmt.Sprintf("[http.principals.ann]\ntokens = [%q]\n%s\n[http.principals.bob]\ntokens = [%q]\n%s\n", hash("a"), tt.ann, hash("b"), tt.bob), "TOP", top)
+			if err := os.WriteFile(f.home+"/codex-mcp.toml", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(filepath.Join(dir, program), append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, tt.args...)...)
+			if name == "a system without namespaces" {
+				cmd = exec.Command("unshare", append([]string{"-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`}, cmd.Args...)...)
+			}
+			p := launch(t, f, cmd)
+			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
+				t.Errorf("status %d: %s, want %s", code, p.errors(), tt.want)
+			}
+		})
+	}
+}

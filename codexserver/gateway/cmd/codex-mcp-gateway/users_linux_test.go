@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/google/go-cmp/cmp"
+)
+
+// users is a codex-mcp http with the principals ann and bob, and their folders and tokens.
+type users struct {
+	*httpServer
+	f      folders
+	tokens map[string]string
+	work   map[string]string // the folder of each
+	home   map[string]string
+}
+
+// startUsers starts a server for ann and bob, if this system can keep them apart.
+func startUsers(t *testing.T, model *providertest.Server, more string, args ...string) *users {
+	t.Helper()
+	sandboxtest.NeedEnclosure(t)
+	top := sandboxtest.Outside(t)
+	u := &users{
+		f: folders{home: top + "/server", cwd: top, user: top + "/user"}, tokens: map[string]string{},
+		work: map[string]string{"ann": top + "/ann", "bob": top + "/bob"}, home: map[string]string{},
+	}
+	var settings strings.Builder
+	fmt.Fprintf(&settings, "%s\n[approvals]\nlog = %q\n", more, top+"/approvals")
+	for _, dir := range []string{u.f.home, u.f.user} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, dir := range u.work {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		token, hash := access.NewToken()
+		u.tokens[name], u.home[name] = token, filepath.Join(u.f.home, "codex-mcp", "principals", name)
+		fmt.Fprintf(&settings, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", name, hash, dir)
+	}
+	for name, text := range map[string]string{
+		u.work["ann"] + "/secret.txt": "secret of ann\n", u.work["bob"] + "/secret.txt": "secret of bob\n",
+		u.f.home + "/auth.json": `{"OPENAI_API_KEY":"secret of the server"}`, u.f.home + "/codex-mcp.toml": settings.String(),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.httpServer = startHTTP(t, u.f, model, args...)
+	return u
+}
+
+// as returns the server with the token of a user.
+func (u *users) as(name string) *httpServer {
+	s := *u.httpServer
+	s.token = u.tokens[name]
+	return &s
+}
+
+// ask sends a request of MCP 2026-07-28 with these params, and adds their metadata.
+func (s *httpServer) ask(method, name, params string) (status int, body string) {
+	s.t.Helper()
+	return s.askAt(mcpPath, `"extensions":{"io.modelcontextprotocol/tasks":{}}`, method, name, params)
+}
+
+// askAt is ask for a path and a client with these capabilities.
+func (s *httpServer) askAt(path, capabilities, method, name, params string) (status int, body string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+capabilities+`}}}}`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		r.Header.Set(header, value)
+	}
+	mirrorThread(r, params)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer.StatusCode, string(read)
+}
+
+// member returns the value of the first string member with a name.
+func member(t *testing.T, body, name string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(body, `"`+name+`":"`)
+	if !ok {
+		t.Fatalf("no %s in %s", name, body)
+	}
+	text, _, _ := strings.Cut(rest, `"`)
+	return text
+}
+
+// probes are attempts of a command of ann, by name. Only those whose name begins with own
+// must succeed.
+var probes = []struct{ name, script string }{
+	{"own read", `cat $ANN/secret.txt`},
+	{"own write", `echo more >$ANN/new`},
+	{"own home", `test -d $SERVER/codex-mcp/principals/ann/sessions`},
+	{"own temporary file", `echo more >/tmp/new`},
+	{"read a folder", `cat $BOB/secret.txt`},
+	{"list a folder", `ls -d $BOB/*`},
+	{"write a folder", `echo more >$BOB/new`},
+	{"write beside", `echo more >$TOP/new`},
+	{"read a home", `cat $SERVER/codex-mcp/principals/bob/config.toml`},
+	{"list the homes", `ls -d $SERVER/codex-mcp/principals/bob`},
+	{"read rollouts", `find $TOP -path "*/principals/bob/*" -name "*.jsonl" 2>/dev/null | grep .`},
+	{"read a temporary file", `cat /tmp/of-bob`},
+	{"read a shared one", `cat /var/tmp/of-bob`},
+	{"read the hashes", `cat $SERVER/codex-mcp.toml`},
+	{"read the key", `cat $SERVER/auth.json`},
+	{"read the record", `grep . $TOP/approvals`},
+	{"read a descriptor", `cat /proc/$WORKER/fd/*`},
+	{"read the environment of the server", `cat /proc/$FRONT/environ`},
+	{"read the environment of the worker", `cat /proc/$WORKER/environ`},
+	{"read the memory of the worker", `dd if=/proc/$WORKER/mem count=1`},
+	{"read the root of the server", `cat /proc/$FRONT/root$BOB/secret.txt`},
+	{"read the root of the worker", `ls /proc/$WORKER/root/`},
+	{"see the server", `cat /proc/$FRONT/cmdline`},
+	{"signal the server", `kill -0 $FRONT`},
+	{"signal workers", `for p in $OTHERS; do kill -0 $p && exit; done; false`},
+	{"unmount", `umount -l $BOB`},
+	{"unmount in a namespace", `unshare -Urm umount -l $BOB`},
+	{"mount again", `unshare -Urm sh -c "mount --rbind / /mnt && cat /mnt$BOB/secret.txt"`},
+	{"write the rest again", `unshare -Urm sh -c "mount -o remount,rw,bind / && echo more >$TOP/new"`},
+	{"enter", `nsenter -t 1 -m cat $BOB/secret.txt`},
+	{"find a socket", `find $TOP /tmp /run -type s -path "*codex-mcp*" 2>/dev/null | grep .`},
+	{"connect to a worker", `python3 -c "
+import re, socket
+paths = set(re.findall('\\S*(?:codex-mcp|worker-)\\S*', open('/proc/net/unix').read()))
+assert paths
+for path in paths:
+    s = socket.socket(socket.AF_UNIX)
+    if s.connect_ex(path) == 0:
+        break
+else:
+    raise SystemExit(1)"`},
+}
+
+// script runs the probes, and prints the names of those that succeed.
+func (u *users) script() string {
+	top := filepath.Dir(u.f.home)
+	children, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "ANN=%s BOB=%s SERVER=%s TOP=%s FRONT=%d OTHERS=%s\nexport ANN BOB SERVER TOP FRONT OTHERS\n", u.work["ann"], u.work["bob"], u.f.home, top, u.cmd.Process.Pid, shellword.Quote(strings.Join(strings.Fields(string(children)), " ")))
+	b.WriteString("WORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n")
+	for _, probe := range probes {
+		fmt.Fprintf(&b, "sh -c %s </dev/null && echo 'DONE: %s'\n", shellword.Quote(probe.script), probe.name)
+	}
+	return b.String() + "true"
+}
+
+// TestEndToEndUsersCommands checks that commands of ann cannot reach files and processes of
+// bob or of the server, in both tiers and without a sandbox, as an approved command runs.
+func TestEndToEndUsersCommands(t *testing.T) {
+	for _, tt := range []struct{ name, mode, tier string }{
+		{"read-only", "read-only", "thread"}, {"workspace-write", "workspace-write", "thread"},
+		{"namespaces", "workspace-write", "namespaces"}, {"no sandbox", "danger-full-access", "thread"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var script atomic.Value
+			script.Store("echo secret of bob >/tmp/of-bob")
+			model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+				if len(r.ToolOutputs()) > 0 {
+					return providertest.Say("done")
+				}
+				return providertest.Call(providertest.Shell("c1", "sh", "-c", script.Load().(string)))
+			}})
+			t.Cleanup(model.Close)
+			u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode="+tt.mode, "-c", "sandbox.tier="+tt.tier)
+			if status, body, err := u.as("bob").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+				t.Fatalf("bob: %d %s %v", status, body, err)
+			}
+			script.Store("true")
+			if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+				t.Fatalf("ann: %d %s %v", status, body, err)
+			}
+			script.Store(u.script())
+			if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+				t.Fatalf("ann: %d %s %v", status, body, err)
+			}
+			requests := model.Requests()
+			output := requests[len(requests)-1].LastToolOutput()
+			var got []string
+			for line := range strings.Lines(output) {
+				if name, ok := strings.CutPrefix(line, "DONE: "); ok {
+					got = append(got, strings.TrimSpace(name))
+				}
+			}
+			want := []string{"own read", "own write", "own home", "own temporary file"}
+			if tt.mode == "read-only" {
+				want = []string{"own read", "own home"}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("a command of ann can (-want +got):\n%s\n%s", diff, output)
+			}
+			for _, secret := range []string{"secret of bob", "secret of the server", "sha256:"} {
+				if strings.Contains(output, secret) {
+					t.Errorf("it has %s", secret)
+				}
+			}
+			for _, path := range []string{u.work["bob"] + "/new", filepath.Dir(u.f.home) + "/new", "/tmp/new", "/tmp/of-bob"} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("it made %s", path)
+				}
+			}
+		})
+	}
+}

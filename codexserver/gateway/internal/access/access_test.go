@@ -1,0 +1,114 @@
+package access_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/google/go-cmp/cmp"
+)
+
+// team returns the settings of two users and their static tokens. ann has all scopes, bob
+// all but codex:approve.
+func team(t *testing.T, change func(*settings.HTTP)) (s settings.HTTP, ann, bob string) {
+	t.Helper()
+	ann, hashA := access.NewToken()
+	bob, hashB := access.NewToken()
+	limits := settings.PrincipalLimits{Requests: 1000}
+	s = settings.HTTP{Principals: map[string]settings.Principal{
+		"ann": {Tokens: []string{hashA}, Subject: "ann", Scopes: settings.Scopes, Limits: limits},
+		"bob": {Tokens: []string{hashB}, Subject: "bob@example.com", Scopes: []string{"codex:run", "codex:read"}, Limits: limits},
+	}}
+	if change != nil {
+		change(&s)
+	}
+	return s, ann, bob
+}
+
+func enter(t *testing.T, s settings.HTTP, o *access.Options) *access.Access {
+	t.Helper()
+	a, err := access.New(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// from returns a request from an address with these values of Authorization.
+func from(remote string, authorization ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	r.RemoteAddr = remote
+	for _, v := range authorization {
+		r.Header.Add("Authorization", v)
+	}
+	return r
+}
+
+// refusal returns the refusal of a request, and fails the test if it is accepted.
+func refusal(t *testing.T, a *access.Access, r *http.Request) *streamable.Refusal {
+	t.Helper()
+	who, err := a.Identify(r)
+	var why *streamable.Refusal
+	if !errors.As(err, &why) {
+		t.Fatalf("accepted as %+v, error %v", who, err)
+	}
+	if who.Name != "" || who.Scopes != nil {
+		t.Errorf("a refused request has the principal %+v", who)
+	}
+	return why
+}
+
+func TestStaticTokens(t *testing.T) {
+	s, ann, bob := team(t, nil)
+	a := enter(t, s, nil)
+	for token, want := range map[string]streamable.Principal{
+		ann: {Name: "ann", Scopes: streamable.Scopes()},
+		bob: {Name: "bob", Scopes: []streamable.Scope{streamable.ScopeRun, streamable.ScopeRead}},
+	} {
+		for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
+			got, err := a.Identify(from("192.0.2.1:5", scheme+" "+token))
+			if err != nil || cmp.Diff(want, got) != "" {
+				t.Errorf("%s: %+v, %v", want.Name, got, err)
+			}
+		}
+	}
+	for name, authorization := range map[string][]string{
+		"none": nil, "empty": {""}, "no token": {"Bearer"}, "an empty token": {"Bearer "}, "no scheme": {ann}, "another scheme": {"Basic " + ann},
+		"two": {"Bearer " + ann, "Bearer " + ann}, "two users": {"Bearer " + ann, "Bearer " + bob}, "a tab": {"Bearer\t" + ann},
+	} {
+		if why := refusal(t, a, from("192.0.2.2:5", authorization...)); why.Code != "" || why.Status != 0 {
+			t.Errorf("%s: %+v", name, why)
+		}
+	}
+	for name, token := range map[string]string{
+		"another": "x", "shorter": ann[1:], "longer": ann + "x", "a space": " " + ann, "upper case": strings.ToUpper(ann), "the hash": access.Hash(ann),
+		"the digits of the hash": strings.TrimPrefix(access.Hash(ann), "sha256:"), "both": ann + bob, "with a comma": ann + ", Bearer " + bob, "long": strings.Repeat("a", 60000),
+	} {
+		why := refusal(t, a, from("192.0.2.3:5", "Bearer "+token))
+		if why.Code != "invalid_token" || why.Status != 0 {
+			t.Errorf("%s: %+v", name, why)
+		}
+		if strings.Contains(why.Error(), ann) || strings.Contains(why.Words, ann) {
+			t.Errorf("%s: the error contains the token", name)
+		}
+	}
+}
+
+// TestHash checks the form of a hash, and that New refuses other forms.
+func TestHash(t *testing.T) {
+	if got, want := access.Hash("abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; got != want {
+		t.Errorf("got %s", got)
+	}
+	s, _, _ := team(t, func(s *settings.HTTP) { s.Principals["ann"].Tokens[0] = "sha256:00" })
+	if _, err := access.New(s, nil); err == nil || !strings.Contains(err.Error(), "http.principals.ann.tokens[0]") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := access.New(settings.HTTP{}, nil); err == nil {
+		t.Error("New accepts settings without principals")
+	}
+}

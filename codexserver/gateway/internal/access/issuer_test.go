@@ -1,0 +1,201 @@
+package access_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/go-jose/go-jose/v4"
+)
+
+const resource = "https://codex.example.com/mcp"
+
+// issuer is the part of an authorization server that a resource server uses, on loopback.
+type issuer struct {
+	t       *testing.T
+	url     string
+	rsa     *rsa.PrivateKey   // kid r1
+	ec      *ecdsa.PrivateKey // kid e1
+	enc     *rsa.PrivateKey   // kid enc, not for signatures
+	weak    *rsa.PrivateKey   // kid weak
+	others  []any             // further keys
+	down    atomic.Bool
+	fetches atomic.Int64
+}
+
+func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{t: t, rsa: rsaKey(t, 2048), ec: ec, enc: rsaKey(t, 2048), weak: rsaKey(t, 1024)}
+	m := http.NewServeMux()
+	m.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		if i.down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"})
+	})
+	m.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.fetches.Add(1)
+		keys := append([]any{
+			jose.JSONWebKey{Key: i.rsa.Public(), KeyID: "r1", Use: "sig", Algorithm: "RS256"},
+			jose.JSONWebKey{Key: i.ec.Public(), KeyID: "e1", Use: "sig"},
+			jose.JSONWebKey{Key: i.enc.Public(), KeyID: "enc", Use: "enc"},
+			jose.JSONWebKey{Key: i.weak.Public(), KeyID: "weak", Use: "sig"},
+			map[string]string{"kty": "oct", "kid": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "alg": "HS256"},
+			map[string]string{"kty": "unheard-of", "kid": "new"},
+		}, i.others...)
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": keys})
+	})
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	i.url = server.URL
+	return i
+}
+
+// settings returns the settings of team with the issuer.
+func (i *issuer) settings(change func(*settings.HTTP)) (s settings.HTTP, ann, bob string) {
+	return team(i.t, func(s *settings.HTTP) {
+		s.URL = resource
+		s.OAuth = settings.OAuth{Issuer: i.url, Audience: resource, Claim: "sub"}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// object is the header or the claims of a token. The value nil removes a member.
+type object map[string]any
+
+func (o object) with(more object) object {
+	all := object{}
+	for _, from := range []object{o, more} {
+		for k, v := range from {
+			if all[k] = v; v == nil {
+				delete(all, k)
+			}
+		}
+	}
+	return all
+}
+
+// header returns the header of a valid token.
+func header() object { return object{"typ": "at+jwt", "alg": "RS256", "kid": "r1"} }
+
+// claims returns the claims of a valid token of ann.
+func (i *issuer) claims() object {
+	now := time.Now().Unix()
+	return object{
+		"iss": i.url, "sub": "ann", "aud": resource, "client_id": "test", "jti": "1", "iat": now, "exp": now + 300,
+		"scope": "openid codex:run codex:approve codex:read",
+	}
+}
+
+// token returns a valid token with these changes.
+func (i *issuer) token(h, c object) string {
+	return i.signed(header().with(h), i.claims().with(c), rs256(i.t, i.rsa))
+}
+
+// part returns a part of a compact token.
+func part(t *testing.T, v any) string {
+	t.Helper()
+	raw, ok := v.(string)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw = string(b)
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(raw))
+}
+
+// signed returns a token with the given parts, each an object or its JSON.
+func (i *issuer) signed(h, c any, sign func([]byte) []byte) string {
+	input := part(i.t, h) + "." + part(i.t, c)
+	return input + "." + base64.RawURLEncoding.EncodeToString(sign([]byte(input)))
+}
+
+func rs256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte {
+	return func(input []byte) []byte {
+		sum := sha256.Sum256(input)
+		b, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+}
+
+func ps256(t *testing.T, key *rsa.PrivateKey) func([]byte) []byte {
+	return func(input []byte) []byte {
+		sum := sha256.Sum256(input)
+		b, err := rsa.SignPSS(rand.Reader, key, crypto.SHA256, sum[:], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+}
+
+func es256(t *testing.T, key *ecdsa.PrivateKey) func([]byte) []byte {
+	return func(input []byte) []byte {
+		sum := sha256.Sum256(input)
+		r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 64)
+		r.FillBytes(b[:32])
+		s.FillBytes(b[32:])
+		return b
+	}
+}
+
+func hs256(secret []byte) func([]byte) []byte {
+	return func(input []byte) []byte {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(input)
+		return mac.Sum(nil)
+	}
+}
+
+func unsigned([]byte) []byte { return nil }
+
+// flipped returns a token with one bit of a part changed.
+func flipped(token string, at int) string {
+	parts := strings.Split(token, ".")
+	b := []byte(parts[at])
+	if b[len(b)/2] == 'A' {
+		b[len(b)/2] = 'B'
+	} else {
+		b[len(b)/2] = 'A'
+	}
+	parts[at] = string(b)
+	return strings.Join(parts, ".")
+}

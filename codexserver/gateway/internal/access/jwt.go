@@ -1,0 +1,163 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const (
+	// maxJWT bounds an access token, in bytes.
+	maxJWT = 16 << 10
+	// leeway is how far the clocks of two machines may differ.
+	leeway = 30 * time.Second
+)
+
+// algorithms are the signature algorithms that are accepted. All are asymmetric: with
+// HS256 everyone who has the public key could sign.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
+// verifier checks the access tokens of one authorization server (RFC 9068, section 4).
+type verifier struct {
+	oauth    settings.OAuth
+	keys     *keySet
+	subjects map[string]*principal
+}
+
+// claims are the claims of an access token that the verifier reads.
+type claims struct {
+	jwt.Claims
+	Scope         any `json:"scope"`
+	Scp           any `json:"scp"`
+	EmailVerified any `json:"email_verified"`
+}
+
+// looksSigned reports whether a token has the form of a JWT.
+func looksSigned(token string) bool { return len(token) <= maxJWT && strings.Count(token, ".") == 2 }
+
+// verify checks an access token. It returns the token's owner and the scopes that the token
+// allows.
+func (v *verifier) verify(ctx context.Context, token string) (*principal, []streamable.Scope, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	header := parsed.Headers[0] // ParseSigned returns exactly one
+	if _, critical := header.ExtraHeaders["crit"]; critical {
+		return nil, nil, invalid(errors.New("crit: extensions are not supported"))
+	}
+	// An ID token identifies a user to the client. It does not authorize requests.
+	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); !strings.EqualFold(typ, "at+jwt") && !strings.EqualFold(typ, "application/at+jwt") {
+		return nil, nil, invalid(errors.New("typ is not at+jwt"))
+	}
+	var c claims
+	// Check the issuer before the signature: a token of another issuer must not cause a
+	// request for this issuer's keys.
+	if err := parsed.UnsafeClaimsWithoutVerification(&c); err != nil {
+		return nil, nil, invalid(err)
+	}
+	if c.Issuer != v.oauth.Issuer {
+		return nil, nil, invalid(jwt.ErrInvalidIssuer)
+	}
+	keys, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
+	if err != nil {
+		return nil, nil, err
+	}
+	var others map[string]any
+	err = errUnsigned
+	for _, key := range keys {
+		// Use only the keys of the issuer's set. The sender writes the header, so its jwk,
+		// jku and x5u are ignored.
+		c, others = claims{}, nil
+		if err = parsed.Claims(key.Key, &c, &others); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	if err := v.check(&c); err != nil {
+		return nil, nil, invalid(err)
+	}
+	return v.owner(&c, others)
+}
+
+var errUnsigned = errors.New("not signed with a key of the issuer")
+
+// check checks the claims of a token whose signature is valid.
+func (v *verifier) check(c *claims) error {
+	if c.Expiry == nil {
+		return errors.New("exp: missing")
+	}
+	return c.ValidateWithLeeway(jwt.Expected{Issuer: v.oauth.Issuer, AnyAudience: jwt.Audience{v.oauth.Audience}}, leeway)
+}
+
+// owner returns the principal of the claims, with the scopes that both the token and
+// the configuration allow.
+func (v *verifier) owner(c *claims, others map[string]any) (*principal, []streamable.Scope, error) {
+	subject, _ := others[v.oauth.Claim].(string)
+	if v.oauth.Claim == "email" && c.EmailVerified != true {
+		return nil, nil, forbidden(errors.New("email_verified of the access token is not true"))
+	}
+	who := v.subjects[subject]
+	if subject == "" || who == nil {
+		return nil, nil, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", v.oauth.Claim))
+	}
+	scopes := []streamable.Scope{}
+	granted := streamable.ParseScopes(scopeText(c))
+	for _, scope := range who.scopes {
+		if slices.Contains(granted, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return who, scopes, nil
+}
+
+// scopeText returns the scopes of a token, separated by spaces. It reads the claim scope
+// (RFC 9068), or without it scp, which some servers write as a string or a list.
+func scopeText(c *claims) string {
+	if c.Scope != nil {
+		text, _ := c.Scope.(string)
+		return text
+	}
+	switch scp := c.Scp.(type) {
+	case string:
+		return scp
+	case []any:
+		var words []string
+		for _, v := range scp {
+			if word, ok := v.(string); ok {
+				words = append(words, word)
+			}
+		}
+		return strings.Join(words, " ")
+	}
+	return ""
+}
+
+// invalid returns the refusal of a token. The log has the cause, the answer does not.
+func invalid(err error) error {
+	return &streamable.Refusal{Code: "invalid_token", Err: fmt.Errorf("access token: %w", err)}
+}
+
+// unavailable reports whether a request was refused because the issuer cannot be reached.
+func unavailable(err error) bool {
+	var why *streamable.Refusal
+	return errors.As(err, &why) && why.Status == http.StatusServiceUnavailable
+}
+
+// forbidden returns the refusal of a valid token whose owner is not a user of this server.
+func forbidden(err error) error {
+	return &streamable.Refusal{Status: http.StatusForbidden, Words: "you are not a user of this server", Err: err}
+}

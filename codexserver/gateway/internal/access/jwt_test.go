@@ -1,0 +1,109 @@
+package access_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/google/go-cmp/cmp"
+)
+
+const run, approve, read = streamable.ScopeRun, streamable.ScopeApprove, streamable.ScopeRead
+
+// TestAccessTokens checks the user of each token, and that it gets the scopes that both the
+// token and the configuration allow.
+func TestAccessTokens(t *testing.T) {
+	i := newIssuer(t)
+	s, _, _ := i.settings(nil)
+	a := enter(t, s, nil)
+	for name, tt := range map[string]struct {
+		token  string
+		who    string
+		scopes []streamable.Scope
+	}{
+		"all":                  {i.token(nil, nil), "ann", streamable.Scopes()},
+		"some":                 {i.token(nil, object{"scope": "codex:read"}), "ann", []streamable.Scope{read}},
+		"none":                 {i.token(nil, object{"scope": "openid"}), "ann", []streamable.Scope{}},
+		"no scope":             {i.token(nil, object{"scope": nil}), "ann", []streamable.Scope{}},
+		"a scope that is none": {i.token(nil, object{"scope": []string{"codex:run"}}), "ann", []streamable.Scope{}},
+		"scp, a text":          {i.token(nil, object{"scope": nil, "scp": "codex:run x"}), "ann", []streamable.Scope{run}},
+		"scp, a list":          {i.token(nil, object{"scope": nil, "scp": []any{"codex:run", 5, "codex:read"}}), "ann", []streamable.Scope{run, read}},
+		"scp beside scope":     {i.token(nil, object{"scope": "codex:read", "scp": "codex:run"}), "ann", []streamable.Scope{read}},
+		"bounded":              {i.token(nil, object{"sub": "bob@example.com"}), "bob", []streamable.Scope{run, read}},
+		"bounded and some":     {i.token(nil, object{"sub": "bob@example.com", "scope": "codex:approve codex:read"}), "bob", []streamable.Scope{read}},
+		"several audiences":    {i.token(nil, object{"aud": []string{"other", resource}}), "ann", streamable.Scopes()},
+		"the longer typ":       {i.token(object{"typ": "application/at+jwt"}, nil), "ann", streamable.Scopes()},
+		"typ in capitals":      {i.token(object{"typ": "AT+JWT"}, nil), "ann", streamable.Scopes()},
+		"within the leeway":    {i.token(nil, object{"exp": i.claims()["exp"].(int64) - 310, "nbf": i.claims()["iat"].(int64) + 10}), "ann", streamable.Scopes()},
+		"an elliptic key":      {i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), es256(t, i.ec)), "ann", streamable.Scopes()},
+		"no kid":               {i.token(object{"kid": nil}, nil), "ann", streamable.Scopes()},
+		"no kid, elliptic":     {i.signed(header().with(object{"alg": "ES256", "kid": nil}), i.claims(), es256(t, i.ec)), "ann", streamable.Scopes()},
+		"jku, not followed":    {i.token(object{"jku": "http://127.0.0.1:1/keys"}, nil), "ann", streamable.Scopes()},
+	} {
+		got, err := a.Identify(from("192.0.2.1:1", "Bearer "+tt.token))
+		if diff := cmp.Diff(streamable.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	if n := i.fetches.Load(); n != 1 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
+}
+
+// TestClaim checks that another claim than sub can identify the principal.
+func TestClaim(t *testing.T) {
+	i := newIssuer(t)
+	for _, tt := range []struct {
+		claim  string
+		claims object
+		want   string
+	}{
+		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": true}, "bob"},
+		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": false}, ""},
+		{"email", object{"sub": "1", "email": "bob@example.com", "email_verified": "true"}, ""},
+		{"email", object{"sub": "1", "email": "bob@example.com"}, ""},
+		{"email", object{"sub": "bob@example.com"}, ""},
+		{"preferred_username", object{"sub": "1", "preferred_username": "ann"}, "ann"},
+		{"preferred_username", object{"sub": "ann"}, ""},
+		{"preferred_username", object{"sub": "ann", "preferred_username": []string{"ann"}}, ""},
+	} {
+		s, _, _ := i.settings(func(s *settings.HTTP) { s.OAuth.Claim = tt.claim })
+		a := enter(t, s, nil)
+		r := from("192.0.2.1:1", "Bearer "+i.token(nil, tt.claims))
+		if tt.want == "" {
+			if why := refusal(t, a, r); why.Status != 403 {
+				t.Errorf("%s %v: %+v", tt.claim, tt.claims, why)
+			}
+			continue
+		}
+		if got, err := a.Identify(r); err != nil || got.Name != tt.want {
+			t.Errorf("%s %v: %+v, %v", tt.claim, tt.claims, got, err)
+		}
+	}
+}
+
+// TestIssuerDown checks that access tokens are refused while the issuer is down, and that
+// static tokens are accepted.
+func TestIssuerDown(t *testing.T) {
+	i := newIssuer(t)
+	i.down.Store(true)
+	s, ann, _ := i.settings(nil)
+	a := enter(t, s, &access.Options{})
+	for range 100 {
+		why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, nil)))
+		if why.Status != 503 || why.RetryAfter <= 0 {
+			t.Fatalf("%+v", why)
+		}
+	}
+	if _, err := a.Identify(from("192.0.2.1:1", "Bearer "+ann)); err != nil {
+		t.Errorf("a static token: %v", err)
+	}
+	i.down.Store(false)
+	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, nil))); why.Status != 503 {
+		t.Errorf("the keys are fetched again at once: %+v", why)
+	}
+	if why := refusal(t, a, from("192.0.2.1:1", "Bearer "+i.token(nil, object{"iss": "https://other.example.com"}))); why.Code != "invalid_token" {
+		t.Errorf("a token of another issuer causes a fetch of the keys: %+v", why)
+	}
+}

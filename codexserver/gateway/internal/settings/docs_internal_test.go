@@ -1,0 +1,50 @@
+package settings
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDocsKeys compares the tables of keys in docs/gateway.md with the real keys.
+func TestDocsKeys(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Keys\n")
+	var got []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`|]*)` \\|").FindAllStringSubmatch(section, -1) {
+		got = append(got, row[1])
+	}
+	want := append(keys("http.", reflect.TypeFor[httpTable]()), keys("", reflect.TypeFor[Principal]())...)
+	want = slices.DeleteFunc(want, func(key string) bool { // docs/configuration.md has them
+		return slices.Contains([]string{"http.unlocked_arguments", "http.hosts", "http.origins"}, key)
+	})
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the keys (-program +page):\n%s", diff)
+	}
+}
+
+// keys returns the dotted keys of a table. A map of tables is one key with NAME.
+func keys(prefix string, table reflect.Type) (all []string) {
+	for field := range table.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch field.Type.Kind() {
+		case reflect.Struct:
+			all = append(all, keys(prefix+name+".", field.Type)...)
+		case reflect.Map:
+			all = append(all, prefix+name+".NAME")
+		default:
+			all = append(all, prefix+name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,165 @@
+package settings_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+var hashOfA, hashOfB = "sha256:" + strings.Repeat("a", 64), "sha256:" + strings.Repeat("b", 64)
+
+// load reads the settings from a file with this text.
+func load(t *testing.T, text string) (settings.HTTP, error) {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, config.SettingsFile), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shared, _, err := config.LoadSettings(home, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings.Load(home, nil, shared)
+}
+
+// TestPrincipals reads users with every field, and with the required ones only.
+func TestPrincipals(t *testing.T) {
+	got, err := load(t, `
+[limits]
+tasks = 5
+[http]
+url = "https://codex.example.com/mcp"
+[http.oauth]
+issuer = "https://login.example.com"
+[http.principals.ann]
+folders = ["/srv/ann"]
+[http.principals.ben]
+tokens = ["`+hashOfB+`"]
+subject = "ben@example.com"
+scopes = ["codex:run"]
+approver = "ann"
+folders = ["/srv/ben", "/srv/team"]
+home = "/home/ben/.codex"
+unlocked_arguments = ["sandbox"]
+[http.principals.ben.limits]
+turns = 1
+tasks = 2
+requests = 3
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.HTTP{
+		HTTP:       config.HTTP{Drain: 30 * time.Second, Gateway: []string{"http.oauth", "http.principals"}},
+		WorkerIdle: time.Hour,
+		URL:        "https://codex.example.com/mcp",
+		OAuth:      settings.OAuth{Issuer: "https://login.example.com", Audience: "https://codex.example.com/mcp", Claim: "sub"},
+		Principals: map[string]settings.Principal{
+			"ann": {
+				Subject: "ann", Scopes: []string{"codex:run", "codex:approve", "codex:read"}, Folders: []string{"/srv/ann"},
+				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100},
+			},
+			"ben": {
+				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"}, Approver: "ann",
+				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex", UnlockedArguments: []string{"sandbox"},
+				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3},
+			},
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestInvalidPrincipals(t *testing.T) {
+	token := `tokens = ["` + hashOfA + `"]` + "\n"
+	folders := `folders = ["/srv/ann"]` + "\n"
+	ann := "[http.principals.ann]\n"
+	oauth := "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"https://login.example.com\"\n"
+	for _, tt := range []struct{ name, file, want string }{
+		{"no token", ann + folders, "http.principals.ann.tokens: missing"},
+		{"a token in plain text", ann + folders + `tokens = ["secret"]`, "http.principals.ann.tokens: want sha256:"},
+		{"no folder", ann + token, "http.principals.ann.folders: missing"},
+		{"a relative folder", ann + token + `folders = ["srv"]`, `"srv" is not an absolute path`},
+		{"a folder with ..", ann + token + `folders = ["/srv/../etc"]`, `"/srv/../etc" is not an absolute path`},
+		{"the root", ann + token + `folders = ["/"]`, `"/" is not an absolute path`},
+		{"a relative home", ann + token + folders + `home = "ann"`, "http.principals.ann.home"},
+		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, `http.principals."../ann": want a name`},
+		{"a scope", ann + token + folders + `scopes = ["run"]`, `http.principals.ann.scopes: "run" is not one of`},
+		{"no scope", ann + token + folders + `scopes = []`, "http.principals.ann.scopes: empty"},
+		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
+		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
+		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
+		{"an unknown approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is not another principal`},
+		{"the user as approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is not another principal`},
+		{"an approver of a user who may approve", ann + token + folders + "approver = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]", "http.principals.ann.approver: the user has the scope"},
+		{"an approver without the scope", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]\nscopes = [\"codex:read\"]", "http.principals.ann.approver: ben does not have the scope"},
+		{"one token of two users", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: ann has the same token"},
+		{"a folder in another user's", ann + token + folders + "[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ann/ben\"]", "/srv/ann/ben lies in /srv/ann of ann"},
+		{"one subject of two users", oauth + ann + folders + "[http.principals.ben]\nsubject = \"ann\"\nfolders = [\"/srv/ben\"]", `http.principals.ben.subject: ann has the subject "ann" too`},
+		{"a subject without OAuth", ann + token + folders + `subject = "x"`, "http.principals.ann.subject: has no effect without http.oauth"},
+		{"an issuer in plain text", "[http]\nurl = \"https://codex.example.com/mcp\"\n[http.oauth]\nissuer = \"http://login.example.com\"\n" + ann + folders, "http.oauth.issuer: want an https URL"},
+		{"no issuer", "[http.oauth]\naudience = \"x\"\n", "http.oauth.issuer: missing"},
+		{"metrics on all addresses", "[http]\nmetrics = \"0.0.0.0:9464\"\n", "http.metrics: want an address of this machine"},
+		{"metrics on a host name", "[http]\nmetrics = \"localhost\"\n", "http.metrics: want an address of this machine"},
+		{"no resource", "[http.oauth]\nissuer = \"https://login.example.com\"\n" + ann + folders, "http.url: missing"},
+		{"no users", oauth, "http.principals: missing"},
+		{"a resource with a password", "[http]\nurl = \"https://a:b@codex.example.com/mcp\"\n", `http.url: want an https URL without a query, not "https://a:xxxxx@`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.file)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPlace checks that an error names the line of the file, or the argument.
+func TestPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"\n[http.oauth]\naudience = \"a\"":     "codex-mcp.toml:2: http.oauth.issuer: missing",
+		"[http.principals.\"A.B\"]":            `codex-mcp.toml:1: http.principals."A.B": want a name`,
+		"[http]\nmetrics = \"a\"\nurl = \"b\"": "codex-mcp.toml:2: http.metrics: want an address",
+		"[http]\n\nurl = 1":                    "codex-mcp.toml:3: http.url: want a string, have a number",
+	} {
+		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	shared := &config.Settings{}
+	if _, err := settings.Load(t.TempDir(), []string{"http.metrics=a"}, shared); err == nil || !strings.Contains(err.Error(), "-c http.metrics") {
+		t.Errorf("an argument: %v", err)
+	}
+}
+
+func TestLocked(t *testing.T) {
+	for _, tt := range []struct {
+		locked, unlocked []string
+		principal        string
+		want             string
+	}{
+		{nil, nil, "", "[approval-policy config profile sandbox writable-roots]"},
+		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox writable-roots]"},
+		{nil, []string{"sandbox"}, "", "[approval-policy config profile writable-roots]"},
+		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile writable-roots]"},
+		{nil, []string{"sandbox"}, "ann", "[approval-policy profile writable-roots]"},
+		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile writable-roots]"},
+		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox writable-roots]"},
+	} {
+		h := settings.HTTP{
+			HTTP:       config.HTTP{UnlockedArguments: tt.unlocked},
+			Principals: map[string]settings.Principal{"ann": {UnlockedArguments: []string{"config"}}, "bob": {}},
+		}
+		if got := fmt.Sprint(h.Locked(tt.locked, tt.principal)); got != tt.want {
+			t.Errorf("%q, %q, %q: %s, want %s", tt.locked, tt.unlocked, tt.principal, got, tt.want)
+		}
+	}
+}

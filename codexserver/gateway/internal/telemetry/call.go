@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// call observes a tools/call. Its span ends with the answer. Its turns may end later.
+type call struct {
+	u    *User
+	ctx  context.Context // has the span
+	span trace.Span
+}
+
+// Begin records the start of a tools/call of a principal, who is the user or its approver.
+// The call belongs to the last of the traces that is valid. A trace has the members
+// traceparent and tracestate.
+func (u *User) Begin(principal, tool string, traces []map[string]string) codexserver.CallObserver {
+	c := &call{u: u, ctx: context.Background()}
+	for _, named := range traces {
+		c.ctx = u.t.w3c.Extract(c.ctx, propagation.MapCarrier(named)) // ignores an invalid traceparent
+	}
+	name := "tools/call"
+	attributes := []attribute.KeyValue{label("mcp.method.name", name), label("network.transport", "tcp")}
+	if tool = knownTool(tool); tool != "" {
+		name += " " + tool
+		attributes = append(attributes, label("gen_ai.tool.name", tool))
+	}
+	if principal != "" {
+		attributes = append(attributes, label("codex_mcp.principal", principal))
+	}
+	c.ctx, c.span = u.t.tracer.Start(c.ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attributes...))
+	return c
+}
+
+// End implements [codexserver.CallObserver].
+func (c *call) End(err error) {
+	if err != nil {
+		c.span.SetStatus(codes.Error, "") // no text: the error may quote the client
+	}
+	c.span.End()
+}
+
+// Turn implements [codexserver.CallObserver].
+func (c *call) Turn(thread string, used protocol.TokenUsage) codexserver.TurnObserver {
+	return newTurn(c.u, c.ctx, thread, used)
+}
+
+// knownTool returns name if the server has such a tool, otherwise "". So a span never has a
+// text that a client made up.
+func knownTool(name string) string {
+	switch name {
+	case "codex", "codex-reply", "codex-wait", "codex-show", "codex-worktree", "codex-review", "codex-list", "codex-interrupt", "codex-models":
+		return name
+	}
+	return ""
+}

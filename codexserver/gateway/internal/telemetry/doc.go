@@ -1,0 +1,15 @@
+// Package telemetry records metrics and traces of codex-mcp-gateway. A [User] observes the
+// server in the worker of one user, whose reports package workers replays:
+//
+//	call            a tools/call, child of the request's traceparent
+//	  └─ turn       may outlive its call
+//	       ├─ model_request
+//	       ├─ command
+//	       └─ question
+//
+// Metrics are served in the text format of Prometheus. Traces are sent by OTLP over HTTP, as
+// JSON. OpenTelemetry's SDK records both, but this package writes and sends them. The usual
+// exporters depend on gRPC, Protocol Buffers and /proc.
+//
+// Labels and attributes never contain a prompt, a command, a path or a token.
+package telemetry

@@ -1,0 +1,20 @@
+// Package workers runs a process for each user. This process, the worker, and its children
+// do all work of the user:
+//
+//	clients ──▶ Pool, in codex-mcp-gateway: admits requests
+//	              │   for each user: a socket, the settings, a control and a status pipe
+//	              ▼
+//	            a worker in an enclosure: codex-mcp, with package workerlink
+//
+// Separation does not depend on the content of a request or on a lookup in the server: the
+// enclosure of a worker (see [sandbox.Enclosure]) hides the folders, homes and processes of
+// other users, and the file with the hashes of the tokens.
+//
+// The first request of a user starts its worker. The pool ends a worker that was idle for
+// http.worker_idle. A worker also ends when the process of the pool ends for any reason,
+// because that closes the control pipe.
+//
+// The pool does not trust workers: a command that takes over the worker of its user must
+// not reach the workers of others. So the pool limits the size or the time of everything
+// that a worker sends, and only the pool can connect to a worker.
+package workers

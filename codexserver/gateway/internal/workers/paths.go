@@ -1,0 +1,168 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+// userPaths are the paths of the users and of the server, without symbolic links.
+type userPaths struct {
+	server  string              // the server's $CODEX_HOME
+	program string              // codex-mcp
+	hidden  []string            // from all users
+	homes   map[string]string   // by user
+	folders map[string][]string // by user
+}
+
+// resolvePaths creates the homes and resolves all paths. It fails if a user could see,
+// move or replace files of another user or of the server.
+func resolvePaths(server, program string, hidden []string, principals map[string]settings.Principal) (*userPaths, error) {
+	p := &userPaths{homes: map[string]string{}, folders: map[string][]string{}}
+	var err error
+	if p.server, err = filepath.EvalSymlinks(server); err != nil {
+		return nil, err
+	}
+	if p.program, err = filepath.EvalSymlinks(program); err != nil {
+		return nil, err
+	}
+	for _, path := range append(slices.Clone(hidden), "/run/user") {
+		path, err := resolve(path)
+		if err != nil {
+			return nil, err
+		}
+		p.hidden = append(p.hidden, path)
+	}
+	for _, name := range slices.Sorted(maps.Keys(principals)) {
+		principal, key := principals[name], "http.principals."+name
+		home := principal.Home
+		if home == "" {
+			home = filepath.Join(server, "codex-mcp", "principals", name)
+		}
+		if err = os.MkdirAll(home, 0o700); err == nil {
+			p.homes[name], err = filepath.EvalSymlinks(home)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s.home: %w", key, err)
+		}
+		for _, folder := range principal.Folders {
+			folder, err := filepath.EvalSymlinks(folder)
+			if err == nil && !isFolder(folder) {
+				err = errors.New("not a folder")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s.folders: %w", key, err)
+			}
+			p.folders[name] = append(p.folders[name], folder)
+		}
+	}
+	return p, p.check()
+}
+
+// resolve resolves the symbolic links of a path. The path need not exist.
+func resolve(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return resolved, err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return filepath.Clean(path), nil
+	}
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// check fails if a folder that a user can write contains files of another user or of the
+// server.
+func (p *userPaths) check() error {
+	for name, home := range p.homes {
+		key := "http.principals." + name
+		if within(p.server, home) {
+			return fmt.Errorf("%s.home: %s contains the server's home", key, home)
+		}
+		if within(p.program, home) { // which runs outside of the enclosure at first
+			return fmt.Errorf("%s.home: %s contains %s, the program of the workers", key, home, p.program)
+		}
+		for _, folder := range p.folders[name] {
+			for _, path := range append([]string{p.server, p.program}, p.hidden...) {
+				if within(path, folder) {
+					return fmt.Errorf("%s.folders: %s contains %s, which belongs to the server", key, folder, path)
+				}
+			}
+		}
+		for other, theirs := range p.homes {
+			if other != name && within(theirs, home) {
+				return fmt.Errorf("%s.home: it is or lies in that of %s", "http.principals."+other, name)
+			}
+			for _, folder := range p.folders[name] {
+				if within(theirs, folder) {
+					return fmt.Errorf("%s.home: %s lies in %s, where %s can write", "http.principals."+other, theirs, folder, name)
+				}
+			}
+			for _, folder := range p.folders[other] {
+				for _, own := range append([]string{home}, p.folders[name]...) {
+					if other != name && within(folder, own) && (folder != own || own == home) {
+						return fmt.Errorf("%s.folders: %s lies in %s of %s", "http.principals."+other, folder, own, name)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// tempFolder is a folder in a user's home. The user's worker sees it as /tmp.
+var tempFolder = filepath.Join("codex-mcp", "tmp")
+
+// enclosure returns the enclosure of a user's worker.
+func (p *userPaths) enclosure(name string) *sandbox.Enclosure {
+	home := p.homes[name]
+	e := &sandbox.Enclosure{
+		Writable: append(slices.Clone(p.folders[name]), home), Temp: filepath.Join(home, tempFolder),
+		Hidden: append([]string{p.server}, p.hidden...),
+	}
+	for other, home := range p.homes {
+		if other == name {
+			continue
+		}
+		e.Hidden = append(e.Hidden, home)
+		for _, folder := range p.folders[other] {
+			if !slices.Contains(p.folders[name], folder) {
+				e.Hidden = append(e.Hidden, folder)
+			}
+		}
+	}
+	slices.Sort(e.Hidden)
+	e.Hidden = slices.Compact(e.Hidden)
+	return e
+}
+
+// clearTemp empties the /tmp of a user, whose worker must not be running.
+func (p *userPaths) clearTemp(name string) error {
+	root, err := os.OpenRoot(p.homes[name])
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.RemoveAll(tempFolder); err != nil {
+		return err
+	}
+	return root.MkdirAll(tempFolder, 0o700)
+}

@@ -1,0 +1,437 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+)
+
+// Options configure a [Pool].
+type Options struct {
+	// Home is the server's $CODEX_HOME.
+	Home string
+	// HTTP configures the users.
+	HTTP settings.HTTP
+	// Program is the path of codex-mcp, which runs as the worker.
+	Program string
+	// Hidden are files and folders of the server that workers must not see.
+	Hidden []string
+	// Settings are the settings that all workers share. Its Locked are the arguments that
+	// no user may set. The pool sets the fields that differ between users.
+	Settings workerlink.Settings
+	// Record is the approval log and Trace the trace file. All workers append to them. Nil
+	// means that there is no such file.
+	Record, Trace *os.File
+	// Guard admits requests. Its principals are those of HTTP.
+	Guard *streamable.Guard
+	// Challenge is the WWW-Authenticate header of the guard's refusals: scheme and realm.
+	Challenge string
+	// Telemetry records what the pool and its workers do. It may be nil.
+	Telemetry *telemetry.Telemetry
+	// Stderr receives the standard error of workers. Logger logs their starts and ends.
+	Stderr io.Writer
+	Logger *slog.Logger
+}
+
+// Pool starts and ends workers, and passes requests to them. It is safe for concurrent use.
+type Pool struct {
+	o       Options
+	log     *slog.Logger
+	start   func(name string) (*worker, error)
+	running sync.WaitGroup // all goroutines of the pool
+
+	mu       sync.Mutex
+	slots    map[string]*slot  // by user
+	usage    map[string]*usage // by user
+	draining bool
+	closed   bool
+}
+
+// slot holds the worker of a user.
+type slot struct {
+	worker    *worker       // the latest; nil before the first start
+	attempt   *attempt      // the start that is under way, or nil
+	idleCheck chan struct{} // nil unless an idle check is under way; closed at its end
+	requests  int           // open ones
+	idleTimer *time.Timer   // runs while no request is open; nil before its first use
+}
+
+// attempt is one start of a worker.
+type attempt struct {
+	done chan struct{} // closed at the end of the start, after err is set
+	err  error
+}
+
+// ErrEnclosure is wrapped by the error of [New] if this system cannot keep users apart.
+var ErrEnclosure = errors.New("this system cannot keep several users apart")
+
+// New returns a pool without workers. The caller must close it. New fails if this system
+// cannot keep users apart, or if the paths of one user contain those of another or of the
+// server.
+func New(o Options) (*Pool, error) {
+	if err := sandbox.TryEnclosure(o.Program); err != nil {
+		return nil, errors.Join(ErrEnclosure, err)
+	}
+	if _, err := resolvePaths(o.Home, o.Program, o.Hidden, o.HTTP.Principals); err != nil {
+		return nil, err
+	}
+	p := newPool(o)
+	p.start = p.startProcess
+	return p, nil
+}
+
+func newPool(o Options) *Pool {
+	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, usage: map[string]*usage{}}
+	for name := range o.HTTP.Principals {
+		p.slots[name], p.usage[name] = &slot{}, newUsage()
+	}
+	return p
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	response := newTimedResponse(w, r)
+	if !p.serve(response, r) && p.o.Telemetry != nil && r.Context().Err() == nil {
+		p.o.Telemetry.User("").Report("", response.status)
+	}
+}
+
+// serve answers a request. It reports whether the answer came from a worker.
+func (p *Pool) serve(response *timedResponse, r *http.Request) bool {
+	principal, ok := p.o.Guard.Admit(response, r)
+	if !ok {
+		return false
+	}
+	user := cmp.Or(r.PathValue(UserValue), principal.Name)
+	if user != principal.Name {
+		if !p.admitApprover(&principal, user) {
+			http.Error(response, notApproverText, http.StatusForbidden)
+			return false
+		}
+	}
+	u, ok := p.beginRequest(principal.Name)
+	if !ok {
+		response.Header().Set("Retry-After", "1")
+		http.Error(response, "too many of your requests are open; send this one again when another has ended", http.StatusTooManyRequests)
+		return false
+	}
+	defer p.endRequest(u)
+	release, ok := u.readBody(response, r)
+	if !ok {
+		return false
+	}
+	defer release()
+	response.extend() // reading the body may have used up the timeout
+	worker, conn, err := p.connect(r.Context(), user)
+	if err != nil {
+		if r.Context().Err() == nil {
+			p.log.Error("worker unavailable", "principal", user, "error", err)
+		}
+		response.Header().Set("Retry-After", "5")
+		http.Error(response, unavailableText, http.StatusServiceUnavailable)
+		return false
+	}
+	defer p.release(user)
+	defer conn.Close()
+	worker.proxy.ServeHTTP(response, withAdmission(r, principal, conn))
+	return !response.unanswered
+}
+
+const (
+	notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(streamable.ScopeApprove) +
+		"; for your own work, use the address without a user"
+	unavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
+		"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
+)
+
+// beginRequest counts a request of a user. It fails if the user has too many open
+// requests.
+func (p *Pool) beginRequest(name string) (*usage, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := p.usage[name]
+	if u == nil || u.requests >= maxOpen {
+		return nil, false
+	}
+	u.requests++
+	return u, true
+}
+
+func (p *Pool) endRequest(u *usage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u.requests--
+}
+
+// UserValue is the wildcard in the path of a request that names the user for whose worker
+// the request is. An approver uses such a path to reach the worker of another user.
+const UserValue = "user"
+
+// approverScopes are the scopes that an approver can use at the worker of another user.
+var approverScopes = []streamable.Scope{streamable.ScopeApprove, streamable.ScopeRead}
+
+// admitApprover reports whether a principal may answer the approval requests of a user. It
+// limits the principal's scopes to those of an approver.
+func (p *Pool) admitApprover(principal *streamable.Principal, user string) bool {
+	if p.o.HTTP.Principals[user].Approver != principal.Name {
+		return false
+	}
+	scopes := slices.Clone(approverScopes)
+	if principal.Scopes != nil {
+		scopes = slices.DeleteFunc(scopes, func(s streamable.Scope) bool { return !slices.Contains(principal.Scopes, s) })
+	}
+	principal.Scopes = scopes
+	return slices.Contains(scopes, streamable.ScopeApprove)
+}
+
+// connect acquires the worker of a user and returns a connection for one request. The
+// caller calls [Pool.release] when the request has ended. If the worker is about to end,
+// connect waits for its end and uses the next worker. That is safe because the request was
+// not sent yet.
+func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, error) {
+	for {
+		w, err := p.acquire(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := w.dial(ctx)
+		if err == nil {
+			return w, conn, nil
+		}
+		p.release(name)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, nil, err
+		}
+		select {
+		case <-w.exited:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(endTimeout):
+			return nil, nil, err
+		}
+	}
+}
+
+var (
+	errUnknown = errors.New("no such user")
+	errClosed  = errors.New("the server is shutting down")
+)
+
+// acquire returns the worker of a user for a request, and starts one if necessary. The pool
+// does not end the worker for being idle before [Pool.release] is called.
+func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.slots[name]
+	if s == nil {
+		return nil, errUnknown
+	}
+	for {
+		var changed <-chan struct{}
+		var a *attempt
+		switch {
+		case s.idleCheck != nil:
+			changed = s.idleCheck
+		case s.worker != nil && s.worker.alive():
+			s.requests++
+			if s.idleTimer != nil {
+				s.idleTimer.Stop()
+			}
+			return s.worker, nil
+		case p.draining || p.closed:
+			return nil, errClosed
+		default:
+			a = s.attempt
+			if a == nil {
+				a = &attempt{done: make(chan struct{})}
+				s.attempt = a
+				p.running.Go(func() { p.fill(name, s, a) })
+			}
+			changed = a.done
+		}
+		p.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		p.mu.Lock()
+		if err == nil && a != nil {
+			err = a.err
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// release ends the use of a worker that [Pool.acquire] returned.
+func (p *Pool) release(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.slots[name]
+	s.requests--
+	p.startIdleTimer(name, s)
+}
+
+// startIdleTimer starts the time after which endIdle is called, unless a request is open.
+// The caller holds p.mu.
+func (p *Pool) startIdleTimer(name string, s *slot) {
+	if s.requests > 0 || p.o.HTTP.WorkerIdle <= 0 {
+		return
+	}
+	if s.idleTimer == nil {
+		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.endIdle(name, s) })
+		return
+	}
+	s.idleTimer.Reset(p.o.HTTP.WorkerIdle)
+}
+
+// endIdle asks a worker without requests whether it is idle, and ends it if so. New
+// requests wait for the answer: a busy worker receives them, or else the next worker.
+func (p *Pool) endIdle(name string, s *slot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining || p.closed {
+		return
+	}
+	w := s.worker
+	s.idleCheck = make(chan struct{})
+	p.running.Go(func() {
+		load, ok := w.load(context.Background())
+		idle := ok && load.Idle()
+		if idle {
+			p.log.Info("worker is idle", "principal", name)
+			w.end(endTimeout)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(s.idleCheck)
+		s.idleCheck = nil
+		if !idle {
+			p.startIdleTimer(name, s)
+		}
+	})
+}
+
+// fill starts a worker for a slot. Requests wait for the end of the attempt.
+func (p *Pool) fill(name string, s *slot, a *attempt) {
+	defer close(a.done)
+	w, err := p.start(name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.attempt, a.err = nil, err
+	if err == nil {
+		s.worker = w
+		p.log.Info("worker started", "principal", name, "process", w.process)
+		p.startIdleTimer(name, s)
+	}
+}
+
+// Draining reports whether [Pool.Drain] was called.
+func (p *Pool) Draining() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.draining
+}
+
+// Loads returns the loads of the running workers, by user. It leaves out a worker that does
+// not answer in time.
+func (p *Pool) Loads(ctx context.Context) map[string]workerlink.Load {
+	ctx, cancel := context.WithTimeout(ctx, loadsTimeout)
+	defer cancel()
+	running := map[string]*worker{}
+	p.mu.Lock()
+	for name, s := range p.slots {
+		if s.worker != nil && s.worker.alive() {
+			running[name] = s.worker
+		}
+	}
+	p.mu.Unlock()
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	loads := map[string]workerlink.Load{}
+	for name, w := range running {
+		asking.Go(func() {
+			if l, ok := w.load(ctx); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				loads[name] = l
+			}
+		})
+	}
+	asking.Wait()
+	return loads
+}
+
+// loadsTimeout limits the time that workers have to report their loads.
+const loadsTimeout = 2 * time.Second
+
+// Drain waits until all workers have finished their running work. From then on the pool
+// starts no workers, and workers accept no new work, but they still accept answers to
+// questions and requests for tasks. Drain fails if ctx ends first.
+func (p *Pool) Drain(ctx context.Context) error {
+	p.mu.Lock()
+	p.draining = true
+	p.mu.Unlock()
+	for _, w := range p.workers() {
+		w.drain()
+	}
+	for _, w := range p.workers() {
+		select {
+		case <-w.drained:
+		case <-w.exited:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// workers returns all workers. It first waits for the starts that are under way.
+func (p *Pool) workers() (all []*worker) {
+	for _, s := range p.slots {
+		p.mu.Lock()
+		a := s.attempt
+		p.mu.Unlock()
+		if a != nil {
+			<-a.done
+		}
+		p.mu.Lock()
+		if s.worker != nil {
+			all = append(all, s.worker)
+		}
+		p.mu.Unlock()
+	}
+	return all
+}
+
+// Close ends all workers and their running work, and waits for their ends.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, w := range p.workers() {
+		ending.Go(func() { w.end(endTimeout) })
+	}
+	ending.Wait()
+	p.running.Wait()
+	return nil
+}

@@ -1,0 +1,278 @@
+package workers
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/google/go-cmp/cmp"
+)
+
+// dialer returns a function that connects to a worker at a socket.
+func dialer(socket string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+}
+
+// behind serves h at a socket behind a proxy, for requests of a principal.
+func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := &http.Server{Handler: h}
+	serving := make(chan error, 1)
+	go func() { serving <- worker.Serve(l) }()
+	proxy := newProxy(slog.New(slog.DiscardHandler), challenger{`Bearer realm="here"`, "https://here.example/metadata"})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		proxy.ServeHTTP(newTimedResponse(w, r), withAdmission(r, who, conn))
+	}))
+	t.Cleanup(func() {
+		front.Close()
+		worker.Close()
+		<-serving
+	})
+	return front
+}
+
+// TestHeaders checks that the worker gets the principal of a request from the pool only.
+func TestHeaders(t *testing.T) {
+	got := make(chan *http.Request, 1)
+	front := behind(t, streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp?a=b;c", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer secret", "Cookie": "secret", "Origin": "http://evil.example", "Codex-Mcp-Principal": "bob", "Codex-Mcp-Scopes": "codex:approve", "Codex-Mcp-More": "x",
+		"Connection": "Codex-Mcp-Principal, Mcp-Method, close", "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Port": "1", "Forwarded": "for=192.0.2.1", "X-Real-Ip": "192.0.2.1",
+		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
+	} {
+		r.Header.Set(name, value)
+	}
+	r.Host = "evil.example"
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	in := <-got
+	have := map[string]string{"Host": in.Host}
+	for name := range in.Header {
+		if name != "Accept-Encoding" && name != "User-Agent" && name != "Content-Length" {
+			have[name] = strings.Join(in.Header[name], ",")
+		}
+	}
+	want := map[string]string{
+		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read", "Connection": "close",
+		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("the worker received (-want +got):\n%s", diff)
+	}
+	l := &workerlink.Link{Settings: workerlink.Settings{Principal: "ann"}}
+	if who, err := l.Authenticate(in); err != nil || cmp.Diff(streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, who) != "" {
+		t.Errorf("the principal at the worker: %+v, %v", who, err)
+	}
+	if who, err := (&workerlink.Link{Settings: workerlink.Settings{Principal: "bob"}}).Authenticate(in); err == nil {
+		t.Errorf("another worker accepts %+v", who)
+	}
+}
+
+// TestStreams checks that events are sent immediately, and that the request ends at the
+// worker when the client disconnects.
+func TestStreams(t *testing.T) {
+	gone := make(chan struct{})
+	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	answer, err := http.Get(front.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 9)
+	if _, err := io.ReadFull(answer.Body, first); err != nil || string(first) != "data: 1\n\n" {
+		t.Errorf("%q, %v", first, err)
+	}
+	answer.Body.Close()
+	select {
+	case <-gone:
+	case <-time.After(time.Minute):
+		t.Error("the request of a disconnected client continues")
+	}
+}
+
+// TestOnce checks that a request is sent only once, over its own connection.
+func TestOnce(t *testing.T) {
+	n := make(chan struct{}, 10)
+	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+		n <- struct{}{}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		r, err := http.NewRequestWithContext(t.Context(), method, front.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "1")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusBadGateway || len(n) != 1 {
+			t.Errorf("%s: %s, and the worker had %d requests", method, answer.Status, len(n))
+		}
+		<-n
+	}
+}
+
+// TestAnswers checks that a worker cannot redirect clients by a header or a status.
+func TestAnswers(t *testing.T) {
+	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
+		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+			for name, value := range map[string]string{
+				"Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
+				"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store",
+			} {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(status)
+		})
+		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		answer.Header.Del("Date")
+		answer.Header.Del("Content-Length")
+		have := map[string]string{}
+		for name := range answer.Header {
+			have[name] = strings.Join(answer.Header[name], ",")
+		}
+		headers := map[string]string{"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store"}
+		if want == 502 {
+			headers = map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+		}
+		if diff := cmp.Diff(headers, have); diff != "" || answer.StatusCode != want {
+			t.Errorf("%d is passed on as %s (-want +got):\n%s", status, answer.Status, diff)
+		}
+	}
+}
+
+// TestChallenges checks that the server writes the challenge for the client, and takes only
+// the scopes from the worker's challenge.
+func TestChallenges(t *testing.T) {
+	const own = `Bearer realm="here", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`
+	for _, tt := range []struct {
+		status int
+		sent   []string
+		want   []string
+	}{
+		{403, []string{`Bearer realm="codex-mcp", error="insufficient_scope", scope="codex:run", resource_metadata="https://here.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run evil", authorization_uri="https://evil.example"`}, []string{own}},
+		{403, []string{`Bearer scope="codex:run"`, `Bearer resource_metadata="https://evil.example/metadata"`}, []string{own}},
+		{403, []string{`Bearer resource_metadata="https://evil.example/metadata"`}, nil},
+		{403, []string{`Basic realm="evil", scope="evil"`}, nil},
+		{403, nil, nil},
+		{400, []string{`Bearer scope="codex:run", resource_metadata="https://evil.example/metadata"`}, nil},
+		{404, []string{`Basic realm="evil"`}, nil},
+		{503, []string{`Basic realm="evil"`}, nil},
+		{200, []string{`Bearer scope="codex:run"`}, nil},
+	} {
+		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Www-Authenticate"] = tt.sent
+			w.WriteHeader(tt.status)
+		})
+		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
+			t.Errorf("%d with %q is passed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
+		}
+	}
+}
+
+// deadlines records the calls that set deadlines.
+type deadlines struct {
+	http.ResponseWriter
+	read, write []bool // false where a call removed the deadline
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, !at.IsZero())
+	return nil
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.write = append(d.write, !at.IsZero())
+	return nil
+}
+
+// Unwrap is for [http.ResponseController].
+func (d *deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// TestDeadlines checks that reading the body has a deadline, and each write has one, but
+// not the whole answer.
+func TestDeadlines(t *testing.T) {
+	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("body"))
+	w := newTimedResponse(d, r)
+	if diff := cmp.Diff([]bool{true}, d.read); diff != "" {
+		t.Errorf("while the body is read: %s", diff)
+	}
+	if _, err := io.ReadAll(r.Body); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]bool{true, false}, d.read); diff != "" {
+		t.Errorf("after the body was read: %s", diff)
+	}
+	before := len(d.write)
+	if _, err := io.WriteString(w, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.write) != before+2 {
+		t.Errorf("%d writes have a deadline, want 2", len(d.write)-before)
+	}
+	d = &deadlines{ResponseWriter: httptest.NewRecorder()}
+	newTimedResponse(d, httptest.NewRequest(http.MethodGet, "/mcp", nil))
+	if diff := cmp.Diff([]bool{false}, d.read); diff != "" {
+		t.Errorf("for a stream: %s", diff)
+	}
+}

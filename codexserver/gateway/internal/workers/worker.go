@@ -1,0 +1,294 @@
+package workers
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// startTimeout limits the time from the start of a worker until it is ready.
+	startTimeout = 30 * time.Second
+	// endTimeout limits the time that a worker has to end its work.
+	endTimeout = 20 * time.Second
+	// maxStatus limits the length of a worker's status, in bytes.
+	maxStatus = 256 << 10
+	// controlTimeout limits the time that a worker has to read a message.
+	controlTimeout = 5 * time.Second
+	// loadTimeout limits the time that a worker has to report its load.
+	loadTimeout = 5 * time.Second
+)
+
+// worker is the pool's handle of a worker's process.
+type worker struct {
+	proxy   *httputil.ReverseProxy
+	dial    func(context.Context) (net.Conn, error)
+	kill    func() error
+	process int
+	exited  chan struct{}        // closed when the process has ended
+	drained chan struct{}        // closed when the worker has no running work any more
+	loads   chan workerlink.Load // the worker's answers about its load
+	asking  chan struct{}        // holds a token while the worker is asked
+
+	mu      sync.Mutex
+	control io.WriteCloser // closing it makes the worker stop
+}
+
+// startProcess starts the worker of a user and waits until it is ready.
+func (p *Pool) startProcess(name string) (*worker, error) {
+	// Symbolic links may have changed since the server started.
+	paths, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, p.o.HTTP.Principals)
+	if err != nil {
+		return nil, err
+	}
+	if err := paths.clearTemp(name); err != nil {
+		return nil, err
+	}
+	settings := p.o.Settings
+	settings.Version, settings.Principal, settings.Home, settings.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
+	settings.Approver = p.o.HTTP.Principals[name].Approver
+	settings.Record, settings.Trace = p.o.Record != nil, p.o.Trace != nil
+	limits := p.o.HTTP.Principals[name].Limits
+	settings.Turns, settings.Tasks = limits.Turns, limits.Tasks
+	settings.Locked = p.o.HTTP.Locked(settings.Locked, name)
+	if settings.Files, err = config.Hand(paths.server); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata})
+	control, status, err := w.launch(p, name, paths)
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(startTimeout)
+	err = errors.Join(control.SetWriteDeadline(deadline), status.SetReadDeadline(deadline))
+	if err == nil {
+		_, err = control.Write(append(text, '\n'))
+	}
+	lines := statuses(status)
+	if err == nil {
+		err = readReady(lines)
+	}
+	if err != nil {
+		w.end(0)
+		status.Close()
+		return nil, err
+	}
+	_ = errors.Join(control.SetWriteDeadline(time.Time{}), status.SetReadDeadline(time.Time{})) // pipes support deadlines
+	p.running.Go(func() {
+		defer status.Close()
+		w.readStatus(lines, p.replay(name))
+	})
+	return w, nil
+}
+
+// statuses returns the lines of a worker's status pipe.
+func statuses(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxStatus)
+	return lines
+}
+
+// newWorker returns a worker without a process.
+func newWorker(log *slog.Logger, c challenger) *worker {
+	return &worker{
+		proxy: newProxy(log, c), exited: make(chan struct{}), drained: make(chan struct{}),
+		loads: make(chan workerlink.Load, 1), asking: make(chan struct{}, 1),
+	}
+}
+
+// readReady reads the first status of a worker. It returns nil if the worker is ready, and
+// otherwise the reason.
+func readReady(lines *bufio.Scanner) error {
+	if !lines.Scan() {
+		return cmp.Or(lines.Err(), errors.New("the process ended before it was ready; its own output is above"))
+	}
+	var status workerlink.Status
+	switch err := json.Unmarshal(lines.Bytes(), &status); {
+	case err == nil && status.Error != "":
+		return errors.New(status.Error)
+	case err != nil || !status.Ready:
+		return errors.New("the process sent an unexpected message before it was ready")
+	}
+	return nil
+}
+
+// readStatus handles the statuses of a worker until the worker ends. It kills a worker that
+// sends a line that is too long or not a status: a command has taken it over.
+func (w *worker) readStatus(lines *bufio.Scanner, r *replay) {
+	defer r.end()
+	drained := false
+	for lines.Scan() {
+		var status workerlink.Status
+		if json.Unmarshal(lines.Bytes(), &status) != nil {
+			_ = w.kill()
+			return
+		}
+		switch {
+		case status.Drained && !drained:
+			drained = true
+			close(w.drained)
+		case status.Load != nil:
+			select {
+			case w.loads <- *status.Load:
+			default: // the pool has not asked
+			}
+		case status.Observed != nil:
+			r.observe(status.Observed)
+		}
+	}
+	if lines.Err() != nil {
+		_ = w.kill()
+	}
+}
+
+// launch starts the process, and returns the pool's ends of the control pipe and of the
+// status pipe.
+func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status *os.File, err error) {
+	l, socket, err := listenWorker(paths.server)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	started := false
+	defer func() {
+		if !started {
+			socket.close()
+		}
+	}()
+	listener, err := l.File()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close()
+	controlReader, control, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer controlReader.Close()
+	status, statusWriter, err := os.Pipe()
+	if err != nil {
+		return nil, nil, errors.Join(err, control.Close())
+	}
+	defer statusWriter.Close()
+	files := []*os.File{controlReader, statusWriter, listener} // in the order of ControlFD, StatusFD and ListenerFD
+	for _, file := range []*os.File{p.o.Record, p.o.Trace} {
+		if file != nil {
+			files = append(files, file)
+		}
+	}
+	cmd := &exec.Cmd{Path: paths.program, Args: []string{workerlink.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
+	if err := paths.enclosure(name).Start(cmd); err != nil {
+		return nil, nil, errors.Join(err, control.Close(), status.Close())
+	}
+	started = true
+	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
+	p.running.Go(func() {
+		defer close(w.exited)
+		err := cmd.Wait()
+		socket.close()
+		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
+	})
+	return control, status, nil
+}
+
+// environ returns the environment of a worker. It removes the variables that name temporary
+// files and services of the user that runs the server, and the secrets for the collector.
+func environ(all []string, home string) []string {
+	all = slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "TMPDIR", "XDG_RUNTIME_DIR"}, name) || slices.Contains(telemetry.SecretVariables, name)
+	})
+	return append(all, "CODEX_HOME="+home)
+}
+
+// alive reports whether the process is still running.
+func (w *worker) alive() bool {
+	select {
+	case <-w.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// drain asks the worker to let running work end. It does not wait for that.
+func (w *worker) drain() {
+	_ = w.send(workerlink.DrainMessage, time.Now().Add(controlTimeout)) // fails if the worker has ended
+}
+
+// send sends a message over the control pipe. It fails if the worker has ended, or has not
+// read earlier messages until the deadline.
+func (w *worker) send(message string, deadline time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pipe, ok := w.control.(*os.File); ok {
+		if err := pipe.SetWriteDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w.control, message+"\n")
+	return err
+}
+
+// load asks the worker for its load. It fails if the worker does not answer in time.
+func (w *worker) load(ctx context.Context) (l workerlink.Load, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	select {
+	case w.asking <- struct{}{}:
+		defer func() { <-w.asking }()
+	case <-ctx.Done():
+		return l, false
+	}
+	select {
+	case <-w.loads: // a late answer to an earlier question
+	default:
+	}
+	deadline, _ := ctx.Deadline()
+	if w.send(workerlink.LoadMessage, deadline) != nil {
+		return l, false
+	}
+	select {
+	case l = <-w.loads:
+		return l, true
+	case <-w.exited:
+	case <-ctx.Done():
+	}
+	return l, false
+}
+
+// end makes the worker stop, kills it after the timeout, and waits for its end.
+func (w *worker) end(timeout time.Duration) {
+	w.mu.Lock()
+	w.control.Close()
+	w.mu.Unlock()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-w.exited:
+	case <-timer.C:
+		_ = w.kill() // this also ends all other processes of the enclosure
+		<-w.exited
+	}
+}

@@ -1,0 +1,11 @@
+// Package workerlink connects a worker of codex-mcp-gateway with the gateway. A worker is
+// codex-mcp, started in an enclosure for one user:
+//
+//	the gateway ──▶ the socket       the requests of the user and of the approver
+//	            ──▶ the control pipe [Settings], then a message a line
+//	            ◀── the status pipe  a [Status] a line: what the worker does
+//
+// The gateway knows what happens in a worker only by its statuses, with which it counts and
+// traces. They contain no prompt, command, path or token. The gateway does not trust them: a
+// command may have taken over the worker of its user.
+package workerlink

@@ -1,0 +1,164 @@
+package workerlink
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// toolCall returns a request of ann with these members in its params.
+func toolCall(params string) *codexserver.Request {
+	return &codexserver.Request{Principal: "ann", RPC: &jsonrpc.Request{Method: "tools/call", Params: []byte(`{` + params + `}`)}}
+}
+
+// TestObserver reports a call with a turn. No line has a prompt, a command, a path or an
+// answer.
+func TestObserver(t *testing.T) {
+	var sent bytes.Buffer
+	o := (&Link{Settings: Settings{Traced: true}, status: &sent}).Observer()
+	for _, method := range []string{"tools/list", "tasks/get"} {
+		if o.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: method}}) != nil {
+			t.Errorf("%s is observed", method)
+		}
+	}
+	if o.Begin(t.Context(), &codexserver.Request{}) != nil {
+		t.Error("a call of the program is observed")
+	}
+	c := o.Begin(t.Context(), toolCall(`"name":"codex","arguments":{"prompt":"SECRET"},"_meta":{"traceparent":"00-1-2-01"}`))
+	turn := c.Turn("thread", protocol.TokenUsage{InputTokens: 1})
+	r := &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "c", Command: []string{"SECRET"}, Cwd: "/SECRET"}}
+	for _, m := range []protocol.EventMsg{
+		protocol.TaskStarted{}, protocol.AgentMessage{Message: "SECRET"}, protocol.TokenCount{},
+		protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 7}}},
+		protocol.StreamError{Message: "SECRET"}, protocol.Error{Message: "SECRET"},
+		protocol.ExecCommandBegin{CallID: "c", Command: []string{"SECRET"}, Cwd: "/SECRET"},
+		protocol.ExecCommandEnd{CallID: "c", Stdout: "SECRET", AggregatedOutput: "SECRET", ExitCode: 3},
+		protocol.MCPToolCallBegin{CallID: strings.Repeat("d", 1000)}, protocol.MCPToolCallEnd{CallID: "d\nd\xff"},
+		protocol.PatchApplyBegin{CallID: "e"}, protocol.PatchApplyEnd{CallID: "e", Stdout: "SECRET"},
+		protocol.TurnAborted{Reason: protocol.AbortInterrupted}, protocol.TaskComplete{LastAgentMessage: new("SECRET")},
+	} {
+		turn.Event(m)
+	}
+	turn.Asked(r)
+	turn.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Detail: "SECRET"}, By: approval.ByDesk})
+	c.End(errors.New("SECRET"))
+	turn.End(&engine.AbortError{Cause: errors.New("SECRET")})
+	o.Report(streamable.Report{Principal: "ann", Session: "s", Method: "tools/call", Status: 200})
+	if strings.Contains(sent.String(), "SECRET") {
+		t.Errorf("sent: %s", sent.String())
+	}
+	var got []string
+	for line := range strings.Lines(sent.String()) {
+		got = append(got, strings.TrimSuffix(strings.TrimPrefix(line, `{"observed":{"kind":`), "}}\n"))
+	}
+	for i, want := range []string{
+		`"begin","call":1,"principal":"ann","tool":"codex","traces":[{"traceparent":"00-1-2-01","tracestate":""}]`,
+		`"turn","call":1,"turn":2,"thread":"thread","used":{"input_tokens":1,`,
+		`"event","turn":2,"event":{"type":"task_started"`,
+		`"event","turn":2,"event":{"type":"token_count","info":{"total_token_usage":{"input_tokens":7,`,
+		`"event","turn":2,"event":{"type":"stream_error"`,
+		`"event","turn":2,"event":{"type":"error"`,
+		`"event","turn":2,"event":{"type":"exec_command_begin","call_id":"c"`,
+		`"event","turn":2,"event":{"type":"exec_command_end","call_id":"c","stdout":"","stderr":"","aggregated_output":"","exit_code":3,`,
+		`"event","turn":2,"event":{"type":"mcp_tool_call_begin","call_id":"` + strings.Repeat("d", 128) + `"`,
+		`"event","turn":2,"event":{"type":"mcp_tool_call_end","call_id":"d d?"`,
+		`"event","turn":2,"event":{"type":"patch_apply_begin","call_id":"e"`,
+		`"event","turn":2,"event":{"type":"patch_apply_end","call_id":"e"`,
+		`"event","turn":2,"event":{"type":"turn_aborted"`,
+		`"event","turn":2,"event":{"type":"task_complete"`,
+		`"asked","turn":2,"question":3,"event":{"type":"exec_approval_request"`,
+		`"decided","turn":2,"question":3,"decision":"denied","by":"desk"`,
+		`"end","call":1,"failed":true`,
+		`"turn-ended","turn":2,"aborted":true`,
+		`"report","method":"tools/call","status":200`,
+	} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("line %d is not %s: %q", i, want, got[min(i, len(got)):])
+		}
+	}
+	if len(got) != 19 {
+		t.Errorf("%d lines", len(got))
+	}
+}
+
+// TestTraces checks which traces a call names, those of the headers before that of _meta.
+func TestTraces(t *testing.T) {
+	one, two := map[string]string{"traceparent": "p1", "tracestate": "s1"}, map[string]string{"traceparent": "p2", "tracestate": "s2"}
+	for _, tt := range []struct {
+		name           string
+		untraced       bool
+		header, params string
+		tool           string
+		want           []map[string]string
+	}{
+		{"none", false, "", `"name":"codex"`, "codex", nil},
+		{"headers", false, "p1", `"name":"codex"`, "codex", []map[string]string{one}},
+		{"_meta", false, "", `"name":"codex","_meta":{"traceparent":"p2","tracestate":"s2"}`, "codex", []map[string]string{two}},
+		{"both", false, "p1", `"name":"codex","_meta":{"traceparent":"p2","tracestate":"s2"}`, "codex", []map[string]string{one, two}},
+		{"another type in _meta", false, "p1", `"name":"codex","_meta":{"traceparent":1}`, "", []map[string]string{one}},
+		{"a long one", false, strings.Repeat("p", maxTrace+1), `"name":"codex"`, "codex", nil},
+		{"no collector", true, "p1", `"name":"codex","_meta":{"traceparent":"p2"}`, "", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got Observation
+			l := &Link{Settings: Settings{Traced: !tt.untraced}, status: &bytes.Buffer{}}
+			o := l.Observer()
+			r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+			if tt.header != "" {
+				r.Header.Set("Traceparent", tt.header)
+				r.Header.Set("Tracestate", "s1")
+			}
+			var ctx context.Context
+			o.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() })).ServeHTTP(httptest.NewRecorder(), r)
+			o.Begin(ctx, toolCall(tt.params))
+			got = observed(t, l.status.(*bytes.Buffer).Bytes())
+			if diff := cmp.Diff(Observation{Kind: KindBegin, Call: 1, Principal: "ann", Tool: tt.tool, Traces: tt.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// observed returns the observation in a line.
+func observed(t *testing.T, line []byte) Observation {
+	t.Helper()
+	var s Status
+	if err := json.Unmarshal(line, &s); err != nil || s.Observed == nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return *s.Observed
+}
+
+// TestVersion checks that a worker of another release does not start.
+func TestVersion(t *testing.T) {
+	for version, want := range map[int]bool{Version: true, Version + 1: false, 0: false} {
+		if err := (&Link{Settings: Settings{Version: version}}).Check(); (err == nil) != want {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+}
+
+// TestReportError checks that a reason is one line of limited length.
+func TestReportError(t *testing.T) {
+	var sent bytes.Buffer
+	if err := (&Link{status: &sent}).ReportError(errors.New("a\n{\"ready\":true}\n" + strings.Repeat("x", 2*maxError))); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(sent.String(), "\n") != 1 || sent.Len() > maxError+100 || !strings.HasPrefix(sent.String(), `{"error":"a {\"ready\":true} xxx`) {
+		t.Errorf("sent %.100q, %d bytes", sent.String(), sent.Len())
+	}
+}

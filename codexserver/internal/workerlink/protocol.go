@@ -1,0 +1,100 @@
+package workerlink
+
+import (
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Name is os.Args[0] of codex-mcp when it runs as a worker. Flags and arguments cannot
+// select it.
+const Name = "codex-mcp-worker"
+
+// Version is the version of this protocol. The gateway and its workers must have the same.
+const Version = 1
+
+// The gateway sends these messages over the control pipe, after the settings. Each is a
+// line.
+const (
+	DrainMessage = "drain" // let running work end, and accept no new work
+	LoadMessage  = "load"  // answer with a [Status] that has the load
+)
+
+// The descriptors that a worker inherits. The approval log and the trace file follow, if
+// there are such files.
+const (
+	ControlFD = iota + 3
+	StatusFD
+	ListenerFD
+	firstFileFD
+)
+
+// The gateway sets these headers to the principal of a request and its scopes.
+const (
+	PrincipalHeader = "Codex-Mcp-Principal"
+	ScopesHeader    = "Codex-Mcp-Scopes"
+)
+
+// Status is what a worker reports. One field is set.
+type Status struct {
+	// Ready means that the worker accepts requests.
+	Ready bool `json:"ready,omitzero"`
+	// Drained means that no work is running any more.
+	Drained bool `json:"drained,omitzero"`
+	// Error says why the worker cannot start.
+	Error string `json:"error,omitzero"`
+	// Load answers [LoadMessage].
+	Load *Load `json:"load,omitzero"`
+	// Observed is what the server did.
+	Observed *Observation `json:"observed,omitzero"`
+}
+
+// Load is [streamable.Load].
+type Load streamable.Load
+
+// Idle reports whether the worker may end.
+func (l *Load) Idle() bool { return l.Requests == 0 && l.Sessions == 0 && !l.Busy }
+
+// Observation is one call of a method of [codexserver.Observer] and its like, or of
+// [streamable.Options].Report. The worker numbers calls, turns and questions.
+type Observation struct {
+	Kind Kind `json:"kind"`
+	// Call, Turn and Question are what the observation is about.
+	Call     uint64 `json:"call,omitzero"`
+	Turn     uint64 `json:"turn,omitzero"`
+	Question uint64 `json:"question,omitzero"`
+
+	// Method and Status are of a request over HTTP.
+	Method string `json:"method,omitzero"`
+	Status int    `json:"status,omitzero"`
+	// Principal, Tool and Traces are of a call. Of two traces the last valid one counts.
+	Principal string              `json:"principal,omitzero"`
+	Tool      string              `json:"tool,omitzero"`
+	Traces    []map[string]string `json:"traces,omitzero"`
+	// Thread and Used are of a turn.
+	Thread string              `json:"thread,omitzero"`
+	Used   protocol.TokenUsage `json:"used,omitzero"`
+	// Event is an event of a turn, or the event of a question, without its texts.
+	Event jsontext.Value `json:"event,omitzero"`
+	// Decision and By are of a question.
+	Decision string `json:"decision,omitzero"`
+	By       string `json:"by,omitzero"`
+	// Failed and Aborted are of the end of a call or turn.
+	Failed  bool `json:"failed,omitzero"`
+	Aborted bool `json:"aborted,omitzero"`
+}
+
+// Kind is the kind of an [Observation].
+type Kind string
+
+// The kinds.
+const (
+	KindReport    Kind = "report"     // a request over HTTP was answered
+	KindBegin     Kind = "begin"      // a call of a tool begins
+	KindEnd       Kind = "end"        // a call ends
+	KindTurnBegin Kind = "turn"       // a turn of a call begins
+	KindTurnEnd   Kind = "turn-ended" // a turn ends
+	KindEvent     Kind = "event"      // an event of a turn
+	KindAsked     Kind = "asked"      // a question of a turn
+	KindDecided   Kind = "decided"    // its decision
+)

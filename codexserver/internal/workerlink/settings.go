@@ -1,0 +1,40 @@
+package workerlink
+
+import "log/slog"
+
+// Settings are the settings with which a worker starts. The gateway sends them over a pipe,
+// because every process can read a command line.
+type Settings struct {
+	// Version is [Version].
+	Version int `json:"version"`
+	// Principal is the user. Home is the user's own $CODEX_HOME. Files are the
+	// configuration files that the worker writes there.
+	Principal string            `json:"principal"`
+	Home      string            `json:"home"`
+	Files     map[string][]byte `json:"files"`
+	// Approver is another user that answers the approval requests of this user's turns,
+	// or "".
+	Approver string `json:"approver"`
+	// Overrides, Engine, Codex, Strict, Log and LogFormat come from the command line.
+	Overrides []string   `json:"overrides"`
+	Engine    string     `json:"engine"`
+	Codex     string     `json:"codex"`
+	Strict    bool       `json:"strict"`
+	Log       slog.Level `json:"log"`
+	LogFormat string     `json:"logFormat"`
+	// Folders are the folders that the user may use. Locked are the arguments that it
+	// may not set. Turns and Tasks limit what it runs at the same time.
+	Folders []string `json:"folders"`
+	Locked  []string `json:"locked"`
+	Turns   int      `json:"turns"`
+	Tasks   int      `json:"tasks"`
+	// Metadata is the URL of the server's metadata as an OAuth resource, or "".
+	Metadata string `json:"metadata"`
+	// Traced means that observations of calls name the tool and the trace.
+	Traced bool `json:"traced"`
+
+	// Record and Trace report whether the worker inherits the approval log and the
+	// trace file, to which it appends.
+	Record bool `json:"record"`
+	Trace  bool `json:"trace"`
+}
