@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
 )
 
-var moments = flag.Int("moments", 3, "end the server at this `number` of moments, in each way")
+var moments = flag.Int("moments", 2, "end the server at this `number` of moments, in each way")
 
 // TestEndToEndNothingOutlivesADeadServer ends codex-mcp while the app-server
 // starts, and while it runs a command.

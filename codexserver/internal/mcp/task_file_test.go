@@ -18,7 +18,7 @@ import (
 // TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB, of which the
 // server keeps little in memory.
 func TestMemoryOfFinishedTasks(t *testing.T) {
-	const warm, tasks, most = 100, 1000, 3 << 10
+	const warm, tasks, most = 50, 250, 3 << 10
 	release := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		<-release

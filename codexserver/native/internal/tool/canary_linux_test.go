@@ -288,7 +288,11 @@ func TestListedOptions(t *testing.T) {
 		"git status": strings.Fields("-s -b -v -vv -z -u -uno -unormal -uall"), "git diff": diff, "git log": log,
 		"git branch": strings.Fields("-a -r -v -vv -i"),
 	} {
-		for _, option := range append(listed[command], short...) {
+		options := append(listed[command], short...)
+		if testing.Short() {
+			options = options[:min(5, len(options))]
+		}
+		for _, option := range options {
 			words := append(strings.Fields(command), option)
 			if command == "git branch" { // that would make a branch
 				words = append(words, "made")
