@@ -130,13 +130,14 @@ func typeCheck(t *testing.T, b block) {
 	all := loaded(t)
 	text := b.text
 	if !strings.HasPrefix(text, "package ") {
-		imports := "import \"context\"\n"
+		var imports strings.Builder
+		imports.WriteString("import \"context\"\n")
 		for path, p := range exported(t) {
 			if strings.Contains(text, p.Name()+".") {
-				imports += fmt.Sprintf("import %q\n", module+"/"+path)
+				fmt.Fprintf(&imports, "import %q\n", module+"/"+path)
 			}
 		}
-		text = "package p\n" + imports + "func _(ctx context.Context) {\n" + text + "}\n"
+		text = "package p\n" + imports.String() + "func _(ctx context.Context) {\n" + text + "}\n"
 	}
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, b.at, text, 0)
