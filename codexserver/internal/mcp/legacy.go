@@ -74,7 +74,7 @@ func (ss *LegacySession) notify(method string, params any) { ss.Client.notify(ss
 // outlet returns the outlet of a turn that no request waits for. It only sends log messages:
 // the listeners of the thread receive the events.
 func (ss *LegacySession) outlet() *outlet {
-	return &outlet{client: ss.Client, peer: ss.peer, paced: true, one: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
+	return &outlet{client: ss.Client, peer: ss.peer, paced: true, endsOnce: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
 		ss.mu.Lock()
 		defer ss.mu.Unlock()
 		return new(ss.level)

@@ -23,7 +23,7 @@ type outlet struct {
 	request  jsonrpc.ID
 	events   bool                          // the client receives codex/event
 	paced    bool                          // the turn waits for the client
-	one      bool                          // the first event that ends the turn is the only one, as in September 2025
+	endsOnce bool                          // a turn that failed ends with its error event, as in September 2025
 	level    func() *mcptypes.LoggingLevel // of the log messages that the client wants; nil wants none
 	overflow func()                        // called when too many bytes wait for the client; nil does nothing
 	progress *progress                     // nil without a token
@@ -68,7 +68,7 @@ func (o *outlet) Event(e thread.Event) {
 
 // ended reports whether the turn ended with an earlier event.
 func (o *outlet) ended(m protocol.EventMsg) bool {
-	if !o.one {
+	if !o.endsOnce {
 		return false
 	}
 	switch m.(type) {
