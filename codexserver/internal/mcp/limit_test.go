@@ -15,6 +15,13 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
+// oneListed is an engine that lists one conversation, however many it has.
+type oneListed struct{ *servertest.Engine }
+
+func (oneListed) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	return &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{{ConversationID: "past", Preview: "before"}}}, nil
+}
+
 // TestStalledCalls lets as many calls hang as the server takes. Short requests are still
 // answered.
 func TestStalledCalls(t *testing.T) {
@@ -23,7 +30,7 @@ func TestStalledCalls(t *testing.T) {
 			<-ctx.Done()
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 		})
-		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: stall}, nil), nil)
+		c := servertest.Dial(t, codexserver.New(oneListed{&servertest.Engine{Turn: stall}}, &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}), nil)
 		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 		id := c.NewConversation(t)
 		c.Ask(t, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[]}`, id))
@@ -38,10 +45,10 @@ func TestStalledCalls(t *testing.T) {
 		for _, tt := range []struct{ method, params, want string }{
 			{"ping", `{}`, `{}`},
 			{"tools/list", `{}`, `"codex-reply"`},
-			{"listConversations", `{}`, `"conversationId"`},
+			{"listConversations", `{}`, `"past"`},
 			{"getAuthStatus", `{}`, `apikey`},
 			{"getUserSavedConfig", `{}`, `"config"`},
-			{"tools/call", `{"name":"codex-list","arguments":{}}`, `"threadId"`},
+			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},
 			{"interruptConversation", fmt.Sprintf(`{"conversationId":%q}`, id), `interrupted`},
 			{"tools/call", call, refused},
 			{"newConversation", `{}`, refused},
