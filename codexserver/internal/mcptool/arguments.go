@@ -35,14 +35,14 @@ func with[A any](f func(context.Context, *call, *A) *mcptypes.CallToolResult) ha
 	}
 }
 
-// decodeArguments reads arguments that fit the schema of the tool.
+// decodeArguments reads arguments. Only a number can fit the schema and not its field.
 func decodeArguments(raw stdjson.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = stdjson.RawMessage(`{}`)
 	}
 	err := json.Unmarshal(raw, into)
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
-		return fmt.Errorf("argument %s: want a whole number of at most 64 bits, without a fraction or an exponent", wrong.JSONPointer)
+		return fmt.Errorf("argument %s: the number is out of range, or written with a fraction", wrong.JSONPointer)
 	}
 	return err
 }

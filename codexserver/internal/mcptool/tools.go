@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -268,10 +267,8 @@ func (t *Table) check(one *tool, arguments stdjson.RawMessage) error {
 		return err
 	}
 	given := map[string]any{}
-	if len(arguments) > 0 {
-		if err := json.Unmarshal(arguments, &given); err != nil {
-			return err
-		}
+	if err := decodeArguments(arguments, &given); err != nil {
+		return err
 	}
 	if err := unlocked(given, t.locked[one.name]); err != nil {
 		return err
