@@ -20,8 +20,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -232,8 +232,8 @@ func New(e engine.Engine, o *Options) *Server {
 }
 
 // programsOf finds the server's own programs where no command of the engine can write.
-func programsOf(e engine.Engine) *trusted.Programs {
-	p := &trusted.Programs{}
+func programsOf(e engine.Engine) *sandbox.Programs {
+	p := &sandbox.Programs{}
 	if reacher, ok := e.(engine.Reacher); ok {
 		p.More = reacher.Reach
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -32,7 +32,7 @@ type child struct {
 	log      *slog.Logger
 	peer     *jsonrpc.Peer
 	stderr   *tail
-	programs *trusted.Programs
+	programs *sandbox.Programs
 	path     string // of the program; "" if it was dialled
 	pid      int    // 0 if it was dialled
 	mark     string // an environment variable of the process
@@ -60,7 +60,7 @@ type subAgent struct {
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *trusted.Programs, o *Options) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options) (*child, error) {
 	c := &child{
 		log: o.logger(), stderr: stderr, programs: programs,
 		gone:    make(chan struct{}),

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 var moments = flag.Int("moments", 2, "end the server at this `number` of moments, in each way")
@@ -24,7 +24,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := build(t)
-	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
 		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=busy"}
 		return cmd
@@ -38,7 +38,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := build(t)
-	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		kind := map[bool]string{true: "busy", false: "fine"}[busy]
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=" + kind}

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -65,8 +64,8 @@ type Engine struct {
 	args     []string // of the app-server
 	defaults defaults // of every conversation
 	self     *program.Self
-	programs *trusted.Programs
-	keepers  *keeper.Pool // nil if the system or the program has none
+	programs *sandbox.Programs
+	keepers  *proc.Pool // nil if the system or the program has none
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -89,7 +88,7 @@ type launch struct {
 // New returns an engine. It starts nothing and does not look for the codex program. The
 // error is about Overrides.
 func New(o *Options) (*Engine, error) {
-	e := &Engine{programs: &trusted.Programs{}}
+	e := &Engine{programs: &sandbox.Programs{}}
 	if o != nil {
 		e.options = *o
 	}
@@ -99,7 +98,7 @@ func New(o *Options) (*Engine, error) {
 	}
 	e.self = program.NewSelf(e.options.Self)
 	if sandbox.CanKeep() {
-		e.keepers = &keeper.Pool{}
+		e.keepers = &proc.Pool{}
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/go-json-experiment/json"
 )
@@ -30,7 +30,7 @@ func (e *Engine) environment() []string {
 	text := e.configurationText()
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return command.MatchName(command.ClientSecrets(), name) && !strings.Contains(text, name)
+		return proc.MatchName(proc.ClientSecrets(), name) && !strings.Contains(text, name)
 	})
 }
 
@@ -107,7 +107,7 @@ func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error 
 	if !ok {
 		exclude = base.Exclude
 	}
-	names := slices.Concat(command.Secrets(), exclude, configuredKeys(file))
+	names := slices.Concat(proc.Secrets(), exclude, configuredKeys(file))
 	for key, value := range p.Config {
 		names = append(names, keyVariables(strings.Split(key, "."), value)...)
 	}
@@ -158,10 +158,10 @@ func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 // withheld returns the variables of this process's environment that a command of
 // command/exec must not see, in the form of its parameter env.
 func withheld(file map[string]stdjson.RawMessage) map[string]*string {
-	patterns := append(command.Secrets(), configuredKeys(file)...)
+	patterns := append(proc.Secrets(), configuredKeys(file)...)
 	unset := map[string]*string{}
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); command.MatchName(patterns, name) {
+		if name, _, _ := strings.Cut(entry, "="); proc.MatchName(patterns, name) {
 			unset[name] = nil
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	policy "github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -145,7 +145,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 			for _, name := range sent[excludeKey].([]any) {
 				got = append(got, name.(string))
 			}
-			want := slices.Concat(policy.Secrets(), tt.want)
+			want := slices.Concat(proc.Secrets(), tt.want)
 			slices.Sort(want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)

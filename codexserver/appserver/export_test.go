@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
 // WithoutKeepers makes the engine start the app-server as in a program that does not call
@@ -17,7 +17,7 @@ func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }
 
 // FindAnywhere is Find with the folders for temporary files.
 func FindAnywhere(path string) (string, error) {
-	return findFirst(&trusted.Programs{Temporary: []string{}}, path)
+	return findFirst(&sandbox.Programs{Temporary: []string{}}, path)
 }
 
 // PID is the id of the app-server's process, 0 without one.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
 // ownName is a part of what codex-mcp --version prints, even under another file name.
@@ -22,10 +22,10 @@ var errOwn = errors.New("is codex-mcp itself, and not Codex")
 // in folders for temporary files, and skips links to the running program. The error is a
 // [*NotFoundError].
 func Find(path string) (string, error) {
-	return findFirst(&trusted.Programs{}, path)
+	return findFirst(&sandbox.Programs{}, path)
 }
 
-func findFirst(programs *trusted.Programs, path string) (string, error) {
+func findFirst(programs *sandbox.Programs, path string) (string, error) {
 	paths, err := find(programs, path)
 	if err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func findFirst(programs *trusted.Programs, path string) (string, error) {
 }
 
 // find returns all candidates of Find, in the order of the PATH, that no command can write.
-func find(programs *trusted.Programs, path string) ([]string, error) {
+func find(programs *sandbox.Programs, path string) ([]string, error) {
 	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
 	dir, err := os.Getwd()
 	if err != nil && !filepath.IsAbs(path) {
@@ -42,7 +42,7 @@ func find(programs *trusted.Programs, path string) ([]string, error) {
 	}
 	programs.Given(dir) // where a repository may have brought a Codex along
 	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
-	var refused *trusted.Error
+	var refused *sandbox.ProgramError
 	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
 		err = &os.PathError{Op: "start", Path: refused.Path, Err: errOwn}
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -250,7 +250,7 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
-func programVersion(ctx context.Context, programs *trusted.Programs, path string, env []string) (version, error) {
+func programVersion(ctx context.Context, programs *sandbox.Programs, path string, env []string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, path, "--version")

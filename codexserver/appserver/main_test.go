@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	policy "github.com/codexmcp/codexmcp/codexserver/internal/command"
-	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -26,7 +26,7 @@ const (
 	// asCodex makes it a codex, of the kind that the value says: fine, old,
 	// none (a version without app-server), broken, untrusted (does not start
 	// with that word in its configuration), deaf (does not end by itself), busy
-	// (runs endtest.Script in its turns).
+	// (runs servertest.Daemons in its turns).
 	asCodex = "CODEX_TEST_CODEX"
 )
 
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, entry := range os.Environ() { // the developer's own
-		if name, _, _ := strings.Cut(entry, "="); policy.MatchName(policy.Secrets(), name) {
+		if name, _, _ := strings.Cut(entry, "="); proc.MatchName(proc.Secrets(), name) {
 			os.Unsetenv(name)
 		}
 	}
@@ -102,7 +102,7 @@ func codex(kind string, args []string) int {
 	}}
 	if kind == "busy" {
 		f.turn = func(*run) {
-			if err := exec.Command("bash", "-c", endtest.Script).Run(); err != nil {
+			if err := exec.Command("bash", "-c", servertest.Daemons).Run(); err != nil {
 				fmt.Fprintln(os.Stderr, "Error:", err)
 			}
 		}

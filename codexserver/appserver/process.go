@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -34,7 +34,7 @@ const markName = "CODEX_MCP_CHILD="
 
 // spawn starts an app-server that ends with this process. A keeper ensures that; without
 // keepers the system does, as far as it can.
-func spawn(ctx context.Context, programs *trusted.Programs, keepers *keeper.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+func spawn(ctx context.Context, programs *sandbox.Programs, keepers *proc.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(env, p.mark)

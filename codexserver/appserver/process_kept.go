@@ -11,19 +11,19 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // keptProcess is an app-server under a keeper. It closes the transport.
 type keptProcess struct {
-	*keeper.Process
+	*proc.Process
 	mark            string
 	in, out, stderr *os.File
 	busy            sync.WaitGroup // reading stderr, and waiting for the exit
 }
 
-func (p *process) startKept(ctx context.Context, keepers *keeper.Pool, cmd *exec.Cmd, stderr io.Writer) error {
+func (p *process) startKept(ctx context.Context, keepers *proc.Pool, cmd *exec.Cmd, stderr io.Writer) error {
 	if cmd.Err != nil {
 		return cmd.Err
 	}
@@ -35,11 +35,11 @@ func (p *process) startKept(ctx context.Context, keepers *keeper.Pool, cmd *exec
 	k := &keptProcess{mark: p.mark}
 	theirs, err := k.openPipes(cmd)
 	if err == nil {
-		k.Process, err = keepers.Start(ctx, keeper.Order{Cmd: cmd})
+		k.Process, err = keepers.Start(ctx, proc.Order{Cmd: cmd})
 	}
 	closeAll(theirs)
 	if err != nil {
-		if errors.Is(err, keeper.ErrLost) { // it may have started
+		if errors.Is(err, proc.ErrLost) { // it may have started
 			sweep(p.mark)
 		}
 		closeAll([]*os.File{k.in, k.out, k.stderr})
@@ -87,7 +87,7 @@ func (k *keptProcess) Close() error {
 	}
 	err := k.end()
 	_ = k.stderr.SetReadDeadline(time.Now().Add(leaveGrace)) // in case a process that cannot be killed holds it open
-	if !errors.Is(err, keeper.ErrAlive) {
+	if !errors.Is(err, proc.ErrAlive) {
 		k.busy.Wait()
 	}
 	closeAll([]*os.File{k.out, k.stderr})
@@ -104,7 +104,7 @@ func (k *keptProcess) Close() error {
 // end kills what is left and waits until it is gone.
 func (k *keptProcess) end() error {
 	err := k.End()
-	if errors.Is(err, keeper.ErrLost) { // its processes now have another parent
+	if errors.Is(err, proc.ErrLost) { // its processes now have another parent
 		sweep(k.mark)
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -20,12 +20,12 @@ func TestRealNothingOutlivesADeadServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": endtest.Script, "yield_time_ms": 25000}))
+	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
 	busy.Repeat = true
 	model := providertest.New(busy)
 	t.Cleanup(model.Close)
 	bin := build(t)
-	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		home := t.TempDir()
 		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", model.BaseURL()))
 		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
@@ -40,14 +40,14 @@ func TestRealReaderLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": endtest.Script, "yield_time_ms": 25000}))
+	busy := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": servertest.Daemons, "yield_time_ms": 25000}))
 	answer := providertest.Say("Done.")
 	busy.Repeat, answer.Repeat = true, true
 	models := map[bool]*providertest.Server{true: providertest.New(busy), false: providertest.New(answer)}
 	t.Cleanup(models[true].Close)
 	t.Cleanup(models[false].Close)
 	bin := build(t)
-	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := t.TempDir()
 		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", models[busy].BaseURL()))
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -17,11 +17,11 @@ import (
 
 // toolbox makes the tools of a conversation. Processes that its commands leave running
 // go to left.
-func (e *Engine) toolbox(cfg *config.Config, left *command.Leftovers) *tool.Toolbox {
+func (e *Engine) toolbox(cfg *config.Config, left *proc.Leftovers) *tool.Toolbox {
 	return tool.New(e.toolOptions(cfg, left))
 }
 
-func (e *Engine) toolOptions(cfg *config.Config, left *command.Leftovers) tool.Options {
+func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Options {
 	family := model.FamilyOf(cfg.Model)
 	shell := ""
 	if cfg.ShellEnvironment.UseProfile {

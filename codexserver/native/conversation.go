@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -36,7 +36,7 @@ type conversation struct {
 	client *model.Client
 	file   *rollout.Writer
 	box    *tool.Toolbox
-	left   command.Leftovers // processes that commands left running; Close ends them
+	left   proc.Leftovers // processes that commands left running; Close ends them
 
 	servers *mcpServers
 

@@ -13,10 +13,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -136,11 +135,11 @@ type Engine struct {
 	sandbox   Sandbox
 	folders   *sandbox.Folders // shared by all conversations
 	activity  *tool.Activity   // the same
-	programs  *trusted.Programs
+	programs  *sandbox.Programs
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
-	keepers   *keeper.Pool // nil on systems without keepers
+	keepers   *proc.Pool // nil on systems without keepers
 	self      *program.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
@@ -170,9 +169,9 @@ func New(o *Options) (*Engine, error) {
 		log:       o.Logger,
 		self:      program.NewSelf(o.Self),
 	}
-	e.programs = &trusted.Programs{More: e.folders.Paths}
+	e.programs = &sandbox.Programs{More: e.folders.Paths}
 	if sandbox.CanKeep() {
-		e.keepers = &keeper.Pool{}
+		e.keepers = &proc.Pool{}
 	}
 	if o.Environ == nil {
 		e.environ = os.Environ()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,7 +49,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		c.engine.log.Warn("the notify program cannot be started", "error", err)
 		return
 	}
-	spec := command.Spec{
+	spec := proc.Spec{
 		Argv:    argv,
 		Dir:     c.now.Cwd,
 		Env:     env,
@@ -57,7 +57,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		Keepers: c.engine.keepers,
 	}
 	c.background.Go(func() {
-		result, err := command.Run(c.life, spec, nil)
+		result, err := proc.Run(c.life, spec, nil)
 		if err != nil || result.ExitCode != 0 {
 			c.engine.log.Warn("the notify program failed", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
 		}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -73,7 +73,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 		return nil, err
 	}
 	end := e.activity.Begin()
-	done, err := command.Run(ctx, spec, nil)
+	done, err := proc.Run(ctx, spec, nil)
 	end()
 	if err != nil {
 		return nil, err
@@ -84,12 +84,12 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	return &protocol.ExecOneOffCommandResult{ExitCode: done.ExitCode, Stdout: done.Stdout, Stderr: done.Stderr}, nil
 }
 
-func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error) {
+func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (proc.Spec, error) {
 	cfg, err := e.config(protocol.Config{})
 	if err != nil {
-		return command.Spec{}, err
+		return proc.Spec{}, err
 	}
-	spec := command.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: command.DefaultTimeout, Keepers: e.keepers}
+	spec := proc.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: proc.DefaultTimeout, Keepers: e.keepers}
 	if p.TimeoutMs != nil {
 		// From a millisecond to a day.
 		const most = int64(24 * time.Hour / time.Millisecond)
@@ -97,7 +97,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	}
 	wd, err := os.Getwd()
 	if err != nil {
-		return command.Spec{}, err
+		return proc.Spec{}, err
 	}
 	spec.Dir = p.Cwd
 	if !filepath.IsAbs(spec.Dir) {
@@ -114,7 +114,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (command.Spec, error
 	_ = e.reach(box, policy, spec.Dir, spec.Env) // Confine returns its error
 	confinement, err := box.Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
-		return command.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
+		return proc.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}
 	spec.Starter = confinement
 	spec.Env = append(spec.Env, confinement.Environ()...)

@@ -11,11 +11,9 @@ import (
 // kernel's. All other packages below codexserver use safefile.
 var readers = []string{
 	"codexserver/internal/safefile/",
-	"codexserver/internal/proctable/",               // what /proc says of commands
-	"codexserver/internal/keeper/",                  // what /proc says of a keeper's children
-	"codexserver/internal/command/folder_",          // folders as descriptors
+	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
-	"codexserver/internal/endtest/",                 // what tests look at
+	"codexserver/internal/servertest/",              // what tests look at
 	"codexserver/appserver/process_linux.go",        // what /proc says of the child
 	"codexserver/cmd/codex-mcp/main.go",             // files that the user's flags name, for writing
 	"codexserver/internal/git/copy.go",              // copies in folders of ours, for writing

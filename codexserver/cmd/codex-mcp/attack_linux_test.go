@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -323,7 +323,7 @@ func TestEndToEndAttacks(t *testing.T) {
 					}
 					t.Run(entry.name+" "+tier, func(t *testing.T) {
 						t.Parallel()
-						sandboxtest.NeedTier(t, sandbox.Tier(tier))
+						servertest.NeedTier(t, sandbox.Tier(tier))
 						v := newVictim(t, entry, false, tier)
 						if got := a.try(v); got != "" {
 							t.Error(got)

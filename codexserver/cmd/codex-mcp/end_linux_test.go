@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/endtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -36,9 +36,9 @@ until [ -e a ] && [ -e b ] && [ -e c ]; do sleep 0.01; done
 func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	bin := built(t)
 	model := providertest.New(providertest.Turn{Repeat: true, ToolCalls: []providertest.ToolCall{providertest.Tool("c", "shell",
-		map[string]any{"command": []string{"bash", "-c", endtest.Script}, "timeout_ms": 600_000})}})
+		map[string]any{"command": []string{"bash", "-c", servertest.Daemons}, "timeout_ms": 600_000})}})
 	t.Cleanup(model.Close)
-	endtest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
+	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		home := t.TempDir()
 		writeConfig(t, home, fmt.Sprintf(configOf, model.BaseURL()))
 		cmd := exec.Command(bin, "-engine", "native")
@@ -60,10 +60,10 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 			return providertest.Call(call)
 		}}
 	}
-	models := map[bool]*providertest.Server{true: providertest.New(run(endtest.Script)), false: providertest.New(run("sleep 0.1"))}
+	models := map[bool]*providertest.Server{true: providertest.New(run(servertest.Daemons)), false: providertest.New(run("sleep 0.1"))}
 	t.Cleanup(models[true].Close)
 	t.Cleanup(models[false].Close)
-	endtest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
+	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := t.TempDir()
 		writeConfig(t, home, fmt.Sprintf(configOf, models[busy].BaseURL()))
 		cmd := exec.Command(bin, append(args, "-engine", "native")...)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestForkBomb(t *testing.T) {
 	for _, tier := range []string{"thread", "namespaces"} {
 		t.Run(tier, func(t *testing.T) {
-			sandboxtest.NeedTier(t, sandbox.Tier(tier))
+			servertest.NeedTier(t, sandbox.Tier(tier))
 			user := os.Getuid()
 			if user == 0 {
 				user = 100_000 + os.Getpid() // who has no other processes

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // maxOutput is how many bytes git may print.
@@ -37,7 +36,7 @@ type Scratch struct {
 	Dir string
 	// Programs finds git. By default no folders count as writable by commands, except those
 	// of each call and those for temporary files.
-	Programs *trusted.Programs
+	Programs *sandbox.Programs
 }
 
 // In returns a Scratch for programs without conversations.
@@ -50,7 +49,7 @@ type Program struct {
 	// Env has no variables of git except those that name the user's own configuration.
 	Env []string
 
-	programs *trusted.Programs
+	programs *sandbox.Programs
 	confine  func(writes ...string) (*sandbox.Confinement, error)
 }
 
@@ -82,7 +81,7 @@ var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM
 // configuration may name programs, and may include files that commands can write. Without
 // a sandbox on this system, git does not read that configuration.
 //
-// The error is a [*trusted.Error] if a command could have written git.
+// The error is a [*sandbox.ProgramError] if a command could have written git.
 func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.Options, args)
@@ -158,7 +157,7 @@ var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFI
 func (s Scratch) Find(environ []string, roots ...string) (Program, error) {
 	programs := s.Programs
 	if programs == nil {
-		programs = &trusted.Programs{}
+		programs = &sandbox.Programs{}
 	}
 	programs.Given(roots...)
 	var env []string

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 )
 
 // TestRunWithoutSandbox checks that git reads the user's configuration only in a sandbox.
@@ -24,7 +23,7 @@ func TestRunWithoutSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := Scratch{Programs: &trusted.Programs{Temporary: []string{}}}.Find(os.Environ())
+	p, err := Scratch{Programs: &sandbox.Programs{Temporary: []string{}}}.Find(os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}

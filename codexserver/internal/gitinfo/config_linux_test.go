@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -81,7 +81,7 @@ func TestUsersConfiguration(t *testing.T) {
 			}
 
 			home := t.TempDir()
-			programs := &trusted.Programs{Temporary: []string{}}
+			programs := &sandbox.Programs{Temporary: []string{}}
 			programs.Add(filepath.Join(r.dir, "../writable"))
 			scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: programs}
 			s, err := gitinfo.Take(t.Context(), r.dir, scratch)

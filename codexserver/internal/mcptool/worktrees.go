@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -24,7 +24,7 @@ type worktrees struct {
 }
 
 // storeIn returns the store below a folder.
-func storeIn(home string, programs *trusted.Programs) worktree.Store {
+func storeIn(home string, programs *sandbox.Programs) worktree.Store {
 	store := worktree.In(home)
 	store.Programs = programs
 	return store

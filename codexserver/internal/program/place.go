@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
 // Place is where a command runs.
@@ -47,7 +47,7 @@ func (p Place) Replaceable(argv []string) (path string, yes bool) {
 			moves = true
 			continue
 		}
-		path, err := command.LookPath(words[0], p.Dir, p.Env)
+		path, err := proc.LookPath(words[0], p.Dir, p.Env)
 		if err == nil && LeadsThrough(path, s.roots) {
 			return path, true
 		}
@@ -80,7 +80,7 @@ func (s *starts) replaceable(word string) bool {
 			return false
 		}
 		s.done[part] = true
-		path, err := command.LookPath(part.name, s.Dir, s.Env)
+		path, err := proc.LookPath(part.name, s.Dir, s.Env)
 		return part.whole && policy.LooksLikeShell(part.name) || err == nil && LeadsThrough(path, s.roots)
 	})
 }

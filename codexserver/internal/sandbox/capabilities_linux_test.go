@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +25,7 @@ func TestCapabilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := command.Run(t.Context(), command.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Starter: c}, nil)
+		res, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Starter: c}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func (c *Confinement) compile() error {
 }
 
 // restrict confines the calling thread. This cannot be undone.
-func (c *Confinement) restrict(filter program) error {
+func (c *Confinement) restrict(filter bpf) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
@@ -74,7 +74,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 }
 
 // commandFilter is the filter for a thread that starts a command.
-func (c *Confinement) commandFilter() program {
+func (c *Confinement) commandFilter() bpf {
 	f := c.rules.filterKey
 	f.sparing = true
 	return c.filters.get(f)
@@ -93,7 +93,7 @@ func (c *Confinement) Do(f func() error) error {
 }
 
 // onThread runs f on a confined thread.
-func (c *Confinement) onThread(filter program, f func() error) error {
+func (c *Confinement) onThread(filter bpf, f func() error) error {
 	done := make(chan error, 1)
 	onOwnThread(func() {
 		err := HideProcess()

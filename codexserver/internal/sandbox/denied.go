@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
 var (
@@ -37,7 +37,7 @@ const notExecutable = 126
 // record of denials that this process may read, so Denied judges by what the command
 // wrote. The command must report a denial. If it names files, this process must be able
 // to write to one of them.
-func (c *Confinement) Denied(r command.Result) bool {
+func (c *Confinement) Denied(r proc.Result) bool {
 	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return false
 	}

@@ -2,7 +2,7 @@
 //
 //	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
 //	Confinement.Start(cmd): a command        Confinement.Do(f): a function
-//	Confinement.Order(cmd): a command that a keeper starts; see package keeper
+//	Confinement.Order(cmd): a command that a keeper starts; see package proc
 //
 // # Roots
 //
@@ -54,6 +54,15 @@
 // in which it denied what it must deny.
 //
 // A program named in [Options.Helper] replaces all of this.
+//
+// # The server's own programs
+//
+// What a command writes is hostile. The server's own programs run outside of the sandbox of
+// commands: git, Codex, MCP servers. A command that could write one of them, or a link to
+// it, would leave the sandbox with the next start. [Programs] records all folders that
+// commands have been able to write since the start of the server, and refuses programs
+// there. Folders for temporary files always count for programs that a PATH selects. They do
+// not count for a program that the user names by its path.
 //
 // # What is left open
 //

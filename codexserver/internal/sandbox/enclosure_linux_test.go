@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 // shellWord makes this program run a script in a shell.
@@ -33,8 +33,8 @@ type rooms struct {
 
 func newRooms(t *testing.T) *rooms {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
-	tmp := sandboxtest.Outside(t)
+	servertest.NeedEnclosure(t)
+	tmp := servertest.Outside(t)
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
 	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
@@ -88,7 +88,7 @@ func outsider(t *testing.T) (pid int) {
 
 // TestEnclosure tries to leave the enclosure, and to do what stays possible.
 func TestEnclosure(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	servertest.NeedEnclosure(t)
 	pid := outsider(t)
 	for name, tt := range map[string]struct {
 		script string
@@ -200,7 +200,7 @@ func TestEnclosureFails(t *testing.T) {
 }
 
 func TestTryEnclosure(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	servertest.NeedEnclosure(t)
 	for program, want := range map[string]bool{"/proc/self/exe": true, t.TempDir() + "/absent": false, "/bin/false": false} {
 		if err := sandbox.TryEnclosure(program); (err == nil) != want {
 			t.Errorf("%s: %v", program, err)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
 // TestEnclosureAsUser has an enclosure as a user without rights makes it, whose ids alone
@@ -18,7 +18,7 @@ func TestEnclosureAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can act as another user; TestEnclosure ran as a user")
 	}
-	sandboxtest.NeedEnclosure(t)
+	servertest.NeedEnclosure(t)
 	const user = 65534
 	dir, err := os.MkdirTemp("/var/cache", "sandbox-test-") // an enclosure has a /tmp of its own
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	res, err := command.Run(context.Background(), command.Spec{
+	res, err := proc.Run(context.Background(), proc.Spec{
 		Argv: []string{"mkdir", "/tmp/by-sandbox-example"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
 	}, nil)
 	fmt.Println(res.ExitCode != 0, c.Denied(res), err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -37,7 +37,7 @@ func TestInterleaved(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for n := range jobs {
-				spec := command.Spec{
+				spec := proc.Spec{
 					Argv: []string{"/bin/sh", "-c", fmt.Sprintf("echo x > %s/free-%d", outside, n)}, Dir: work, Timeout: time.Minute,
 				}
 				want := 0
@@ -45,7 +45,7 @@ func TestInterleaved(t *testing.T) {
 					spec.Argv[2] = fmt.Sprintf("echo x > %s/confined-%d", outside, n)
 					spec.Starter, want = confinement, 2
 				}
-				res, err := command.Run(t.Context(), spec, nil)
+				res, err := proc.Run(t.Context(), spec, nil)
 				if err != nil || res.ExitCode != want {
 					t.Errorf("%q: %d %q %v", spec.Argv, res.ExitCode, res.Aggregated, err)
 				}

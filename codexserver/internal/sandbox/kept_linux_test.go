@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
@@ -16,7 +15,7 @@ import (
 // TestKept runs commands under a keeper. They are confined as without one, cannot reach
 // the keeper, and cannot raise their limit of processes.
 func TestKept(t *testing.T) {
-	var pool keeper.Pool
+	var pool proc.Pool
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -25,11 +24,11 @@ func TestKept(t *testing.T) {
 	base := fixture(t)
 	run := func(t *testing.T, c *sandbox.Confinement, argv ...string) string {
 		t.Helper()
-		spec := command.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}, Keepers: &pool}
+		spec := proc.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}, Keepers: &pool}
 		if c != nil {
 			spec.Starter = c
 		}
-		res, err := command.Run(t.Context(), spec, nil)
+		res, err := proc.Run(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

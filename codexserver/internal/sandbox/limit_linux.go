@@ -9,12 +9,12 @@ import (
 )
 
 // A keeper starts commands with a lower soft limit of processes than its own,
-// see [keeper.Main]. It cannot lower their hard limit without losing its own.
+// see [proc.Main]. It cannot lower their hard limit without losing its own.
 
 // limitLock denies changes of the limit of processes. It is for a thread of the keeper,
 // whose process must keep its own limits.
-func limitLock() program {
-	var set program // prlimit64(pid, resource, new, old)
+func limitLock() bpf {
+	var set bpf // prlimit64(pid, resource, new, old)
 	set.load(offsetArgs + 1*8)
 	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
 	set.allow()
@@ -25,13 +25,13 @@ func limitLock() program {
 	set.deny(unix.EPERM)
 	set.allow()
 
-	var old program // setrlimit(resource, new)
+	var old bpf // setrlimit(resource, new)
 	old.load(offsetArgs)
 	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 0, 1)
 	old.deny(unix.EPERM)
 	old.allow()
 
-	var p program // the other filter denies calls of foreign architectures
+	var p bpf // the other filter denies calls of foreign architectures
 	p.load(offsetNumber)
 	p.when(unix.SYS_PRLIMIT64, set)
 	p.when(unix.SYS_SETRLIMIT, old)

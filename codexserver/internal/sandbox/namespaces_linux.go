@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
@@ -94,7 +94,7 @@ func tryNamespaces() error {
 // of commands. In any other it returns at once.
 func Main() {
 	mainCalled.Store(true)
-	keeper.Main(startOrdered)
+	proc.Main(startOrdered)
 	enclosureMain()
 	if len(os.Args) < 3 || os.Args[0] != helperName {
 		return

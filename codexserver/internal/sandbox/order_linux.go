@@ -8,17 +8,17 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"golang.org/x/sys/unix"
 )
 
 // order is Order without a helper. In the first tier it sends the filter and, as a file,
 // the Landlock ruleset.
-func (c *Confinement) order(cmd *exec.Cmd) (keeper.Order, error) {
+func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
 	if c.tier == TierNamespaces {
-		return keeper.Order{Cmd: cmd}, c.enterNamespaces(cmd)
+		return proc.Order{Cmd: cmd}, c.enterNamespaces(cmd)
 	}
-	return keeper.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
+	return proc.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 
 // startOrdered starts a command in a keeper's process.
@@ -26,7 +26,7 @@ func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 	if len(confinement) == 0 && len(files) == 0 {
 		return cmd.Start()
 	}
-	filter, err := decodeProgram(confinement)
+	filter, err := decodeBPF(confinement)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 const instructionSize = 8
 
 // encode returns the program's instructions in the kernel's format.
-func (p program) encode() []byte {
+func (p bpf) encode() []byte {
 	b := make([]byte, 0, len(p)*instructionSize)
 	for _, i := range p {
 		b = binary.NativeEndian.AppendUint16(b, i.Code)
@@ -55,11 +55,11 @@ func (p program) encode() []byte {
 	return b
 }
 
-func decodeProgram(b []byte) (program, error) {
+func decodeBPF(b []byte) (bpf, error) {
 	if len(b) == 0 || len(b)%instructionSize != 0 {
 		return nil, errors.New("sandbox: the order has no filter")
 	}
-	p := make(program, 0, len(b)/instructionSize)
+	p := make(bpf, 0, len(b)/instructionSize)
 	for ; len(b) > 0; b = b[instructionSize:] {
 		p = append(p, unix.SockFilter{Code: binary.NativeEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.NativeEndian.Uint32(b[4:])})
 	}

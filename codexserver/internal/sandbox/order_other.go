@@ -6,11 +6,11 @@ import (
 	"errors"
 	"os/exec"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
-func (*Confinement) order(*exec.Cmd) (keeper.Order, error) {
-	return keeper.Order{}, errors.ErrUnsupported
+func (*Confinement) order(*exec.Cmd) (proc.Order, error) {
+	return proc.Order{}, errors.ErrUnsupported
 }
 
 // CanKeep reports that there are no keepers.

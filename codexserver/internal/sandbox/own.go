@@ -7,9 +7,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Own confines programs that the server itself starts, in the first tier. The zero value is
+// own confines programs that the server itself starts, in the first tier. The zero value is
 // ready for use, and safe for concurrent use.
-type Own struct {
+type own struct {
 	once    sync.Once
 	lacks   error
 	filters filters
@@ -17,7 +17,7 @@ type Own struct {
 
 // Confine prepares a confinement in which a program writes only in the folders, and has no
 // network. The error wraps [ErrUnavailable] when this system cannot confine it.
-func (o *Own) Confine(folders ...string) (*Confinement, error) {
+func (o *own) Confine(folders ...string) (*Confinement, error) {
 	o.once.Do(func() { o.lacks = TierThread.lacks() })
 	if o.lacks != nil {
 		return nil, o.lacks

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -42,7 +42,7 @@ func TestPrograms(t *testing.T) {
 			scripts = scripts[:len(scripts)-1] // nothing of ours runs in the compiler
 		}
 		for _, script := range scripts {
-			res, err := command.Run(t.Context(), command.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Starter: c, Timeout: 5 * time.Minute}, nil)
+			res, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Starter: c, Timeout: 5 * time.Minute}, nil)
 			if err != nil || res.ExitCode != 0 {
 				t.Errorf("%s: %s\n%d %s %v", tier, script, res.ExitCode, res.Aggregated, err)
 			}

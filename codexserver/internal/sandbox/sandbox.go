@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -130,7 +130,7 @@ func (c *Confinement) Environ() []string {
 	return []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}
 }
 
-// Start starts a command confined. It implements [command.Starter].
+// Start starts a command confined. It implements [proc.Starter].
 func (c *Confinement) Start(cmd *exec.Cmd) error {
 	if len(c.helper) > 0 {
 		if err := c.useHelper(cmd); err != nil {
@@ -162,6 +162,6 @@ func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 }
 
 var (
-	_ command.Starter = (*Confinement)(nil)
-	_ command.Orderer = (*Confinement)(nil)
+	_ proc.Starter = (*Confinement)(nil)
+	_ proc.Orderer = (*Confinement)(nil)
 )

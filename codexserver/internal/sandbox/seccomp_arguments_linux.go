@@ -68,7 +68,7 @@ var controls = []uint32{
 }
 
 // limitArguments denies calls by their arguments.
-func limitArguments(bodies map[uint32]program, f filterKey) {
+func limitArguments(bodies map[uint32]bpf, f filterKey) {
 	for _, call := range processArguments {
 		bodies[call.nr] = unless(equal{call.arg, 0})
 	}
@@ -95,7 +95,7 @@ func limitArguments(bodies map[uint32]program, f filterKey) {
 type equal struct{ arg, value uint32 }
 
 // unless denies a call unless all arguments have the wanted values.
-func unless(wanted ...equal) (p program) {
+func unless(wanted ...equal) (p bpf) {
 	for _, want := range wanted {
 		p.load(offsetArgs + want.arg*8)
 		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, want.value, 1, 0)
@@ -106,14 +106,14 @@ func unless(wanted ...equal) (p program) {
 }
 
 // ifBits denies a call when an argument has one of the bits.
-func ifBits(arg, bits uint32) (p program) {
+func ifBits(arg, bits uint32) (p bpf) {
 	p.denyBits(arg, bits)
 	p.allow()
 	return p
 }
 
 // ifOneOf denies a call when an argument has one of the values.
-func ifOneOf(arg uint32, values []uint32) (p program) {
+func ifOneOf(arg uint32, values []uint32) (p bpf) {
 	p.load(offsetArgs + arg*8)
 	for i, value := range values {
 		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, value, uint8(len(values)-i), 0)
@@ -126,7 +126,7 @@ func ifOneOf(arg uint32, values []uint32) (p program) {
 // opening denies making a setuid or setgid file. With truncate it also denies truncating
 // a file that is opened for reading, which Landlock does not see before its third version.
 // arg is the position of the flags.
-func opening(arg uint32, truncate bool) (p program) {
+func opening(arg uint32, truncate bool) (p bpf) {
 	if truncate {
 		p.load(offsetArgs + arg*8)
 		p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.O_TRUNC|unix.O_ACCMODE, 0, 0)
@@ -144,7 +144,7 @@ func opening(arg uint32, truncate bool) (p program) {
 
 // denyBits denies a call when an argument has one of the bits. Otherwise the program
 // continues.
-func (p *program) denyBits(arg, bits uint32) {
+func (p *bpf) denyBits(arg, bits uint32) {
 	p.load(offsetArgs + arg*8)
 	p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, bits, 0, 1)
 	p.deny(unix.EPERM)

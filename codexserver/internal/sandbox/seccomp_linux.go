@@ -44,25 +44,25 @@ var admin = []uint32{
 type filterKey struct {
 	network  bool // leaves the network open
 	truncate bool // denies truncation, which Landlock does not see before its third version
-	sparing  bool // denies signals to the thread that [program.sparing] names
+	sparing  bool // denies signals to the thread that [bpf.sparing] names
 	ownIPC   bool // is for a command with an IPC namespace of its own
-	function bool // is for a function of this program, which may use openat2
+	function bool // is for a function of this bpf, which may use openat2
 	readOnly bool // denies changing what belongs to files, in every folder
 }
 
 // filters are the programs that a sandbox has built so far. All its commands share them.
 type filters struct {
 	mu    sync.Mutex
-	built map[filterKey]program
+	built map[filterKey]bpf
 }
 
-func (f *filters) get(key filterKey) program {
+func (f *filters) get(key filterKey) bpf {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, ok := f.built[key]
 	if !ok {
 		if f.built == nil {
-			f.built = map[filterKey]program{}
+			f.built = map[filterKey]bpf{}
 		}
 		p = filter(key)
 		f.built[key] = p
@@ -73,8 +73,8 @@ func (f *filters) get(key filterKey) program {
 // filter builds the program that the kernel runs for each system call. When it is
 // installed, the kernel also runs it once for every possible call, so most calls must
 // leave it after few instructions.
-func filter(f filterKey) program {
-	bodies := make(map[uint32]program, 128)
+func filter(f filterKey) bpf {
+	bodies := make(map[uint32]bpf, 128)
 	limitArguments(bodies, f)
 	if f.sparing {
 		spare(bodies)
@@ -104,7 +104,7 @@ func filter(f filterKey) program {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are in memory
 	}
 
-	p := make(program, 0, 512)
+	p := make(bpf, 0, 512)
 	// A call of another architecture has other numbers.
 	p.load(offsetArch)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nativeArch, 1, 0)
@@ -116,7 +116,7 @@ func filter(f filterKey) program {
 	}
 	groups := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(bodies)), 8))
 	for i, group := range groups {
-		body := make(program, 0, 128)
+		body := make(bpf, 0, 128)
 		for _, nr := range group {
 			body.when(nr, bodies[nr])
 		}
@@ -129,35 +129,35 @@ func filter(f filterKey) program {
 	return p
 }
 
-type program []unix.SockFilter
+type bpf []unix.SockFilter
 
-func (p *program) add(code uint16, k uint32, jt, jf uint8) {
+func (p *bpf) add(code uint16, k uint32, jt, jf uint8) {
 	*p = append(*p, unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k})
 }
 
-func (p *program) load(offset uint32) { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
+func (p *bpf) load(offset uint32) { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset, 0, 0) }
 
-func (p *program) deny(errno unix.Errno) {
+func (p *bpf) deny(errno unix.Errno) {
 	p.add(unix.BPF_RET|unix.BPF_K, seccompErrno|uint32(errno), 0, 0)
 }
 
-func (p *program) allow() { p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0) }
+func (p *bpf) allow() { p.add(unix.BPF_RET|unix.BPF_K, seccompAllow, 0, 0) }
 
 // when runs body for the system call nr. It must return, or load the number
 // again.
-func (p *program) when(nr uint32, body program) {
+func (p *bpf) when(nr uint32, body bpf) {
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, nr, 0, uint8(len(body)))
 	*p = append(*p, body...)
 }
 
-func denial(errno unix.Errno) (p program) {
+func denial(errno unix.Errno) (p bpf) {
 	p.deny(errno)
 	return p
 }
 
 // localStream allows only local sockets with a connected peer: a datagram could be sent
 // to any name.
-func localStream() (p program) {
+func localStream() (p bpf) {
 	p.load(offsetArgs)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.AF_UNIX, 1, 0)
 	p.deny(unix.EPERM)
@@ -171,7 +171,7 @@ func localStream() (p program) {
 }
 
 // withoutAddress allows sending to a connected peer only.
-func withoutAddress() (p program) {
+func withoutAddress() (p bpf) {
 	p.load(offsetArgs + 4*8)
 	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
 	p.deny(unix.EPERM)
@@ -191,7 +191,7 @@ func seccompAvailable() bool {
 }
 
 // installFilter applies the filter to the calling thread. This cannot be undone.
-func installFilter(f program) error {
+func installFilter(f bpf) error {
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)

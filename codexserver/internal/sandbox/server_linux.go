@@ -60,12 +60,12 @@ func dropPrying() error {
 const someThread = 0xffff_fffe
 
 // spare denies signals to a thread.
-func spare(bodies map[uint32]program) {
+func spare(bodies map[uint32]bpf) {
 	for _, call := range []struct{ nr, arg uint32 }{
 		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
 		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
 	} {
-		var body program
+		var body bpf
 		body.load(offsetArgs + call.arg*8)
 		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 0, 1)
 		body.deny(unix.EPERM)
@@ -76,7 +76,7 @@ func spare(bodies map[uint32]program) {
 	// cannot see whose folder that is. Without the call, libraries signal by process id.
 	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
 	// A file can be set to send a signal to a thread.
-	var body program
+	var body bpf
 	body.load(offsetArgs + 8)
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN, 0, 2)
@@ -88,7 +88,7 @@ func spare(bodies map[uint32]program) {
 }
 
 // sparing returns the program with someThread replaced by tid.
-func (p program) sparing(tid int) program {
+func (p bpf) sparing(tid int) bpf {
 	p = slices.Clone(p)
 	for i := range p {
 		if p[i].Code == unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K && p[i].K == someThread {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -31,7 +31,7 @@ func TestSwappedRoot(t *testing.T) {
 				if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
 					t.Fatal(err)
 				}
-				res, err := command.Run(t.Context(), command.Spec{
+				res, err := proc.Run(t.Context(), proc.Spec{
 					Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
 				}, nil)
 				if err != nil {

@@ -16,9 +16,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
@@ -148,7 +148,7 @@ func TestTableAsUser(t *testing.T) {
 func hasNamespaces(t *testing.T) (has bool) {
 	t.Helper()
 	t.Run("namespaces", func(t *testing.T) {
-		sandboxtest.NeedTier(t, sandbox.TierNamespaces)
+		servertest.NeedTier(t, sandbox.TierNamespaces)
 		has = true
 	})
 	return has
@@ -340,8 +340,8 @@ func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPo
 		word = strings.ReplaceAll(word, "@terminal", others["@terminal"])
 		argv = append(argv, word)
 	}
-	spec := command.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
-	spec.Env = command.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret"))
+	spec := proc.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
+	spec.Env = proc.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret"))
 	if policy.Mode != protocol.SandboxDangerFullAccess {
 		s := sandbox.New(sandbox.Options{Tier: tier, Protected: []string{filepath.Join(dir, "home")}})
 		c, err := s.Confine(policy, dir, nil)
@@ -351,7 +351,7 @@ func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPo
 		spec.Starter = c
 		spec.Env = append(spec.Env, c.Environ()...)
 	}
-	res, err := command.Run(t.Context(), spec, nil)
+	res, err := proc.Run(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -29,8 +29,8 @@ func TestStartingThread(t *testing.T) {
 	} {
 		t.Run(probe, func(t *testing.T) {
 			err := confinement.Do(func() error {
-				spec := command.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(os.Getpid())}, Dir: "/"}
-				res, err := command.Run(t.Context(), spec, nil)
+				spec := proc.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(os.Getpid())}, Dir: "/"}
+				res, err := proc.Run(t.Context(), spec, nil)
 				switch res.Aggregated {
 				case "EACCES", "EPERM":
 				case "ENOSYS": // pidfd_send_signal
@@ -78,8 +78,8 @@ func TestOtherCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, probe := range []string{"environ", "read memory", "threads' files", "signal", "ptrace", "prlimit"} {
-			spec := command.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Starter: c}
-			res, err := command.Run(t.Context(), spec, nil)
+			spec := proc.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Starter: c}
+			res, err := proc.Run(t.Context(), spec, nil)
 			if err != nil || res.Aggregated != "EACCES" && res.Aggregated != "EPERM" {
 				t.Errorf("%s, %s: %+v, %v, want EACCES or EPERM", tier, probe, res, err)
 			}

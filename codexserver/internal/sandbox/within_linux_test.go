@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -38,7 +38,7 @@ func TestRootWithinAProtectedFolder(t *testing.T) {
 				t.Errorf("notes %q", notes)
 			}
 			script := "for f in " + home + " " + filepath.Dir(root) + " " + root + " " + sub + " " + main + " " + dot + "; do if (echo x > $f/new) 2>/dev/null; then echo $f; fi; done"
-			res, err := command.Run(t.Context(), command.Spec{
+			res, err := proc.Run(t.Context(), proc.Spec{
 				Argv: []string{"sh", "-c", script}, Dir: sub, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
 			}, nil)
 			if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -41,7 +41,7 @@ try 'git add own' add
 try 'git commit -qam x' commit
 try 'git branch x' branch
 `)
-	res, err := command.Run(t.Context(), command.Spec{
+	res, err := proc.Run(t.Context(), proc.Spec{
 		Argv: []string{"sh", "-c", script}, Dir: w.Cwd(), Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Starter: c,
 	}, nil)
 	if err != nil {

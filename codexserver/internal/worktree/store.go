@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
 // Store keeps the worktrees of one user. Only trusted programs may write to its folders,
@@ -20,7 +20,7 @@ type Store struct {
 	// own. Records is the absolute path of the folder with their records.
 	Trees, Records string
 	// Programs finds git, see [git.Scratch].
-	Programs *trusted.Programs
+	Programs *sandbox.Programs
 }
 
 // In returns the store in Codex's home. It does not use the folder worktrees there, from

@@ -27,8 +27,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/spf13/pflag"
@@ -39,7 +39,7 @@ const program = "codex-mcp-gateway"
 
 func main() {
 	// Workers must not get this process's inherited files, its environment or its memory.
-	if err := errors.Join(command.SealDescriptors(), sandbox.HideProcess()); err != nil {
+	if err := errors.Join(proc.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
 		os.Exit(1)
 	}

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trusted"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -43,7 +43,7 @@ type Options struct {
 	Dir string
 	// Programs finds the server's program. By default no folders count as writable by
 	// commands, except those for temporary files.
-	Programs *trusted.Programs
+	Programs *sandbox.Programs
 	// Version is the engine's version.
 	Version string
 	// Elicit asks the user a question of the server. Params and result are those
@@ -79,9 +79,9 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	}
 	programs := o.Programs
 	if programs == nil {
-		programs = &trusted.Programs{}
+		programs = &sandbox.Programs{}
 	}
-	env, path := programs.Environ(command.EnvPolicy{Inherit: command.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	env, path := programs.Environ(proc.EnvPolicy{Inherit: proc.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
 	name, err := programs.Find(o.Server.Command, o.Dir, path)
 	if err != nil {
 		return nil, err

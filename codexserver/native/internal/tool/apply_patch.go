@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -220,7 +220,7 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	if err != nil {
 		text := fmt.Sprintf("nothing was changed: %v\n", err)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
-		return command.ModelOutput(command.Result{Aggregated: text, ExitCode: 1}), err
+		return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: 1}), err
 	}
 	summary := a.plan.Summary()
 	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
@@ -228,7 +228,7 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	if diff := t.diff.String(); diff != "" {
 		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
-	return command.ModelOutput(command.Result{Aggregated: summary}), nil
+	return proc.ModelOutput(proc.Result{Aggregated: summary}), nil
 }
 
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user

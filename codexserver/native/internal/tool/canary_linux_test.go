@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -219,8 +219,8 @@ func (c *canary) run(t testing.TB, argv []string) {
 	if argv[0] == "bash" { // the profile of the system sets another PATH
 		argv = []string{"bash", "-c", argv[2]}
 	}
-	spec := command.Spec{Argv: argv, Dir: c.path(plain), Env: env, Starter: confinement, Timeout: 2 * time.Second}
-	if _, err := command.Run(t.Context(), spec, nil); t.Context().Err() != nil {
+	spec := proc.Spec{Argv: argv, Dir: c.path(plain), Env: env, Starter: confinement, Timeout: 2 * time.Second}
+	if _, err := proc.Run(t.Context(), spec, nil); t.Context().Err() != nil {
 		t.Fatal(err)
 	}
 }
@@ -242,7 +242,7 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 
 	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
 		t.Run(string(tier), func(t *testing.T) {
-			sandboxtest.NeedTier(t, tier)
+			servertest.NeedTier(t, tier)
 			for _, p := range protocol.ApprovalPolicies() {
 				for _, mode := range protocol.SandboxModes() {
 					if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {

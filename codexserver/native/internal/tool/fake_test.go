@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -137,7 +137,7 @@ func (c fakeConfinement) Do(f func() error) error {
 	return f()
 }
 
-func (c fakeConfinement) Denied(r command.Result) bool {
+func (c fakeConfinement) Denied(r proc.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -56,7 +56,7 @@ func TestFolderOfApproval(t *testing.T) {
 			m := &meddler{host: host{answer: elicit.ApprovedForSession}}
 			options := tool.Options{Environ: environ}
 			if kept {
-				options.Keepers = &keeper.Pool{}
+				options.Keepers = &proc.Pool{}
 				t.Cleanup(func() { _ = options.Keepers.Close() })
 			}
 			turn := tool.New(options).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})

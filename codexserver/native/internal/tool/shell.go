@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
@@ -245,7 +245,7 @@ func (r run) ask(ctx context.Context, reason string, confinable bool) (confined 
 	req.Program, req.Replaceable = place.Replaceable(r.Command)
 	sum, lasts := place.Content(r.Command)
 	req.Once = !lasts
-	shown, missing := command.OpenFolder(r.dir)
+	shown, missing := proc.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity
 	}
@@ -266,7 +266,7 @@ func (r run) ask(ctx context.Context, reason string, confinable bool) (confined 
 
 // isAt reports whether an open folder is at a path without links.
 func isAt(folder *os.File, path string) bool {
-	other, err := command.OpenFolder(path)
+	other, err := proc.OpenFolder(path)
 	if err != nil {
 		return false
 	}
@@ -319,7 +319,7 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 		return stopped(res, note), nil
 	}
 	emit := r.turn.Host.Emit
-	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, command.FormatOutput(res.Stderr))})
+	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
 	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
 		return refusal, err
 	}
@@ -328,17 +328,17 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 }
 
 // stopped returns the output for the model, with a note about the sandbox.
-func stopped(res *command.Result, note string) string {
+func stopped(res *proc.Result, note string) string {
 	res.Aggregated += "\n(" + note + ")\n"
-	return command.ModelOutput(*res)
+	return proc.ModelOutput(*res)
 }
 
 // exec runs the command and emits its events. The result is nil if the command did not
 // start.
-func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, error) {
+func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
 	t := r.turn
 	o := t.box.options
-	spec := command.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Keepers: o.Keepers, Leftovers: o.Leftovers}
+	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Keepers: o.Keepers, Leftovers: o.Leftovers}
 	if c != nil {
 		spec.Starter, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
@@ -350,14 +350,14 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
 	end := o.Activity.Begin()
-	res, err := command.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+	res, err := proc.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	end()
-	var start *command.StartError
+	var start *proc.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
-		res = command.Result{Stderr: text, Aggregated: text, ExitCode: -1}
+		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	} else if err != nil {
 		return nil, "", err
 	}
@@ -369,7 +369,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*command.Result, string, 
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
 	}
-	return &res, command.ModelOutput(res), nil
+	return &res, proc.ModelOutput(res), nil
 }
 
 // withProfile returns the command to start: the command itself, or the user's shell, which
@@ -384,7 +384,7 @@ func (r run) withProfile() []string {
 
 // startText returns the reason in the form that clients know, with the system's words and
 // number.
-func startText(err *command.StartError) string {
+func startText(err *proc.StartError) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return err.Err.Error()

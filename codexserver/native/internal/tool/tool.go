@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/command"
-	"github.com/codexmcp/codexmcp/codexserver/internal/keeper"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -46,9 +45,9 @@ type Options struct {
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
 	// Keepers keep the processes of commands. Leftovers keeps the processes that commands
-	// without a sandbox leave running. See [command.Spec].
-	Keepers   *keeper.Pool
-	Leftovers *command.Leftovers
+	// without a sandbox leave running. See [proc.Spec].
+	Keepers   *proc.Pool
+	Leftovers *proc.Leftovers
 	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
 	// profile. With "" they run without it.
 	Shell string
@@ -83,7 +82,7 @@ type Sandbox interface {
 
 // Confinement is a sandbox for some commands.
 type Confinement interface {
-	command.Starter
+	proc.Starter
 	// Environ returns the variables to add to the environment of a confined command.
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.
@@ -92,7 +91,7 @@ type Confinement interface {
 	// cannot be confined and did not run.
 	Do(f func() error) error
 	// Denied reports whether a command failed because of the confinement.
-	Denied(command.Result) bool
+	Denied(proc.Result) bool
 }
 
 // Confine returns a conversation's sandbox for its tools.

@@ -1,0 +1,117 @@
+package proc
+
+import (
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Inherit is how much of the server's environment a command inherits.
+type Inherit string
+
+// The values of shell_environment_policy.inherit. The default, also spelled "all" in the
+// configuration, is to inherit everything.
+const (
+	InheritCore Inherit = "core" // the home, the user, the shell, PATH and temporary folders
+	InheritNone Inherit = "none" // nothing
+)
+
+// EnvPolicy is the configuration's shell_environment_policy. It decides which variables of
+// the server's environment a command sees. The zero value passes all of them but those
+// whose names look like secrets. Names are compared without regard to case. Patterns may
+// have *, ? and [class], which match any character.
+type EnvPolicy struct {
+	// Inherit is what the other fields start from.
+	Inherit Inherit
+	// IgnoreDefaultExcludes keeps names that contain KEY, SECRET or TOKEN.
+	IgnoreDefaultExcludes bool
+	// Exclude are patterns of names to leave out.
+	Exclude []string
+	// Set are variables to add or replace.
+	Set map[string]string
+	// IncludeOnly are patterns of the names to keep, applied last. An empty list keeps all.
+	IncludeOnly []string
+	// Withhold are names that are never inherited, like [Secrets]. Set can still add them.
+	Withhold []string
+}
+
+// Secrets returns patterns of the names of keys and tokens that commands never inherit:
+// those for model providers, and [ClientSecrets].
+func Secrets() []string {
+	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
+}
+
+// ClientSecrets returns patterns of the names of keys and tokens for the programs that
+// start MCP servers.
+func ClientSecrets() []string {
+	return []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_*TOKEN",
+		"COPILOT_GITHUB_TOKEN", "CURSOR_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+	}
+}
+
+// Environ applies the policy to environ, NAME=value each, and returns the
+// command's environment, sorted.
+func (p EnvPolicy) Environ(environ []string) []string {
+	vars := map[string]string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && name != "" && p.inherits(name) {
+			vars[name] = value
+		}
+	}
+	maps.Copy(vars, p.Set)
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+func (p EnvPolicy) inherits(name string) bool {
+	if MatchName(Secrets(), name) || slices.ContainsFunc(p.Withhold, func(secret string) bool { return strings.EqualFold(secret, name) }) {
+		return false
+	}
+	switch p.Inherit {
+	case InheritNone:
+		return false
+	case InheritCore:
+		if !slices.ContainsFunc(coreNames(), func(core string) bool { return strings.EqualFold(core, name) }) {
+			return false
+		}
+	}
+	if !p.IgnoreDefaultExcludes && MatchName([]string{"*KEY*", "*SECRET*", "*TOKEN*"}, name) {
+		return false
+	}
+	return !MatchName(p.Exclude, name)
+}
+
+// coreNames returns the variables of [InheritCore].
+func coreNames() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
+	}
+	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
+}
+
+// MatchName reports whether a name matches one of the patterns, without regard to case.
+func MatchName(patterns []string, name string) bool {
+	name = folded(name)
+	for _, pattern := range patterns {
+		if ok, err := path.Match(folded(pattern), name); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// folded returns a name or pattern in upper case and without slashes, which no * or ? of
+// [path.Match] matches. It replaces them by a character that no variable's name has.
+func folded(text string) string {
+	return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00")
+}

@@ -1,0 +1,43 @@
+package proc_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+)
+
+// TestExact starts nothing behind a symbolic link when the folder is exact.
+func TestExact(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, link := filepath.Join(base, "dir"), filepath.Join(base, "link")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o777), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, pool := range []*proc.Pool{nil, {}} {
+		for _, tt := range []struct {
+			dir   string
+			exact bool
+			want  string // "" fails
+		}{
+			{dir, true, dir}, {dir + "/sub", true, dir + "/sub"}, {link, false, dir}, {link, true, ""}, {link + "/sub", true, ""}, {dir + "/none", true, ""},
+		} {
+			spec := proc.Spec{Argv: []string{"/bin/pwd", "-P"}, Dir: tt.dir, Exact: tt.exact, Env: path, Keepers: pool}
+			got, err := proc.Run(t.Context(), spec, nil)
+			var start *proc.StartError
+			if tt.want == "" && !errors.As(err, &start) || tt.want != "" && (err != nil || got.Stdout != tt.want+"\n") {
+				t.Errorf("keeper %t, %s, exact %t: %q, %v, want %q", pool != nil, tt.dir, tt.exact, got.Stdout, err, tt.want)
+			}
+		}
+		if pool != nil {
+			if err := pool.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

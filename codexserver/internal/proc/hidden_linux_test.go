@@ -1,0 +1,88 @@
+package proc_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+// hiddenVar holds, for the unprivileged run of a test, the path of a program that its
+// user cannot read, whose processes are therefore hidden.
+const hiddenVar = "KEEPER_TEST_HIDDEN"
+
+// TestHiddenProcesses ends a command whose processes /proc does not show.
+func TestHiddenProcesses(t *testing.T) {
+	hidden := os.Getenv(hiddenVar)
+	if hidden == "" {
+		asUserWithHiddenProcesses(t)
+		return
+	}
+	var p proc.Pool
+	defer p.Close()
+	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
+	proc := startIn(t, &p, cmd)
+	pid := make([]byte, 16)
+	n, err := r.Read(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comm := "/proc/" + strings.TrimSpace(string(pid[:n])) + "/comm"
+	for { // until the shell has become the program
+		if _, err := os.Stat(comm); err != nil {
+			break
+		}
+	}
+	if err := proc.End(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
+		t.Error(err)
+	}
+}
+
+// asUserWithHiddenProcesses runs the test as a user in a mount namespace whose
+// /proc shows a user only what that user may trace. Only root can do that.
+func asUserWithHiddenProcesses(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as another user and mount /proc")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "keeper-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
+		program, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), program, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -test.run='^TestHiddenProcesses$' -test.v`,
+		filepath.Join(dir, "test"))
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), hiddenVar+"="+filepath.Join(dir, "hidden"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("as another user: %v\n%s", err, out)
+	}
+}

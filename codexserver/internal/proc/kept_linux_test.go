@@ -1,0 +1,191 @@
+package proc_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
+)
+
+func pool(t testing.TB) *proc.Pool {
+	t.Helper()
+	p := &proc.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
+// even if it keeps writing.
+func TestLeftovers(t *testing.T) {
+	mark := "77" + strconv.Itoa(os.Getpid())
+	var left proc.Leftovers
+	spec := proc.Spec{
+		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
+		Dir:  "/", Env: path, Keepers: pool(t), Leftovers: &left,
+	}
+	res, err := proc.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 || !strings.Contains(res.Stdout, "done\n") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	daemons := find(mark)
+	if len(daemons) != 2 {
+		t.Errorf("left: %v, want two processes", daemons)
+	}
+	// Longer than a daemon lives that writes to a pipe without a reader.
+	spec.Argv = []string{"sleep", "0.3"}
+	if _, err := proc.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(now) != 2 {
+		t.Errorf("of %v only %v is left", daemons, now)
+	}
+	left.Close()
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("after Close: %v", now)
+	}
+
+	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
+	if _, err := proc.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left after Close: %v", now)
+	}
+}
+
+// TestLeftoversOfAnEndedCommand times out a command. Its daemon ends with it.
+func TestLeftoversOfAnEndedCommand(t *testing.T) {
+	mark := "78" + strconv.Itoa(os.Getpid())
+	var left proc.Leftovers
+	defer left.Close()
+	res, err := proc.Run(t.Context(), proc.Spec{
+		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Keepers: pool(t), Leftovers: &left,
+	}, nil)
+	if err != nil || !res.TimedOut {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+}
+
+// TestKeeperKilled has a command kill its keeper. The command ends with an explanation,
+// and the next one has a keeper again.
+func TestKeeperKilled(t *testing.T) {
+	mark := "79" + strconv.Itoa(os.Getpid())
+	pool := pool(t)
+	spec := proc.Spec{
+		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: time.Minute, Keepers: pool,
+	}
+	res, err := proc.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, proc.ErrLost.Error()) || res.Stdout != "up\n" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+	// The command may kill the keeper before the keeper reports the start.
+	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
+	for range 20 {
+		var start *proc.StartError
+		if res, err := proc.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if now := find(mark); len(now) != 0 {
+			t.Fatalf("left: %v", now)
+		}
+	}
+	// A keeper that is killed while it is idle is replaced.
+	spec.Argv = []string{"sh", "-c", "echo $PPID"}
+	res, err = proc.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	keeper, err := strconv.Atoi(strings.TrimSpace(res.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, keeper)
+	if res, err = proc.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestKeeperKilledWithoutOutput has a command kill its keeper in a process whose standard
+// output is closed, so that a pipe of the command gets that number. The process must not
+// kill its own session.
+func TestKeeperKilledWithoutOutput(t *testing.T) {
+	const child = "COMMAND_TEST_WITHOUT_OUTPUT"
+	if os.Getenv(child) != "" {
+		pool := pool(t)
+		if err := unix.Close(1); err != nil {
+			t.Fatal(err)
+		}
+		spec := proc.Spec{Argv: []string{"sh", "-c", "sleep 0.1; kill -KILL $PPID; sleep 1000"}, Dir: "/", Env: path, Timeout: time.Minute, Keepers: pool}
+		if res, err := proc.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
+			t.Errorf("%+v, %v", res, err)
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKeeperKilledWithoutOutput$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+// kill kills a process and waits for its end.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for fds[0].Revents == 0 {
+		if _, err := unix.Poll(fds, 30_000); err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeptRunsAsOwn compares a command's process with and without a keeper.
+func TestKeptRunsAsOwn(t *testing.T) {
+	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
+	var seen [2]proc.Result
+	for i, keepers := range []*proc.Pool{nil, pool(t)} {
+		var err error
+		seen[i], err = proc.Run(t.Context(), proc.Spec{
+			Argv: []string{"sh", "-c", script, "a\xffb"}, Dir: "/usr", Env: append([]string{"X=\xfe y\nz"}, path...), Keepers: keepers,
+		}, func(protocol.OutputStream, []byte) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen[0].Stdout != seen[1].Stdout || seen[0].Stderr != seen[1].Stderr {
+		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", seen[0].Stdout, seen[0].Stderr, seen[1].Stdout, seen[1].Stderr)
+	}
+}

@@ -1,0 +1,134 @@
+//go:build unix
+
+package proc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+
+func TestRun(t *testing.T) {
+	tests := []struct {
+		name   string
+		script string
+		want   proc.Result
+	}{
+		{"output", "echo out; echo err >&2", proc.Result{Stdout: "out\n", Stderr: "err\n"}},
+		{"exit code", "exit 7", proc.Result{ExitCode: 7}},
+		{"signal", "kill -TERM $$", proc.Result{ExitCode: 143}},
+		{"no input", "cat", proc.Result{}},
+		{"environment", "env | grep -v -e ^PWD= -e ^OLDPWD= -e ^SHLVL= -e ^_=", proc.Result{Stdout: path[0] + "\n"}},
+		{"bad UTF-8", `printf 'a\377\376b\342\202c'`, proc.Result{Stdout: "a\uFFFD\uFFFDb\uFFFDc"}},
+		{"last words of a child", "(sleep 0.02; echo late) &", proc.Result{Stdout: "late\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(proc.Result{}, "Duration", "Aggregated")); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if len(got.Aggregated) != len(got.Stdout)+len(got.Stderr) {
+				t.Errorf("aggregated %q of %q and %q", got.Aggregated, got.Stdout, got.Stderr)
+			}
+		})
+	}
+}
+
+func TestRunStreams(t *testing.T) {
+	var got []string
+	_, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
+		func(s protocol.OutputStream, b []byte) { got = append(got, string(s)+":"+string(b)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"stderr:b\n", "stdout:a\n"}, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("pieces (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunTimeout(t *testing.T) {
+	got, err := proc.Run(t.Context(), proc.Spec{
+		Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path, Timeout: 100 * time.Millisecond,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.TimedOut || got.ExitCode != proc.TimeoutExitCode || got.Aggregated != "start\n" {
+		t.Errorf("result %+v", got)
+	}
+	if want := fmt.Sprintf("command timed out after %d milliseconds\nstart\n", got.Duration.Milliseconds()); got.Formatted() != want || got.Duration < 100*time.Millisecond {
+		t.Errorf("formatted %q, want %q", got.Formatted(), want)
+	}
+}
+
+func TestRunInterrupted(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	got, err := proc.Run(ctx, proc.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
+		func(protocol.OutputStream, []byte) { cancel(cause) })
+	if !errors.Is(err, cause) || got.Stdout != "start\n" {
+		t.Errorf("result %+v, %v", got, err)
+	}
+	if _, err := proc.Run(ctx, proc.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func TestRunCannotStart(t *testing.T) {
+	tests := []struct {
+		name string
+		spec proc.Spec
+		is   error
+	}{
+		{"no such program", proc.Spec{Argv: []string{"no-such-program"}, Dir: "/", Env: path}, fs.ErrNotExist},
+		{"no such path", proc.Spec{Argv: []string{"./x/y"}, Dir: "/", Env: path}, fs.ErrNotExist},
+		{"a folder", proc.Spec{Argv: []string{"/etc"}, Dir: "/", Env: path}, fs.ErrPermission},
+		{"no such working folder", proc.Spec{Argv: []string{"true"}, Dir: "/no/such", Env: path}, fs.ErrNotExist},
+		{"a relative folder in PATH", proc.Spec{Argv: []string{"sh"}, Dir: "/bin", Env: []string{"PATH=.::bin"}}, fs.ErrNotExist},
+		{"no words", proc.Spec{Dir: "/"}, nil},
+		{"NUL", proc.Spec{Argv: []string{"echo", "a\x00b"}, Dir: "/", Env: path}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := proc.Run(t.Context(), tt.spec, nil)
+			var start *proc.StartError
+			if !errors.As(err, &start) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestRunBoundsOutput(t *testing.T) {
+	streamed := 0
+	got, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
+		func(_ protocol.OutputStream, b []byte) { streamed += len(b) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Aggregated); n > 1<<20+100 || n < 1<<20 {
+		t.Errorf("kept %d bytes", n)
+	}
+	if !strings.HasPrefix(got.Stdout, "first\n") || !strings.HasSuffix(got.Stdout, "last\n") || !strings.Contains(got.Stdout, "bytes ...]") {
+		t.Error("beginning, end or the note between them is missing")
+	}
+	if streamed > 1<<20 || streamed == 0 {
+		t.Errorf("streamed %d bytes", streamed)
+	}
+}

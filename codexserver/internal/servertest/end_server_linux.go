@@ -1,0 +1,140 @@
+package servertest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// endLimit bounds every wait. Only a failing test reaches it.
+const endLimit = 30 * time.Second
+
+// victim is a codex-mcp in its own folder that handles its first call.
+type victim struct {
+	cmd   *exec.Cmd
+	mark  string        // a variable that its processes inherit
+	alive *os.File      // reaches its end when the daemons have ended
+	up    chan struct{} // closed when the daemons run
+}
+
+func startVictim(t *testing.T, cmd *exec.Cmd, sandbox string) *victim {
+	t.Helper()
+	dir := t.TempDir()
+	s := &victim{cmd: cmd, mark: "END_TEST=" + rand.Text(), up: make(chan struct{})}
+	for _, name := range []string{"alive", "up"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if s.alive, err = os.OpenFile(filepath.Join(dir, "alive"), os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.alive.Close() })
+	up, err := os.OpenFile(filepath.Join(dir, "up"), os.O_RDWR|syscall.O_NONBLOCK, 0) // for writing too, so that reading never ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		if n, _ := up.Read(make([]byte, 3)); n > 0 {
+			close(s.up)
+		}
+	}()
+	t.Cleanup(func() { up.Close(); <-read })
+
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), s.mark)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // when the test failed
+		cmd.Process.Kill()
+		s.kill()
+	})
+	_, err = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go","approval-policy":"never","sandbox":%q}}}
+`, sandbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// awaitUp waits until the daemons run.
+func (s *victim) awaitUp(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.up:
+	case <-time.After(endLimit):
+		t.Fatal("the command did not start")
+	}
+}
+
+// end ends the server and waits until nothing of it is left.
+func (s *victim) end(t *testing.T, sig os.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	deadline := s.gone(t)
+	s.alive.SetReadDeadline(deadline)
+	if _, err := io.ReadAll(s.alive); err != nil {
+		t.Errorf("a daemon is left: %v", err)
+	}
+}
+
+// gone waits until no process of an ended server is left. It returns the deadline, which
+// also holds for the daemons.
+func (s *victim) gone(t *testing.T) time.Time {
+	t.Helper()
+	deadline := time.Now().Add(endLimit)
+	// A process in exec has no environment for a moment, so look three times.
+	for none := 0; none < 3; <-time.After(5 * time.Millisecond) {
+		left := s.processes()
+		if none++; len(left) > 0 {
+			none = 0
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left: %q", left)
+		}
+	}
+	return deadline
+}
+
+// processes returns the live processes with the server's mark or in its folder.
+func (s *victim) processes() (found []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		env, _ := os.ReadFile(dir + "/environ")
+		cwd, _ := os.Readlink(dir + "/cwd")
+		if strings.Contains(string(env), s.mark) || cwd == s.cmd.Dir {
+			words, _ := os.ReadFile(dir + "/cmdline")
+			found = append(found, fmt.Sprintf("%s %s", filepath.Base(dir), words))
+		}
+	}
+	return found
+}
+
+func (s *victim) kill() {
+	for _, p := range s.processes() {
+		pid, _, _ := strings.Cut(p, " ")
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
+}

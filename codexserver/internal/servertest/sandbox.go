@@ -1,0 +1,64 @@
+package servertest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// NeedTier skips the test if this system lacks a tier of the sandbox. The tests' program
+// must begin with [sandbox.Main].
+func NeedTier(t testing.TB, tier sandbox.Tier) {
+	t.Helper()
+	_, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+	skipWithout(t, err)
+}
+
+// NeedEnclosure skips the test if this system cannot keep several users apart.
+func NeedEnclosure(t testing.TB) {
+	t.Helper()
+	skipWithout(t, tryEnclosure())
+}
+
+var tryEnclosure = sync.OnceValue(func() error { return sandbox.TryEnclosure("") })
+
+func skipWithout(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case errors.Is(err, sandbox.ErrUnavailable):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+}
+
+// Outside returns a temporary folder outside of /tmp and /var/tmp, because an enclosure has
+// its own. It skips the test if this user can make none.
+func Outside(t testing.TB) string {
+	t.Helper()
+	cache, _ := os.UserCacheDir() // "" without HOME
+	if cache != "" {
+		_ = os.MkdirAll(cache, 0o700) // MkdirTemp reports the error
+	}
+	for _, parent := range []string{cache, "/var/cache", "."} {
+		parent, err := filepath.Abs(parent)
+		if err == nil {
+			parent, err = filepath.EvalSymlinks(parent)
+		}
+		if err != nil || strings.HasPrefix(parent+"/", "/tmp/") || strings.HasPrefix(parent+"/", "/var/tmp/") {
+			continue
+		}
+		if dir, err := os.MkdirTemp(parent, "codex-mcp-test"); err == nil {
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			return dir
+		}
+	}
+	t.Skip("this user can write only below /tmp and /var/tmp")
+	return ""
+}
