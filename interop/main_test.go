@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
 )
 
 // scratch is the folder of what the tests share.
 var scratch string
 
 func TestMain(m *testing.M) {
+	native.Main() // this may be a keeper
 	if os.Getenv(asClient) != "" {
 		if err := conformanceClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

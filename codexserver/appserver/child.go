@@ -35,7 +35,6 @@ type child struct {
 	programs *sandbox.Programs
 	path     string // of the program; "" if it was dialled
 	pid      int    // 0 if it was dialled
-	mark     string // an environment variable of the process
 	version  version
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
@@ -74,8 +73,10 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *s
 	})
 	c.run.Go(func() {
 		err := c.peer.Run(context.Background())
-		if p, ok := t.(*process); ok && p.Close() != nil {
-			err = p.err // explains more than a failed write
+		if p, ok := t.(*process); ok {
+			if end := p.Close(); end != nil {
+				err = end // explains more than a failed write
+			}
 		}
 		c.lost(err)
 	})

@@ -75,11 +75,9 @@
 //     what looks like a key.
 //
 // Interrupting a turn also ends its commands, which Codex by itself would keep for a later
-// turn. On Linux, in a program that begins with [Main], the app-server and all that it
-// started end together, and also when the program ends in any way. Without Main the kernel
-// ends the app-server with the program, and Close finds commands in other sessions by an
-// environment variable that they inherited. On other systems the app-server ends when its
-// input does, and Close ends its process group.
+// turn. On Linux the app-server and all that it started end together, and also when the
+// program ends in any way; for that, the program begins with [Main]. On other systems the
+// app-server ends when its input does, and Close ends its process group.
 //
 // # Limits
 //

@@ -2,16 +2,20 @@ package appserver_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 var moments = flag.Int("moments", 2, "end the server at this `number` of moments, in each way")
@@ -84,7 +88,21 @@ func TestKilledKeeper(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the turn ended well")
 	}
-	if left := e.Left(); len(left) != 0 {
+	if left := left(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
+}
+
+// TestNewWithoutMain makes no engine in a program whose main does not call Main, unless the
+// engine starts nothing.
+func TestNewWithoutMain(t *testing.T) {
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asCodex+"=without Main") }, func(t *testing.T) {
+		if _, err := appserver.New(nil); err == nil || !strings.Contains(err.Error(), "appserver.Main") {
+			t.Errorf("error %v", err)
+		}
+		dial := func(context.Context) (jsonrpc.Transport, error) { return nil, errors.ErrUnsupported }
+		if _, err := appserver.New(&appserver.Options{Dial: dial}); err != nil {
+			t.Error(err)
+		}
+	})
 }

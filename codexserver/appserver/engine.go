@@ -65,7 +65,8 @@ type Engine struct {
 	defaults defaults // of every conversation
 	self     *program.Self
 	programs *sandbox.Programs
-	keepers  *proc.Pool // nil if the system or the program has none
+
+	processes proc.Pool
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -86,7 +87,7 @@ type launch struct {
 }
 
 // New returns an engine. It starts nothing and does not look for the codex program. The
-// error is about Overrides.
+// error is about Overrides, or says that main does not call [Main].
 func New(o *Options) (*Engine, error) {
 	e := &Engine{programs: &sandbox.Programs{}}
 	if o != nil {
@@ -96,10 +97,10 @@ func New(o *Options) (*Engine, error) {
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
-	e.self = program.NewSelf(e.options.Self)
-	if sandbox.CanKeep() {
-		e.keepers = &proc.Pool{}
+	if err := proc.Ready(); err != nil && e.options.Dial == nil {
+		return nil, fmt.Errorf("appserver: %w", err)
 	}
+	e.self = program.NewSelf(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -112,10 +113,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.stop()
 	e.work.Wait()
-	if e.keepers == nil {
-		return nil
-	}
-	return e.keepers.Close()
+	return e.processes.Close()
 }
 
 // maxDeaths is how many runs may end within a minute before the engine gives up

@@ -108,7 +108,7 @@ func (c *child) obituary() error {
 		return fmt.Errorf("%w and was ended", err)
 	}
 	text := "codex app-server has ended"
-	var exit interface { // an exec.ExitError, or an exitError
+	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
 		error
 		ExitCode() int
 	}

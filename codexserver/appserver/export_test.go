@@ -7,10 +7,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
-// WithoutKeepers makes the engine start the app-server as in a program that does not call
-// Main.
-func (e *Engine) WithoutKeepers() { e.keepers = nil }
-
 // TrustTemporary makes the engine take programs from folders for temporary files, where
 // tests have theirs.
 func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }

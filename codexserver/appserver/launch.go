@@ -1,11 +1,11 @@
 package appserver
 
 import (
-	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -219,7 +219,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 
 func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
 	stderr := &tail{log: e.options.logger()}
-	p, err := spawn(ctx, e.programs, e.keepers, path, args, e.environment(), stderr)
+	p, err := spawn(ctx, e.programs, &e.processes, path, args, e.environment(), stderr)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
@@ -227,7 +227,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, err
 	}
-	c.path, c.pid, c.mark = path, p.pid, p.mark
+	c.path, c.pid = path, p.pid
 	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
 	return c, nil
 }
@@ -239,7 +239,7 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 	if errors.As(err, &old) {
 		return err
 	}
-	v, unread := programVersion(ctx, e.programs, path, e.environment())
+	v, unread := e.programVersion(ctx, path)
 	switch {
 	case errors.Is(unread, errOwn):
 		return unread
@@ -250,26 +250,30 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 }
 
 // programVersion runs the program with --version, which prints "codex-cli 0.169.0".
-func programVersion(ctx context.Context, programs *sandbox.Programs, path string, env []string) (version, error) {
+func (e *Engine) programVersion(ctx context.Context, path string) (version, error) {
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env = env
-	cmd.WaitDelay = leaveGrace
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	err := programs.Start(cmd, cmd.Start)
+	cmd := exec.Command(path, "--version")
+	var conn *proc.Conn
+	cmd.Env = e.environment()
+	err := e.programs.Start(cmd, func() (err error) {
+		conn, err = e.processes.Connect(ctx, cmd, proc.Talk{Leave: versionLimit})
+		return err
+	})
+	var out []byte
 	if err == nil {
-		err = cmd.Wait()
+		defer context.AfterFunc(ctx, func() { _ = conn.End() })()
+		out, err = io.ReadAll(io.LimitReader(conn.Out, 1<<20))
+		err = errors.Join(err, conn.Close())
 	}
 	if err != nil {
 		return version{}, fmt.Errorf("%s --version: %w", path, err)
 	}
-	words := strings.Fields(out.String())
+	words := strings.Fields(string(out))
 	if len(words) == 0 {
 		return version{}, fmt.Errorf("%s --version says nothing", path)
 	}
-	if strings.Contains(out.String(), ownName) {
+	if strings.Contains(string(out), ownName) {
 		return version{}, errOwn
 	}
 	return parseVersion(words[len(words)-1])

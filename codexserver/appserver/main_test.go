@@ -28,9 +28,14 @@ const (
 	// with that word in its configuration), deaf (does not end by itself), busy
 	// (runs servertest.Daemons in its turns).
 	asCodex = "CODEX_TEST_CODEX"
+	// ofTest identifies the processes of a test.
+	ofTest = "CODEX_TEST_RUN"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asCodex) == "without Main" {
+		os.Exit(m.Run())
+	}
 	appserver.Main()
 	switch {
 	case os.Getenv(asMCPServer) != "":

@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"os/exec"
@@ -18,31 +17,27 @@ import (
 // it started ends too.
 type process struct {
 	jsonrpc.Transport
-	pid    int
-	mark   string // an environment variable that its children inherit
-	once   sync.Once
-	closed chan struct{}
-	err    error // how it ended; set when closed is closed
+	pid   int
+	close func() error // ends it once, and returns how it ended
 }
 
 // leaveGrace is how long the process may take to end by itself after its input has ended,
-// and again after a signal, before it is killed. Codex was measured to need 0.2 to 0.4 s
-// after the end of its input.
-const leaveGrace = 400 * time.Millisecond
+// before it is killed. Codex was measured to need 0.2 to 0.4 s.
+const leaveGrace = 800 * time.Millisecond
 
-const markName = "CODEX_MCP_CHILD="
-
-// spawn starts an app-server that ends with this process. A keeper ensures that; without
-// keepers the system does, as far as it can.
-func spawn(ctx context.Context, programs *sandbox.Programs, keepers *proc.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
-	p := &process{mark: markName + rand.Text(), closed: make(chan struct{})}
+// spawn starts an app-server that ends with this process.
+func spawn(ctx context.Context, programs *sandbox.Programs, processes *proc.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(env, p.mark)
+	cmd.Env = env
+	p := &process{}
 	err := programs.Start(cmd, func() error {
-		if keepers != nil {
-			return p.startKept(ctx, keepers, cmd, stderr)
+		c, err := processes.Connect(ctx, cmd, proc.Talk{Stderr: stderr, Leave: leaveGrace})
+		if err != nil {
+			return err
 		}
-		return p.startOwn(cmd, stderr)
+		p.pid, p.Transport = c.PID, jsonrpc.Lines(c.Out, c.In, c)
+		p.close = sync.OnceValue(p.Transport.Close)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -64,18 +59,13 @@ func setReadLimit(t jsonrpc.Transport, n int) {
 func (p *process) Read(ctx context.Context) ([]byte, error) {
 	b, err := p.Transport.Read(ctx)
 	var one *jsonrpc.Error // the fault of one message
-	if err != nil && !errors.As(err, &one) && p.Close() != nil {
-		return nil, p.err
+	if err != nil && !errors.As(err, &one) {
+		if end := p.Close(); end != nil {
+			return nil, end
+		}
 	}
 	return b, err
 }
 
 // Close ends the process and everything that it started.
-func (p *process) Close() error {
-	p.once.Do(func() {
-		p.err = p.Transport.Close()
-		close(p.closed)
-	})
-	<-p.closed
-	return p.err
-}
+func (p *process) Close() error { return p.close() }

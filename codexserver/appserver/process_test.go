@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"strings"
@@ -20,6 +21,7 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 		t.Fatal(err)
 	}
 	t.Setenv(asCodex, kind)
+	t.Setenv(ofTest, rand.Text())
 	o.Path = self
 	if o.CodexHome == "" {
 		o.CodexHome = t.TempDir()
@@ -32,24 +34,7 @@ func program(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
 	return e
 }
 
-// starter is [program], or the same without keepers.
-type starter func(t *testing.T, kind string, o appserver.Options) *appserver.Engine
-
-// eachWay runs a test with keepers, as all others run, and without.
-func eachWay(t *testing.T, test func(t *testing.T, program starter)) {
-	t.Run("kept", func(t *testing.T) { test(t, program) })
-	t.Run("own", func(t *testing.T) {
-		test(t, func(t *testing.T, kind string, o appserver.Options) *appserver.Engine {
-			e := program(t, kind, o)
-			e.WithoutKeepers()
-			return e
-		})
-	})
-}
-
-func TestProgram(t *testing.T) { eachWay(t, testProgram) }
-
-func testProgram(t *testing.T, program starter) {
+func TestProgram(t *testing.T) {
 	e := program(t, "fine", appserver.Options{})
 	h := &recorder{}
 	conv := start(t, e, h)
@@ -64,9 +49,7 @@ func testProgram(t *testing.T, program starter) {
 	}
 }
 
-func TestUnusableProgram(t *testing.T) { eachWay(t, testUnusableProgram) }
-
-func testUnusableProgram(t *testing.T, program starter) {
+func TestUnusableProgram(t *testing.T) {
 	for _, test := range []struct {
 		kind, version string
 		old           bool
@@ -121,9 +104,7 @@ func TestChatWireIsRefused(t *testing.T) {
 
 // TestDeafProgramIsKilled kills a program that ignores the end of its input and signals,
 // with all that it started.
-func TestDeafProgramIsKilled(t *testing.T) { eachWay(t, testDeafProgramIsKilled) }
-
-func testDeafProgramIsKilled(t *testing.T, program starter) {
+func TestDeafProgramIsKilled(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	start(t, e, &recorder{})
 	begun := time.Now()
@@ -131,7 +112,7 @@ func testDeafProgramIsKilled(t *testing.T, program starter) {
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
-	if left := e.Left(); len(left) != 0 {
+	if left := left(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
 }

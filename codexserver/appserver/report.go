@@ -60,7 +60,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	}
 	c, err := e.child(ctx)
 	if err != nil {
-		if v, e := programVersion(ctx, e.programs, r.Path, e.environment()); r.Path != "" && e == nil {
+		if v, e := e.programVersion(ctx, r.Path); r.Path != "" && e == nil {
 			r.Version = v.String()
 		}
 		return err

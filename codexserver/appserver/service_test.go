@@ -186,7 +186,6 @@ func TestBackground(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.WithoutKeepers()
 		ended := false
 		if !e.Background(func() { <-time.After(time.Second); ended = true }) {
 			t.Error("an open engine refuses a goroutine")

@@ -32,7 +32,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
-		Keepers:    e.keepers,
+		Processes:  &e.processes,
 		Leftovers:  left,
 		Writable:   e.Reach,
 		Activity:   e.activity,

@@ -55,12 +55,11 @@
 //     says how it ended.
 //   - When a command in the sandbox ends, and when any command is interrupted or
 //     times out, all its processes are gone before the turn continues. Processes
-//     that an approved command left running end with the conversation. All
-//     processes end when this process dies, however it dies. This holds on Linux
-//     for programs that begin with [Main]: they start themselves again as keeper
-//     processes. Elsewhere the engine finds a command's processes by their
-//     session, their parents and an inherited descriptor. It misses a daemon that
-//     closed everything it inherited, and it cannot clean up after its own death.
+//     that an approved command left running end with the conversation, as do MCP
+//     servers. All processes end when this process dies, however it dies. This
+//     holds on Linux, where the program starts itself again as keeper processes,
+//     see [Main]. Elsewhere the engine ends a command's process group. It misses
+//     a daemon that left the group, and it cannot clean up after its own death.
 //   - A message that is sent to a running turn is in the history before the
 //     model's next request, or at the turn's end.
 //   - The history keeps what an interrupted turn did. It drops a response of

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -139,7 +140,7 @@ type Engine struct {
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
-	keepers   *proc.Pool // nil on systems without keepers
+	processes proc.Pool
 	self      *program.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
@@ -149,10 +150,13 @@ type Engine struct {
 	warned map[string]bool // the warnings that were logged
 }
 
-// New makes an engine. It fails when config.toml cannot be read, with an error that
-// names the file and the line, or the key. It does not fail for a missing provider or
-// profile; the conversation that needs it does.
+// New makes an engine. It fails when main does not call [Main], and when config.toml cannot
+// be read, with an error that names the file and the line, or the key. It does not fail for
+// a missing provider or profile; the conversation that needs it does.
 func New(o *Options) (*Engine, error) {
+	if err := proc.Ready(); err != nil {
+		return nil, fmt.Errorf("native: %w", err)
+	}
 	if o == nil {
 		o = &Options{}
 	}
@@ -170,9 +174,6 @@ func New(o *Options) (*Engine, error) {
 		self:      program.NewSelf(o.Self),
 	}
 	e.programs = &sandbox.Programs{More: e.folders.Paths}
-	if sandbox.CanKeep() {
-		e.keepers = &proc.Pool{}
-	}
 	if o.Environ == nil {
 		e.environ = os.Environ()
 	}
@@ -224,9 +225,7 @@ func New(o *Options) (*Engine, error) {
 func (e *Engine) Close() error {
 	err := e.auth.Close()
 	err = errors.Join(err, e.locks.Close())
-	if e.keepers != nil {
-		err = errors.Join(err, e.keepers.Close())
-	}
+	err = errors.Join(err, e.processes.Close())
 	e.http.CloseIdleConnections()
 	return err
 }

@@ -2,9 +2,14 @@ package native_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -60,4 +65,42 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDaemonOfAnMCPServer has an MCP server start a daemon, which ends with the conversation.
+func TestDaemonOfAnMCPServer(t *testing.T) {
+	alive := filepath.Join(t.TempDir(), "alive")
+	if err := unix.Mkfifo(alive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(alive, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	script := fmt.Sprintf(`exec 9> %s; (setsid sh -c "sleep 1000 > /dev/null 2>&1 < /dev/null &" &); exec %s`, alive, os.Args[0])
+	b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", %q]\nenv = { PLAY = \"mcp server\" }\n", script), native.Limits{},
+		providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x": "1"}`}), providertest.Say("ok"))
+	c := b.start(t, &host{}, protocol.Config{})
+	if err := c.Turn(t.Context(), say("use it")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Read(fd, make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the server is not running: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, err := unix.Read(fd, make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("the daemon is running after its conversation was closed: %v", err)
+	}
+}
+
+// TestNewWithoutMain makes no engine in a program whose main does not call Main.
+func TestNewWithoutMain(t *testing.T) {
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PLAY=without Main") }, func(t *testing.T) {
+		if _, err := native.New(&native.Options{CodexHome: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "native.Main") {
+			t.Errorf("error %v", err)
+		}
+	})
 }

@@ -65,14 +65,15 @@ func (c *conversation) startServers() {
 		}
 		all.Go(func() {
 			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
-				Name:     name,
-				Server:   server,
-				Environ:  c.engine.environ,
-				Dir:      c.engine.folderOf(server, c.cfg.Cwd),
-				Programs: c.engine.programs,
-				Version:  c.engine.version,
-				Elicit:   c.elicit(),
-				Logger:   c.engine.log,
+				Processes: &c.engine.processes,
+				Name:      name,
+				Server:    server,
+				Environ:   c.engine.environ,
+				Dir:       c.engine.folderOf(server, c.cfg.Cwd),
+				Programs:  c.engine.programs,
+				Version:   c.engine.version,
+				Elicit:    c.elicit(),
+				Logger:    c.engine.log,
 			})
 		})
 	}

@@ -54,10 +54,9 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		Dir:     c.now.Cwd,
 		Env:     env,
 		Timeout: notifyTimeout,
-		Keepers: c.engine.keepers,
 	}
 	c.background.Go(func() {
-		result, err := proc.Run(c.life, spec, nil)
+		result, err := c.engine.processes.Run(c.life, spec, nil)
 		if err != nil || result.ExitCode != 0 {
 			c.engine.log.Warn("the notify program failed", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
 		}

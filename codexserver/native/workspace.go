@@ -73,7 +73,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 		return nil, err
 	}
 	end := e.activity.Begin()
-	done, err := proc.Run(ctx, spec, nil)
+	done, err := e.processes.Run(ctx, spec, nil)
 	end()
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (proc.Spec, error) {
 	if err != nil {
 		return proc.Spec{}, err
 	}
-	spec := proc.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: proc.DefaultTimeout, Keepers: e.keepers}
+	spec := proc.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: proc.DefaultTimeout}
 	if p.TimeoutMs != nil {
 		// From a millisecond to a day.
 		const most = int64(24 * time.Hour / time.Millisecond)
@@ -116,7 +116,7 @@ func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (proc.Spec, error) {
 	if err != nil {
 		return proc.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}
 	}
-	spec.Starter = confinement
+	spec.Confinement = confinement
 	spec.Env = append(spec.Env, confinement.Environ()...)
 	return spec, nil
 }

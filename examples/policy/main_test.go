@@ -17,6 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestMain(m *testing.M) {
+	native.Main() // does not return if the engine started this process to run commands
+	os.Exit(m.Run())
+}
+
 // TestServer lets a scripted model try four commands in the policy's folder.
 func TestServer(t *testing.T) {
 	p, told := newPolicy(t), []string(nil)

@@ -9,8 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/google/go-cmp/cmp"
 )
+
+func TestMain(m *testing.M) {
+	native.Main() // does not return if the engine started this process to run commands
+	os.Exit(m.Run())
+}
 
 // TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {

@@ -14,7 +14,6 @@ var readers = []string{
 	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/servertest/",              // what tests look at
-	"codexserver/appserver/process_linux.go",        // what /proc says of the child
 	"codexserver/cmd/codex-mcp/main.go",             // files that the user's flags name, for writing
 	"codexserver/internal/git/copy.go",              // copies in folders of ours, for writing
 	"codexserver/internal/worktree/files.go",        // files of its own, for locking and writing

@@ -1,8 +1,9 @@
-// Package proc starts the processes of the server: the commands that a model asks for, and
-// the app-server of Codex. It ends all of them, however a process detaches itself, and
-// however the server ends.
+// Package proc starts the processes of the server: the commands that a model asks for, MCP
+// servers, and the app-server of Codex. It alone ends what is left of them, however a
+// process detaches itself, and however the server ends.
 //
-//	Spec  ──▶ Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
+//	Spec  ──▶ Pool.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
+//	Talk  ──▶ Pool.Connect ──▶ Conn
 //	Order ──▶ Pool.Start ──▶ keeper ──▶ the command ──▶ what it starts
 //
 // A keeper is this program, started again. It is the parent and the subreaper of one
@@ -20,14 +21,15 @@
 // command comes with its order. A pool has a keeper for each command that runs, and for
 // each that left processes running.
 //
+// A killed keeper cannot end anything. Its pool then kills the processes that have the
+// keeper's mark, a limit that they inherit.
+//
 // A keeper cannot kill processes of another user, such as those of a setuid program, and
 // does not see processes that a service starts on behalf of a command. Keepers exist only
-// on Linux, in programs whose main begins with [Main].
+// on Linux. Programs there begin with [Main], or [Ready] returns an error and nothing
+// starts. On other systems a pool starts processes itself, and ends them with their groups.
 //
-// Without a keeper, this process starts a command, and finds its processes by their
-// session, their parents and a descriptor that they inherit. [Spec.Leftovers] keeps
-// processes that a command left running on purpose.
-//
-// The caller's [Spec.Starter] decides which files and networks a command may use.
-// [EnvPolicy] decides which variables of the server's environment it sees.
+// [Spec.Leftovers] keeps processes that a command left running on purpose.
+// [Spec.Confinement] decides which files and networks a command may use. [EnvPolicy]
+// decides which variables of the server's environment it sees.
 package proc

@@ -12,25 +12,11 @@ import (
 )
 
 // end kills the descendants of this process until gone is closed.
-//
-// It first stops them, until it finds no new ones. If it killed them at once, a running
-// process could start others in their place.
 func end(gone <-chan struct{}) {
-	deadline := time.Now().Add(Grace / 2)
-	stopped := map[identity]bool{}
-	for fresh := true; fresh && time.Now().Before(deadline); {
-		fresh = false
-		for _, p := range descendants(processes(0), os.Getpid()) {
-			if !stopped[p.identity] {
-				p.signal(unix.SIGSTOP)
-				stopped[p.identity], fresh = true, true
-			}
-		}
-	}
+	mine := func() []entry { return descendants(processes(), os.Getpid()) }
+	stopAll(mine)
 	for pause := time.Millisecond; ; {
-		for _, p := range descendants(processes(0), os.Getpid()) {
-			p.signal(unix.SIGKILL)
-		}
+		signalAll(mine(), unix.SIGKILL)
 		killHidden()
 		select {
 		case <-gone:
@@ -40,6 +26,28 @@ func end(gone <-chan struct{}) {
 		if pause < 100*time.Millisecond { // the rest cannot be killed, but may end
 			pause *= 2
 		}
+	}
+}
+
+// stopAll stops processes until it finds no new ones. If they were killed at once, a running
+// process could start others in their place.
+func stopAll(find func() []entry) {
+	deadline := time.Now().Add(Grace / 2)
+	stopped := map[identity]bool{}
+	for fresh := true; fresh && time.Now().Before(deadline); {
+		fresh = false
+		for _, p := range find() {
+			if !stopped[p.identity] {
+				p.signal(unix.SIGSTOP)
+				stopped[p.identity], fresh = true, true
+			}
+		}
+	}
+}
+
+func signalAll(all []entry, sig unix.Signal) {
+	for _, p := range all {
+		p.signal(sig)
 	}
 }
 

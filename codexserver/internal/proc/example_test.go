@@ -10,8 +10,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
-func ExampleRun() {
-	res, err := proc.Run(context.Background(), proc.Spec{
+func ExamplePool_Run() {
+	var processes proc.Pool
+	defer processes.Close()
+	res, err := processes.Run(context.Background(), proc.Spec{
 		Argv:    []string{"sh", "-c", "echo hello; exit 3"},
 		Dir:     "/",
 		Env:     []string{"PATH=/usr/bin:/bin"},

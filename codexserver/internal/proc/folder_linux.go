@@ -2,7 +2,6 @@ package proc
 
 import (
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +29,3 @@ func OpenFolder(path string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(at), path), nil
 }
-
-// folderPath returns a path of an open folder that does not depend on the folder's name.
-// It is valid in the process that has the file, and in one that it forks.
-func folderPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

@@ -19,25 +19,19 @@ func TestExact(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o777), os.Symlink(dir, link)); err != nil {
 		t.Fatal(err)
 	}
-	for _, pool := range []*proc.Pool{nil, {}} {
-		for _, tt := range []struct {
-			dir   string
-			exact bool
-			want  string // "" fails
-		}{
-			{dir, true, dir}, {dir + "/sub", true, dir + "/sub"}, {link, false, dir}, {link, true, ""}, {link + "/sub", true, ""}, {dir + "/none", true, ""},
-		} {
-			spec := proc.Spec{Argv: []string{"/bin/pwd", "-P"}, Dir: tt.dir, Exact: tt.exact, Env: path, Keepers: pool}
-			got, err := proc.Run(t.Context(), spec, nil)
-			var start *proc.StartError
-			if tt.want == "" && !errors.As(err, &start) || tt.want != "" && (err != nil || got.Stdout != tt.want+"\n") {
-				t.Errorf("keeper %t, %s, exact %t: %q, %v, want %q", pool != nil, tt.dir, tt.exact, got.Stdout, err, tt.want)
-			}
-		}
-		if pool != nil {
-			if err := pool.Close(); err != nil {
-				t.Error(err)
-			}
+	processes := pool(t)
+	for _, tt := range []struct {
+		dir   string
+		exact bool
+		want  string // "" fails
+	}{
+		{dir, true, dir}, {dir + "/sub", true, dir + "/sub"}, {link, false, dir}, {link, true, ""}, {link + "/sub", true, ""}, {dir + "/none", true, ""},
+	} {
+		spec := proc.Spec{Argv: []string{"/bin/pwd", "-P"}, Dir: tt.dir, Exact: tt.exact, Env: path}
+		got, err := processes.Run(t.Context(), spec, nil)
+		var start *proc.StartError
+		if tt.want == "" && !errors.As(err, &start) || tt.want != "" && (err != nil || got.Stdout != tt.want+"\n") {
+			t.Errorf("%s, exact %t: %q, %v, want %q", tt.dir, tt.exact, got.Stdout, err, tt.want)
 		}
 	}
 }

@@ -24,6 +24,3 @@ func OpenFolder(path string) (*os.File, error) {
 	}
 	return os.Open(path)
 }
-
-// folderPath returns the name of an open folder. These systems have no other path to it.
-func folderPath(f *os.File) string { return f.Name() }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,11 +20,11 @@ const hiddenVar = "KEEPER_TEST_HIDDEN"
 
 // TestHiddenProcesses ends a command whose processes /proc does not show.
 func TestHiddenProcesses(t *testing.T) {
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
+}
+
+func endHidden(t *testing.T) {
 	hidden := os.Getenv(hiddenVar)
-	if hidden == "" {
-		asUserWithHiddenProcesses(t)
-		return
-	}
 	var p proc.Pool
 	defer p.Close()
 	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
@@ -47,9 +48,10 @@ func TestHiddenProcesses(t *testing.T) {
 	}
 }
 
-// asUserWithHiddenProcesses runs the test as a user in a mount namespace whose
-// /proc shows a user only what that user may trace. Only root can do that.
-func asUserWithHiddenProcesses(t *testing.T) {
+// hideProcesses lets cmd run as a user in a mount namespace whose /proc shows a user only
+// what that user may trace. Only root can do that.
+func hideProcesses(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("only root can act as another user and mount /proc")
 	}
@@ -76,13 +78,9 @@ func asUserWithHiddenProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -test.run='^TestHiddenProcesses$' -test.v`,
-		filepath.Join(dir, "test"))
-	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), hiddenVar+"="+filepath.Join(dir, "hidden"))
+	cmd.Path, cmd.Dir = "/bin/sh", "/"
+	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,
+		filepath.Join(dir, "test")}, cmd.Args[1:]...)
+	cmd.Env = append(cmd.Env, hiddenVar+"="+filepath.Join(dir, "hidden"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Errorf("as another user: %v\n%s", err, out)
-	}
 }

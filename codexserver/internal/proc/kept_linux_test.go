@@ -1,7 +1,6 @@
 package proc_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,31 +11,20 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
-
-func pool(t testing.TB) *proc.Pool {
-	t.Helper()
-	p := &proc.Pool{}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
 
 // TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
 // even if it keeps writing.
 func TestLeftovers(t *testing.T) {
 	mark := "77" + strconv.Itoa(os.Getpid())
+	processes := pool(t)
 	var left proc.Leftovers
 	spec := proc.Spec{
 		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
-		Dir:  "/", Env: path, Keepers: pool(t), Leftovers: &left,
+		Dir:  "/", Env: path, Leftovers: &left,
 	}
-	res, err := proc.Run(t.Context(), spec, nil)
+	res, err := processes.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != 0 || !strings.Contains(res.Stdout, "done\n") {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -46,7 +34,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	// Longer than a daemon lives that writes to a pipe without a reader.
 	spec.Argv = []string{"sleep", "0.3"}
-	if _, err := proc.Run(t.Context(), spec, nil); err != nil {
+	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
 		t.Error(err)
 	}
 	if now := find(mark); len(now) != 2 {
@@ -58,7 +46,7 @@ func TestLeftovers(t *testing.T) {
 	}
 
 	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
-	if _, err := proc.Run(t.Context(), spec, nil); err != nil {
+	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
 		t.Error(err)
 	}
 	if now := find(mark); len(now) != 0 {
@@ -71,9 +59,9 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 	mark := "78" + strconv.Itoa(os.Getpid())
 	var left proc.Leftovers
 	defer left.Close()
-	res, err := proc.Run(t.Context(), proc.Spec{
+	res, err := pool(t).Run(t.Context(), proc.Spec{
 		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
-		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Keepers: pool(t), Leftovers: &left,
+		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Leftovers: &left,
 	}, nil)
 	if err != nil || !res.TimedOut {
 		t.Errorf("%+v, %v", res, err)
@@ -87,12 +75,12 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 // and the next one has a keeper again.
 func TestKeeperKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
-	pool := pool(t)
+	processes := pool(t)
 	spec := proc.Spec{
 		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
-		Dir:  "/", Env: path, Timeout: time.Minute, Keepers: pool,
+		Dir:  "/", Env: path, Timeout: time.Minute,
 	}
-	res, err := proc.Run(t.Context(), spec, nil)
+	res, err := processes.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, proc.ErrLost.Error()) || res.Stdout != "up\n" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -103,16 +91,24 @@ func TestKeeperKilled(t *testing.T) {
 	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
 	for range 20 {
 		var start *proc.StartError
-		if res, err := proc.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
+		if res, err := processes.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
 			t.Errorf("%+v, %v", res, err)
 		}
 		if now := find(mark); len(now) != 0 {
 			t.Fatalf("left: %v", now)
 		}
 	}
+	// A daemon keeps nothing that it inherited.
+	spec.Argv[2] = `(setsid setsid env -i /bin/bash -c "exec 2>&- >&- <&-; sleep 1000.$0 & sleep 1000.$0" &); until [ $(pgrep -fc "^sleep 1000.$0") = 2 ]; do :; done; kill -KILL $PPID; sleep 1000.$0`
+	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left of a daemon: %v", now)
+	}
 	// A keeper that is killed while it is idle is replaced.
 	spec.Argv = []string{"sh", "-c", "echo $PPID"}
-	res, err = proc.Run(t.Context(), spec, nil)
+	res, err = processes.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -121,35 +117,8 @@ func TestKeeperKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, keeper)
-	if res, err = proc.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
+	if res, err = processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
 		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// TestKeeperKilledWithoutOutput has a command kill its keeper in a process whose standard
-// output is closed, so that a pipe of the command gets that number. The process must not
-// kill its own session.
-func TestKeeperKilledWithoutOutput(t *testing.T) {
-	const child = "COMMAND_TEST_WITHOUT_OUTPUT"
-	if os.Getenv(child) != "" {
-		pool := pool(t)
-		if err := unix.Close(1); err != nil {
-			t.Fatal(err)
-		}
-		spec := proc.Spec{Argv: []string{"sh", "-c", "sleep 0.1; kill -KILL $PPID; sleep 1000"}, Dir: "/", Env: path, Timeout: time.Minute, Keepers: pool}
-		if res, err := proc.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
-			t.Errorf("%+v, %v", res, err)
-		}
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKeeperKilledWithoutOutput$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -172,20 +141,24 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// TestKeptRunsAsOwn compares a command's process with and without a keeper.
+// TestKeptRunsAsOwn compares a command's process with one that this process starts.
 func TestKeptRunsAsOwn(t *testing.T) {
 	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
-	var seen [2]proc.Result
-	for i, keepers := range []*proc.Pool{nil, pool(t)} {
-		var err error
-		seen[i], err = proc.Run(t.Context(), proc.Spec{
-			Argv: []string{"sh", "-c", script, "a\xffb"}, Dir: "/usr", Env: append([]string{"X=\xfe y\nz"}, path...), Keepers: keepers,
-		}, func(protocol.OutputStream, []byte) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := proc.SealDescriptors(); err != nil { // as the server does
+		t.Fatal(err)
 	}
-	if seen[0].Stdout != seen[1].Stdout || seen[0].Stderr != seen[1].Stderr {
-		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", seen[0].Stdout, seen[0].Stderr, seen[1].Stdout, seen[1].Stderr)
+	words, env := []string{"sh", "-c", script, "a\xffb"}, append([]string{"X=\xfe y\nz"}, path...)
+	own := exec.Cmd{Path: "/bin/sh", Args: words, Dir: "/usr", Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	var out, errs strings.Builder
+	own.Stdout, own.Stderr = &out, &errs
+	if err := own.Run(); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := pool(t).Run(t.Context(), proc.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
+		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}
 }

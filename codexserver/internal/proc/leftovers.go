@@ -9,20 +9,28 @@ import (
 // server in the background. The zero value is ready. It is safe for concurrent use.
 type Leftovers struct {
 	mu     sync.Mutex
-	left   []keptProcess
+	left   []leftover
 	closed bool
 }
 
-// add takes the rest of a command, and drops its further output. It returns false after
-// Close.
-func (l *Leftovers) add(p keptProcess) bool {
+type leftover struct {
+	*Process
+	output *pipes
+}
+
+// add takes the rest of a command whose first process has ended, and drops its further
+// output. It returns false after Close, and if the rest could not be found later.
+func (l *Leftovers) add(p *Process, output *pipes) bool {
+	if _, err := p.Status(); err != nil || !canLeave {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
-	p.output.drop()
-	l.left = slices.DeleteFunc(append(l.left, p), func(p keptProcess) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
+	output.drop()
+	l.left = slices.DeleteFunc(append(l.left, leftover{p, output}), func(p leftover) bool { return isClosed(p.Gone()) && isClosed(p.output.done) })
 	return true
 }
 
@@ -34,21 +42,7 @@ func (l *Leftovers) Close() {
 	l.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, p := range left {
-		ending.Go(func() {
-			_, _ = p.end()
-			if !p.output.wait(drainGrace) {
-				p.output.abandon()
-			}
-		})
+		ending.Go(func() { _ = p.output.end(p.Process) })
 	}
 	ending.Wait()
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

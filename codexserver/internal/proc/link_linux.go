@@ -15,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is a message of the server: a command to start, or to end the running one.
+// request is a message of the server: a command to start, or to ask the running one to end,
+// or to kill it.
 type request struct {
-	Start *start `json:"start,omitempty"`
-	End   bool   `json:"end,omitempty"`
+	Start     *start `json:"start,omitempty"`
+	Terminate bool   `json:"terminate,omitempty"`
+	End       bool   `json:"end,omitempty"`
 }
 
 // start is a command. Its words are bytes, since they may not be valid UTF-8. The message
@@ -191,8 +193,18 @@ func filesOf(oob []byte) (files []*os.File, err error) {
 	return files, nil
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
+// remoteError is an error that a keeper reported.
+type remoteError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *remoteError) Error() string { return e.text }
+
+// Unwrap returns the system's error, if there was one.
+func (e *remoteError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
 	}
+	return e.errno
 }

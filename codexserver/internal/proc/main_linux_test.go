@@ -19,7 +19,13 @@ const (
 	forking = "forking"
 )
 
+// withoutMain is set in a process that does not begin with Main.
+const withoutMain = "PROC_TEST_WITHOUT_MAIN"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(withoutMain) != "" {
+		os.Exit(m.Run())
+	}
 	proc.Main(func(cmd *exec.Cmd, confinement []byte, _ []*os.File) error {
 		if string(confinement) == forking {
 			go litter()

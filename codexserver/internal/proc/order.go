@@ -7,12 +7,9 @@ import (
 	"syscall"
 )
 
-// Name is os.Args[0] of this program when it is started as a keeper.
-const Name = "codex-mcp-keeper"
-
-// Order is a command to start.
+// Order is a process to start.
 type Order struct {
-	// Cmd is the command. Its standard streams must be files or nil, for an empty one. Its
+	// Cmd is the process. Its standard streams must be files or nil, for an empty one. Its
 	// folder is / by default.
 	Cmd *exec.Cmd
 	// Folder is the open folder to run in. If it is not nil, it replaces the one of Cmd.
@@ -27,26 +24,48 @@ type Order struct {
 type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
 
 // ErrLost is the error of a command whose keeper was killed before the command ended.
-var ErrLost = errors.New("the process that keeps the command was killed")
+var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the command")
 
 // ErrSlow is the error of a command that did not start in time.
 var ErrSlow = errors.New("the command did not start in time")
 
-// ErrAlive is the error of a command with processes that its keeper cannot kill.
+// ErrAlive is the error of a command with processes that cannot be killed.
 var ErrAlive = errors.New("processes of the command cannot be killed")
 
-// remoteError is an error that a keeper reported.
-type remoteError struct {
-	text  string
-	errno syscall.Errno
+// codeOf returns the exit code as shells report it.
+func codeOf(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
 }
 
-func (e *remoteError) Error() string { return e.text }
-
-// Unwrap returns the system's error, if there was one.
-func (e *remoteError) Unwrap() error {
-	if e.errno == 0 {
-		return nil
+// Code returns the exit code of the first process: its own, or 128 plus the number of the
+// signal that ended it. It is -1 if the process has not ended or its keeper was killed.
+func (p *Process) Code() int {
+	if !isClosed(p.exited) {
+		return -1
 	}
-	return e.errno
+	status, err := p.Status()
+	if err != nil {
+		return -1
+	}
+	return codeOf(status)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
 }

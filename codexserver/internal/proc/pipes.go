@@ -81,6 +81,15 @@ func (p *pipes) wait(atMost time.Duration) bool {
 	}
 }
 
+// end ends a process and then the reading of its output.
+func (p *pipes) end(proc *Process) error {
+	err := proc.End()
+	if !p.wait(drainGrace) {
+		p.abandon()
+	}
+	return err
+}
+
 // drop drops all further output. It keeps reading, so that writers are not blocked.
 func (p *pipes) drop() { p.out.close() }
 

@@ -8,11 +8,28 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// mainCalled reports that main begins with [Main], so that this program, started again,
+// becomes a keeper. It is global because only main knows it.
+var mainCalled atomic.Bool
+
+// Ready returns an error if this program cannot start processes, because its main does not
+// begin with [Main]: nothing would end what they leave.
+func Ready() error {
+	if mainCalled.Load() {
+		return nil
+	}
+	return errors.New("main must begin with native.Main or appserver.Main, which end what the engines start; in a test, TestMain must")
+}
+
+// canLeave reports that a keeper finds the processes that a command leaves running.
+const canLeave = true
 
 // Grace is how long a keeper tries to kill the processes of a command. Those that are left
 // then cannot be killed: they belong to another user, or hang in the kernel.
@@ -42,6 +59,7 @@ type Pool struct {
 // keeper is a keeper's process as the server sees it.
 type keeper struct {
 	*link
+	mark    mark
 	proc    *os.Process
 	leaving chan struct{} // closed when it must end
 	ended   chan struct{} // closed when the process has ended
@@ -54,6 +72,9 @@ type keeper struct {
 func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	if len(o.Cmd.Args) == 0 {
 		return nil, errors.New("the command is empty")
+	}
+	if err := Ready(); err != nil {
+		return nil, err
 	}
 	req, files, err := o.request()
 	if err != nil {
@@ -77,6 +98,9 @@ func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
 	r, err := k.started(ctx, cmp.Or(p.limit, startLimit))
 	if err != nil {
 		p.discard(k)
+		if errors.Is(err, ErrLost) { // the command may have started
+			k.sweep()
+		}
 		return nil, err
 	}
 	if r.Error != nil {
@@ -179,8 +203,9 @@ func (p *Pool) spawn() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := newMark()
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, Dir: "/",
+		Path: "/proc/self/exe", Args: []string{name, m.String()}, Env: []string{}, Dir: "/",
 		ExtraFiles: []*os.File{theirs},
 		SysProcAttr: &syscall.SysProcAttr{
 			Setsid:    true,         // out of reach of the terminal
@@ -191,7 +216,7 @@ func (p *Pool) spawn() (*keeper, error) {
 		l.conn.Close()
 		return nil, err
 	}
-	k := &keeper{link: l, proc: cmd.Process, leaving: make(chan struct{}), ended: make(chan struct{})}
+	k := &keeper{link: l, mark: m, proc: cmd.Process, leaving: make(chan struct{}), ended: make(chan struct{})}
 	if p.all == nil {
 		p.all = map[*keeper]bool{}
 	}
@@ -244,25 +269,23 @@ func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
 // stopCommand stops the processes of the command. The keeper may not be able to do it,
 // because a command can stop its keeper again and again.
 func (k *keeper) stopCommand() {
-	command := descendants(processes(0), k.proc.Pid)
+	command := descendants(processes(), k.proc.Pid)
 	select {
 	case <-k.ended: // another process may have its PID by now
 		return
 	default:
 	}
-	for _, p := range command {
-		p.signal(unix.SIGSTOP)
-	}
+	signalAll(command, unix.SIGSTOP)
 }
 
-// killed waits for the end of the keeper and reports whether it was killed. Its command
-// then still runs.
+// killed waits for the end of the keeper and reports whether it was killed, or failed. Its
+// command then still runs.
 func (k *keeper) killed() bool {
 	timer := time.NewTimer(Grace)
 	defer timer.Stop()
 	select {
 	case <-k.ended:
-		return k.end == nil || !k.end.Exited()
+		return k.end == nil || !k.end.Success()
 	case <-timer.C:
 		return false
 	}

@@ -46,6 +46,7 @@ func (p *Process) watch() {
 	}
 	p.release()
 	p.pool.discard(p.keeper)
+	p.keeper.sweep()
 	if !exited {
 		close(p.exited)
 	}
@@ -74,6 +75,15 @@ func (p *Process) Status() (syscall.WaitStatus, error) {
 		return 0, ErrLost
 	}
 	return p.status, nil
+}
+
+// Terminate asks the processes of the command to end.
+func (p *Process) Terminate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		_ = p.keeper.send(request{Terminate: true}) // fails when the keeper is lost
+	}
 }
 
 // stop stops the processes of the command.

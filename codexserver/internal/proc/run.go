@@ -22,9 +22,6 @@ const (
 	// stragglerGrace is how long children that outlive the command's first process may
 	// still write to its output before they are killed.
 	stragglerGrace = 200 * time.Millisecond
-	// killGrace is how long to wait for a killed process. Some cannot be killed, such as
-	// those of another user.
-	killGrace = 2 * time.Second
 	// drainGrace is how long to wait for the end of the output after everything was
 	// killed. A process that could not be killed may hold it open.
 	drainGrace = time.Second
@@ -43,26 +40,17 @@ type Spec struct {
 	Env []string
 	// Timeout ends the command; 0 is [DefaultTimeout].
 	Timeout time.Duration
-	// Starter starts the process, for example in a sandbox. Nil starts it unchanged.
-	Starter Starter
-	// Keepers keep the command's processes. If it is nil, this process does, and cannot
-	// find daemons that closed the descriptors that they inherited.
-	Keepers *Pool
-	// Leftovers takes the processes that are left when the command ends by itself. It needs
-	// Keepers. Nil kills them.
+	// Confinement confines the command. Nil does not.
+	Confinement Confinement
+	// Leftovers takes the processes that are left when the command ends by itself. Nil
+	// kills them, and so do systems other than Linux.
 	Leftovers *Leftovers
 }
 
-// Starter starts a prepared command. A sandbox is one.
-type Starter interface {
-	// Start starts cmd. It may change the program and its arguments, but not
-	// the streams.
-	Start(cmd *exec.Cmd) error
-}
-
-// Orderer is a [Starter] that can have a keeper start the command.
-type Orderer interface {
-	// Order returns the order with which a keeper starts cmd as Start would.
+// Confinement is a sandbox for a command.
+type Confinement interface {
+	// Order returns the order that starts cmd confined. It may change the program and its
+	// arguments, but not the streams.
 	Order(cmd *exec.Cmd) (Order, error)
 }
 
@@ -108,10 +96,9 @@ func (e *StartError) Unwrap() error { return e.Err }
 // has the output so far. Run returns no error for a command that fails or times out.
 //
 // When Run returns, the command's processes are gone, unless the command ended by itself
-// and [Spec.Leftovers] took the rest. With [Spec.Keepers] these are all processes that it
-// started. Without keepers they are, on Linux, its session, its descendants, and daemons
-// that kept an inherited descriptor; on other systems they are its process group.
-func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
+// and [Spec.Leftovers] took the rest. On Linux these are all processes that it started, on
+// other systems those of its process group.
+func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -129,7 +116,7 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		timeout = DefaultTimeout
 	}
 
-	proc, err := startSpec(ctx, cmd, pipes, spec)
+	proc, err := p.startSpec(ctx, cmd, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
@@ -146,21 +133,15 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 	var interrupted error
 	timedOut := false
 	select {
-	case <-proc.exited():
+	case <-proc.Exited():
 		pipes.wait(stragglerGrace)
 	case <-timer.C:
 		timedOut = true
 	case <-ctx.Done():
 		interrupted = context.Cause(ctx)
 	}
-	var code int
-	if spec.Leftovers != nil && !timedOut && interrupted == nil {
-		code, err = proc.leave(spec.Leftovers)
-	} else {
-		code, err = proc.end()
-		if !pipes.wait(drainGrace) {
-			pipes.abandon()
-		}
+	if spec.Leftovers == nil || timedOut || interrupted != nil || !spec.Leftovers.add(proc, pipes) {
+		err = pipes.end(proc)
 	}
 
 	res := Result{
@@ -168,7 +149,7 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		Stderr:     out.stderr.String(),
 		Aggregated: out.both.String(),
 		Omitted:    int64(out.both.dropped),
-		ExitCode:   code,
+		ExitCode:   proc.Code(),
 		Duration:   time.Since(begin),
 		TimedOut:   timedOut,
 	}
@@ -180,6 +161,26 @@ func Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []
 		res.ExitCode = TimeoutExitCode
 	}
 	return res, interrupted
+}
+
+// startSpec starts the command that prepare has described.
+func (p *Pool) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Process, error) {
+	order := Order{Cmd: cmd}
+	if spec.Confinement != nil {
+		var err error
+		if order, err = spec.Confinement.Order(cmd); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Exact {
+		folder, err := OpenFolder(spec.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("working folder: %w", err)
+		}
+		defer folder.Close()
+		order.Folder = folder
+	}
+	return p.Start(ctx, order)
 }
 
 // prepare describes the process, without its streams.

@@ -19,6 +19,17 @@ import (
 
 var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 
+func pool(t testing.TB) *proc.Pool {
+	t.Helper()
+	p := &proc.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 func TestRun(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -36,7 +47,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
+			got, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +63,7 @@ func TestRun(t *testing.T) {
 
 func TestRunStreams(t *testing.T) {
 	var got []string
-	_, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
+	_, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
 		func(s protocol.OutputStream, b []byte) { got = append(got, string(s)+":"+string(b)) })
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +74,7 @@ func TestRunStreams(t *testing.T) {
 }
 
 func TestRunTimeout(t *testing.T) {
-	got, err := proc.Run(t.Context(), proc.Spec{
+	got, err := pool(t).Run(t.Context(), proc.Spec{
 		Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path, Timeout: 100 * time.Millisecond,
 	}, nil)
 	if err != nil {
@@ -80,12 +91,12 @@ func TestRunTimeout(t *testing.T) {
 func TestRunInterrupted(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	got, err := proc.Run(ctx, proc.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
+	got, err := pool(t).Run(ctx, proc.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
 		func(protocol.OutputStream, []byte) { cancel(cause) })
 	if !errors.Is(err, cause) || got.Stdout != "start\n" {
 		t.Errorf("result %+v, %v", got, err)
 	}
-	if _, err := proc.Run(ctx, proc.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
+	if _, err := pool(t).Run(ctx, proc.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -106,7 +117,7 @@ func TestRunCannotStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := proc.Run(t.Context(), tt.spec, nil)
+			_, err := pool(t).Run(t.Context(), tt.spec, nil)
 			var start *proc.StartError
 			if !errors.As(err, &start) || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("error %v", err)
@@ -117,7 +128,7 @@ func TestRunCannotStart(t *testing.T) {
 
 func TestRunBoundsOutput(t *testing.T) {
 	streamed := 0
-	got, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
+	got, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
 		func(_ protocol.OutputStream, b []byte) { streamed += len(b) })
 	if err != nil {
 		t.Fatal(err)

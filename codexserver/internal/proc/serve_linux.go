@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -22,20 +23,29 @@ const socketFD = 3
 // lastGrace is how long a keeper without a server tries to kill its command.
 const lastGrace = 30 * time.Second
 
+// name is os.Args[0] of this program when it is started as a keeper.
+const name = "codex-mcp-keeper"
+
 // Main runs a keeper and does not return if this process was started as one. Otherwise it
 // returns at once. It must be the first statement of the program.
 func Main(start Start) {
-	if len(os.Args) != 1 || os.Args[0] != Name {
+	mainCalled.Store(true)
+	if len(os.Args) != 2 || os.Args[0] != name {
 		return
 	}
 	code := 0
-	if err := serve(start); err != nil {
+	if err := serve(start, os.Args[1]); err != nil {
 		code = 1
 	}
 	syscall.Exit(code) // at once, since the command is gone
 }
 
-func serve(start Start) error {
+func serve(start Start, text string) error {
+	m, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	mark(m).set()
 	if err := becomeKeeper(); err != nil {
 		start = func(*exec.Cmd, []byte, []*os.File) error { return fmt.Errorf("prepare a keeper: %w", err) }
 	}
@@ -58,9 +68,9 @@ func serve(start Start) error {
 
 // becomeKeeper sets up this process as a keeper.
 func becomeKeeper() error {
-	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0) // shown by ps
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // shown by ps
 	// Commands must not inherit the socket, or descriptors that the server inherited.
-	if err := unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := SealDescriptors(); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -84,6 +94,13 @@ func becomeKeeper() error {
 	// for a while.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	return nil
+}
+
+// SealDescriptors prevents commands from inheriting the descriptors that this process
+// inherited, except standard input, output and error. A program calls it once, before it
+// opens any file.
+func SealDescriptors() error {
+	return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 type message struct {
@@ -143,6 +160,9 @@ func (s *service) keep(o start, files []*os.File) bool {
 			closeAll(m.files)
 			if !ok {
 				inbox, deadline = nil, time.After(lastGrace)
+			}
+			if m.request.Terminate {
+				signalAll(descendants(processes(), os.Getpid()), unix.SIGTERM)
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true

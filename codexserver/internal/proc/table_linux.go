@@ -17,14 +17,13 @@ type identity struct {
 // entry is a process as /proc/PID/stat describes it.
 type entry struct {
 	identity
-	Parent, Group, Session int
+	Parent int
 	// Dead is true for a process that ended and is not reaped yet.
 	Dead bool
 }
 
-// processes returns the system's processes whose PID is at least least. It may miss a process
-// that starts meanwhile.
-func processes(least int) []entry {
+// processes returns the system's processes. It may miss a process that starts meanwhile.
+func processes() []entry {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -36,27 +35,13 @@ func processes(least int) []entry {
 	}
 	var all []entry
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && pid >= least {
+		if pid, err := strconv.Atoi(name); err == nil {
 			if p, ok := readEntry(pid); ok {
 				all = append(all, p)
 			}
 		}
 	}
 	return all
-}
-
-// lastPID returns the last PID that a process or thread was given, or 0 if it is unknown.
-func lastPID() int {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(b)
-	if len(fields) == 0 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(string(fields[len(fields)-1]))
-	return pid
 }
 
 // readEntry returns one process, and false if there is none.
@@ -68,7 +53,7 @@ func readEntry(pid int) (entry, bool) {
 	return parse(b)
 }
 
-// parse reads "pid (name) state ppid pgrp session …"; the name may hold anything.
+// parse reads "pid (name) state ppid …"; the name may hold anything.
 func parse(b []byte) (entry, bool) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open {
@@ -84,10 +69,8 @@ func parse(b []byte) (entry, bool) {
 		return entry{}, false
 	}
 	p := entry{identity: identity{PID: pid}, Dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
-	for i, to := range []*int{&p.Parent, &p.Group, &p.Session} {
-		if *to, err = strconv.Atoi(string(fields[1+i])); err != nil {
-			return entry{}, false
-		}
+	if p.Parent, err = strconv.Atoi(string(fields[1])); err != nil {
+		return entry{}, false
 	}
 	p.Start, err = strconv.ParseUint(string(fields[startField]), 10, 64)
 	return p, err == nil

@@ -3,6 +3,7 @@ package proc_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +19,7 @@ import (
 // tree is a script that starts children and grandchildren, some in groups and sessions of
 // their own. It prints "ready" at one of several points.
 const tree = `
-mark=$1 ready=$2 keeping=$3
+mark=$1 ready=$2
 say() { [ "$ready" = "$1" ] && echo ready; }
 say first
 sleep 1000.$mark &
@@ -28,10 +29,9 @@ setsid sh -c "sleep 1000.$mark & sleep 1000.$mark" > /dev/null 2>&1 < /dev/null 
 say second
 sh -c "trap '' TERM HUP INT; sleep 1000.$mark & wait" &
 setsid setsid sleep 1000.$mark &
-if [ "$keeping" = kept ]; then # daemons: forked twice, sessions of their own, nothing inherited
-	(setsid bash -c "exec 99>&- 2>&- >&- <&-; (sleep 1000.$mark &)" &)
-	(setsid setsid bash -c "exec 99>&- 2>&- >&- <&-; setsid setsid sleep 1000.$mark & exit" &)
-fi
+# daemons: forked twice, sessions of their own, nothing inherited
+(setsid bash -c "exec 2>&- >&- <&-; (sleep 1000.$mark &)" &)
+(setsid setsid bash -c "exec 2>&- >&- <&-; setsid setsid sleep 1000.$mark & exit" &)
 say third
 sleep 0.01
 say fourth
@@ -39,27 +39,26 @@ say fourth
 wait
 `
 
-// TestTreeIsGone ends commands at every stage in every way. No process is left when Run
-// returns. Only a keeper finds daemons that closed everything.
-func TestTreeIsGone(t *testing.T) {
-	t.Run("own", func(t *testing.T) { treeIsGone(t, nil) })
-	t.Run("kept", func(t *testing.T) { treeIsGone(t, pool(t)) })
-}
+var whole = flag.Bool("whole", false, "end more trees of processes")
 
-func treeIsGone(t *testing.T, keepers *proc.Pool) {
+// TestTreeIsGone ends commands at every stage in every way. No process is left when Run
+// returns.
+func TestTreeIsGone(t *testing.T) {
+	processes := pool(t)
 	stages := []string{"first", "second", "third", "fourth"}
 	cause := errors.New("enough")
-	for round := range 200 {
-		mark, keeping := fmt.Sprintf("%d%03d", os.Getpid(), round), "own"
-		if keepers != nil {
-			mark, keeping = mark+"1", "kept"
-		}
+	rounds := 48
+	if *whole {
+		rounds = 400
+	}
+	for round := range rounds {
+		mark := fmt.Sprintf("%d%03d", os.Getpid(), round)
 		stage := stages[round%len(stages)]
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			spec := proc.Spec{Argv: []string{"bash", "-c", tree, "bash", mark, stage, keeping}, Dir: "/", Env: path, Timeout: time.Minute, Keepers: keepers}
+			spec := proc.Spec{Argv: []string{"bash", "-c", tree, "bash", mark, stage}, Dir: "/", Env: path, Timeout: time.Minute}
 			var onOutput func(protocol.OutputStream, []byte)
 			wantCode, wantErr := 128+9, error(nil)
 			switch round / len(stages) % 4 {
@@ -73,7 +72,7 @@ func treeIsGone(t *testing.T, keepers *proc.Pool) {
 			case 3: // killed from outside
 				onOutput = func(protocol.OutputStream, []byte) { killByMark(mark, "bash") }
 			}
-			res, err := proc.Run(ctx, spec, onOutput)
+			res, err := processes.Run(ctx, spec, onOutput)
 			if !errors.Is(err, wantErr) || err == nil && res.ExitCode != wantCode {
 				t.Errorf("%+v, %v", res, err)
 			}

@@ -25,7 +25,7 @@ func TestCapabilities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Starter: c}, nil)
+		res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

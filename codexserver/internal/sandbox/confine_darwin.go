@@ -1,6 +1,10 @@
 package sandbox
 
-import "os/exec"
+import (
+	"os/exec"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+)
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
@@ -26,10 +30,17 @@ func (c *Confinement) compile() error {
 
 func (c *Confinement) protectNested() error { return nil }
 
-func (c *Confinement) start(cmd *exec.Cmd) error {
+func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
 	argv := append([]string{seatbeltProgram}, c.rules...)
 	argv = append(argv, cmd.Path)
 	cmd.Path, cmd.Args = seatbeltProgram, append(argv, cmd.Args[1:]...)
+	return proc.Order{Cmd: cmd}, nil
+}
+
+func (c *Confinement) start(cmd *exec.Cmd) error {
+	if _, err := c.order(cmd); err != nil {
+		return err
+	}
 	return cmd.Start()
 }
 
@@ -40,3 +51,6 @@ func (c *Confinement) Do(func() error) error {
 
 // Main does nothing on this system.
 func Main() {}
+
+// HideProcess does nothing on this system.
+func HideProcess() error { return nil }

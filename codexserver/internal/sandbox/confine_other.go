@@ -3,8 +3,11 @@
 package sandbox
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
 func (Tier) lacks() error {
@@ -20,10 +23,15 @@ func (c *Confinement) compile() error { return c.tier.lacks() }
 
 func (c *Confinement) protectNested() error { return nil }
 
+func (c *Confinement) order(*exec.Cmd) (proc.Order, error) { return proc.Order{}, c.tier.lacks() }
+
 func (c *Confinement) start(*exec.Cmd) error { return c.tier.lacks() }
 
 // Do fails: this system cannot confine f.
 func (c *Confinement) Do(func() error) error { return c.tier.lacks() }
 
-// Main does nothing on this system.
-func Main() {}
+// Main is [proc.Main], which starts commands unconfined.
+func Main() { proc.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }
+
+// HideProcess does nothing on this system.
+func HideProcess() error { return nil }

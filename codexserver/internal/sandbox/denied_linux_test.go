@@ -84,7 +84,7 @@ func TestDeniedMessages(t *testing.T) {
 			"echo x > " + base + "/missing/new":    false,
 			"echo 'Permission denied' >&2; exit 1": true,
 		} {
-			res, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Starter: c}, nil)
+			res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

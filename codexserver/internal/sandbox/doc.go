@@ -1,8 +1,8 @@
 // Package sandbox confines commands to what a sandbox policy allows.
 //
 //	New(Options) ──▶ Sandbox.Confine(policy, cwd, env) ──▶ Confinement
-//	Confinement.Start(cmd): a command        Confinement.Do(f): a function
-//	Confinement.Order(cmd): a command that a keeper starts; see package proc
+//	Confinement.Order(cmd): a command, which package proc starts
+//	Confinement.Start(cmd): git              Confinement.Do(f): a function
 //
 // # Roots
 //
@@ -30,7 +30,7 @@
 //   - The command gets no new privileges, and loses the capabilities that would
 //     circumvent all this.
 //
-// The starting thread belongs to a keeper, or to the server where there are no keepers.
+// The starting thread of a command belongs to a keeper, and that of git to the server.
 // Until it ends it has the command's confinement, and Landlock lets the command reach it.
 // So from its first use on the tier makes the whole process undumpable, see
 // PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
@@ -71,9 +71,8 @@
 // files outside the roots. In both tiers a hard link inside a root is a file of that root,
 // and a missing .git can be created. Before Landlock's ninth version a command with network access can
 // connect to named sockets, such as that of a container engine. Before its sixth version
-// a command can signal every process of the user: it can kill its keeper, and a daemon
-// that has left its session then survives. A command can read the command lines of other
-// processes.
+// a command can signal every process of the user, such as the server and its keeper. A
+// command can read the command lines of other processes.
 //
 // Where a system lacks what a tier needs, Confine fails and names it. A confinement is
 // never weaker than requested.

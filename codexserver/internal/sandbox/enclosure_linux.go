@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
@@ -44,8 +45,8 @@ type enclosureSpec struct {
 // enclosure cannot be made; the reason is on standard error.
 func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	if cmd.Path == "" {
-		if !mainCalled.Load() {
-			return unavailable("enclosure: the program does not begin with native.Main")
+		if err := proc.Ready(); err != nil {
+			return unavailable("enclosure: %v", err)
 		}
 		cmd.Path = "/proc/self/exe"
 	}
@@ -118,7 +119,7 @@ func enclosureMain() {
 	var err error
 	switch os.Args[0] {
 	case trialName:
-		os.Exit(0)
+		syscall.Exit(0)
 	case encloserName:
 		runtime.LockOSThread() // each thread has capabilities of its own
 		err = becomeFirst(os.Args[1])

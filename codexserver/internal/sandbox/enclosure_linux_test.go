@@ -33,7 +33,6 @@ type rooms struct {
 
 func newRooms(t *testing.T) *rooms {
 	t.Helper()
-	servertest.NeedEnclosure(t)
 	tmp := servertest.Outside(t)
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
@@ -162,6 +161,7 @@ func TestEnclosure(t *testing.T) {
 
 // TestEnclosureEnds checks that everything the program started ends with it.
 func TestEnclosureEnds(t *testing.T) {
+	servertest.NeedEnclosure(t)
 	e := newRooms(t)
 	sleep := fmt.Sprintf("sleep 1%09d", os.Getpid())
 	out, status := e.sh(t, `setsid `+sleep+` & until pgrep -f "^`+sleep+`"; do :; done; exit 7`)
@@ -175,6 +175,7 @@ func TestEnclosureEnds(t *testing.T) {
 
 // TestEnclosureFails checks that nothing starts when a writable folder was replaced.
 func TestEnclosureFails(t *testing.T) {
+	servertest.NeedEnclosure(t)
 	for name, change := range map[string]func(*rooms) error{
 		"a link": func(e *rooms) error {
 			e.Writable = append(e.Writable, e.own+"x")

@@ -16,8 +16,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	res, err := proc.Run(context.Background(), proc.Spec{
-		Argv: []string{"mkdir", "/tmp/by-sandbox-example"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+	var processes proc.Pool
+	defer processes.Close()
+	res, err := processes.Run(context.Background(), proc.Spec{
+		Argv: []string{"mkdir", "/tmp/by-sandbox-example"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	fmt.Println(res.ExitCode != 0, c.Denied(res), err)
 	// Output: true true <nil>

@@ -13,6 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func pool(t testing.TB) *proc.Pool {
+	t.Helper()
+	p := &proc.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 func TestHelper(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -26,8 +37,8 @@ func TestHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := proc.Run(t.Context(), proc.Spec{
-		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+	res, err := pool(t).Run(t.Context(), proc.Spec{
+		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -37,17 +36,18 @@ func TestInterleaved(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for n := range jobs {
-				spec := proc.Spec{
-					Argv: []string{"/bin/sh", "-c", fmt.Sprintf("echo x > %s/free-%d", outside, n)}, Dir: work, Timeout: time.Minute,
-				}
-				want := 0
+				script, start, want := fmt.Sprintf("echo x > %s/free-%d", outside, n), (*exec.Cmd).Start, 0
 				if n%2 == 1 {
-					spec.Argv[2] = fmt.Sprintf("echo x > %s/confined-%d", outside, n)
-					spec.Starter, want = confinement, 2
+					script, start, want = fmt.Sprintf("echo x > %s/confined-%d", outside, n), confinement.Start, 2
 				}
-				res, err := proc.Run(t.Context(), spec, nil)
-				if err != nil || res.ExitCode != want {
-					t.Errorf("%q: %d %q %v", spec.Argv, res.ExitCode, res.Aggregated, err)
+				cmd := exec.Command("/bin/sh", "-c", script)
+				cmd.Dir = work
+				err := start(cmd)
+				if err == nil {
+					_ = cmd.Wait() // the code is checked
+				}
+				if err != nil || cmd.ProcessState.ExitCode() != want {
+					t.Errorf("%q: %v %v", script, cmd.ProcessState, err)
 				}
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {

@@ -13,22 +13,17 @@ import (
 )
 
 // TestKept runs commands under a keeper. They are confined as without one, cannot reach
-// the keeper, and cannot raise their limit of processes.
+// the keeper, and cannot raise their limit of processes or change the keeper's mark.
 func TestKept(t *testing.T) {
-	var pool proc.Pool
-	t.Cleanup(func() {
-		if err := pool.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	processes := pool(t)
 	base := fixture(t)
 	run := func(t *testing.T, c *sandbox.Confinement, argv ...string) string {
 		t.Helper()
-		spec := proc.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}, Keepers: &pool}
+		spec := proc.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}}
 		if c != nil {
-			spec.Starter = c
+			spec.Confinement = c
 		}
-		res, err := proc.Run(t.Context(), spec, nil)
+		res, err := processes.Run(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +67,11 @@ func TestKept(t *testing.T) {
 				}
 			})
 		}
+		t.Run(string(tier)+"/mark", func(t *testing.T) {
+			if got := run(t, c, "bash", "-c", `mark=$(ulimit -Hx); ulimit -x 1 2> /dev/null; [ "$mark" = "$(ulimit -Hx)" ] && echo kept`); got != "kept" {
+				t.Errorf("the command changed its mark: %s", got)
+			}
+		})
 		t.Run(string(tier)+"/limit", func(t *testing.T) {
 			got := run(t, c, "bash", "-c", `ulimit -Su $(ulimit -Hu) 2> /dev/null; ulimit -Su`)
 			if own.Cur == unix.RLIM_INFINITY {

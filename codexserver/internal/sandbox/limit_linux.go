@@ -3,20 +3,19 @@
 package sandbox
 
 import (
-	"fmt"
-
 	"golang.org/x/sys/unix"
 )
 
 // A keeper starts commands with a lower soft limit of processes than its own,
 // see [proc.Main]. It cannot lower their hard limit without losing its own.
 
-// limitLock denies changes of the limit of processes. It is for a thread of the keeper,
-// whose process must keep its own limits.
+// limitLock denies changes of the limit of processes, and of the limit of file locks, which
+// marks the processes of a keeper.
 func limitLock() bpf {
 	var set bpf // prlimit64(pid, resource, new, old)
 	set.load(offsetArgs + 1*8)
-	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 2, 0)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_LOCKS, 1, 0)
 	set.allow()
 	set.load(offsetArgs + 2*8)
 	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 0, 2)
@@ -27,7 +26,8 @@ func limitLock() bpf {
 
 	var old bpf // setrlimit(resource, new)
 	old.load(offsetArgs)
-	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 0, 1)
+	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
+	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_LOCKS, 0, 1)
 	old.deny(unix.EPERM)
 	old.allow()
 
@@ -37,18 +37,4 @@ func limitLock() bpf {
 	p.when(unix.SYS_SETRLIMIT, old)
 	p.allow()
 	return p
-}
-
-// lockLimit does the same for a process that will become a command.
-func lockLimit() error {
-	var limit unix.Rlimit
-	err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit)
-	if err == nil {
-		limit.Max = limit.Cur
-		err = unix.Setrlimit(unix.RLIMIT_NPROC, &limit)
-	}
-	if err != nil {
-		return fmt.Errorf("limit of processes: %w", err)
-	}
-	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
@@ -65,15 +64,11 @@ func (c *Confinement) enterNamespaces(cmd *exec.Cmd) error {
 	return nil
 }
 
-// mainCalled reports that main begins with [Main], so that this program, started again,
-// becomes a command or a keeper. It is global because only main knows it.
-var mainCalled atomic.Bool
-
 // tryNamespaces returns an error that names what this system lacks for the second tier,
 // or nil.
 func tryNamespaces() error {
-	if !mainCalled.Load() {
-		return unavailable("namespaces: the program does not begin with native.Main")
+	if err := proc.Ready(); err != nil {
+		return unavailable("namespaces: %v", err)
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, tier: TierNamespaces}
 	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/", Env: []string{}}
@@ -93,7 +88,6 @@ func tryNamespaces() error {
 // does not return in a process that was started to become a confined command or a keeper
 // of commands. In any other it returns at once.
 func Main() {
-	mainCalled.Store(true)
 	proc.Main(startOrdered)
 	enclosureMain()
 	if len(os.Args) < 3 || os.Args[0] != helperName {
@@ -123,9 +117,6 @@ func becomeConfined(text string, argv []string) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	if err := lockLimit(); err != nil {
-		return err
-	}
 	c := &Confinement{policy: spec.Policy, roots: Roots{folders: roots}}
 	if err := c.compile(); err != nil {
 		return err
@@ -133,6 +124,9 @@ func becomeConfined(text string, argv []string) error {
 	f := c.rules.filterKey
 	f.ownIPC = true
 	if err := c.restrict(filter(f)); err != nil {
+		return err
+	}
+	if err := installFilter(limitLock()); err != nil {
 		return err
 	}
 	return unix.Exec(spec.Path, argv, os.Environ())

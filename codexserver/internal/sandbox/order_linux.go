@@ -65,7 +65,3 @@ func decodeBPF(b []byte) (bpf, error) {
 	}
 	return p, nil
 }
-
-// CanKeep reports whether this program can be started again as a keeper of commands. Its
-// main must begin with [Main].
-func CanKeep() bool { return mainCalled.Load() }

@@ -130,7 +130,7 @@ func (c *Confinement) Environ() []string {
 	return []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}
 }
 
-// Start starts a command confined. It implements [proc.Starter].
+// Start starts a command confined. It is a child of this process.
 func (c *Confinement) Start(cmd *exec.Cmd) error {
 	if len(c.helper) > 0 {
 		if err := c.useHelper(cmd); err != nil {
@@ -161,7 +161,4 @@ func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	return nil
 }
 
-var (
-	_ proc.Starter = (*Confinement)(nil)
-	_ proc.Orderer = (*Confinement)(nil)
-)
+var _ proc.Confinement = (*Confinement)(nil)

@@ -31,8 +31,8 @@ func TestSwappedRoot(t *testing.T) {
 				if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
 					t.Fatal(err)
 				}
-				res, err := proc.Run(t.Context(), proc.Spec{
-					Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+				res, err := pool(t).Run(t.Context(), proc.Spec{
+					Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 				}, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -30,7 +30,7 @@ const suidVar = "SANDBOX_TEST_SUID"
 var whole = flag.Bool("whole", false, "as another user too, run each row in every tier and mode, and run every command")
 
 func TestTable(t *testing.T) {
-	others := others(t)
+	processes, others := pool(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
 	spaces := hasNamespaces(t)
@@ -61,7 +61,7 @@ func TestTable(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					got := try(t, base, column.tier, policyOf(column.mode), others, row.probe)
+					got := try(t, processes, base, column.tier, policyOf(column.mode), others, row.probe)
 					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
 						t.Errorf("%s, want %s", got, column.want)
 					}
@@ -112,36 +112,59 @@ func (r row) allows(want string) bool {
 
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		dir := asUser(t, cmd, "/var/tmp")
+		program, err := os.ReadFile("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		suid := filepath.Join(dir, "suid")
+		for _, err := range []error{os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd.Args = append(cmd.Args, fmt.Sprint("-whole=", *whole))
+		cmd.Env = append(cmd.Env, suidVar+"="+suid)
+	}, tableAsUser)
+}
+
+// asUser lets cmd run as a user without rights, with a folder of its own in parent for
+// temporary files.
+func asUser(t *testing.T, cmd *exec.Cmd, parent string) (dir string) {
+	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("only root can act as another user; TestTable ran as a user")
+		t.Skip("only root can act as another user; the test itself ran as a user")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "sandbox-test-")
+	dir, err := os.MkdirTemp(parent, "sandbox-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
+	if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
 		t.Fatal(err)
 	}
-	suid := filepath.Join(dir, "suid")
-	for _, err := range []error{
-		os.Chmod(dir, 0o777), os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	args := []string{"-test.run=^(TestTable|TestNetworkAccess|TestStartingThread|TestKept|TestOtherCommands|TestSwappedRoot|TestRoots|TestLateRoot|TestHiddenRepository)$", "-test.v", fmt.Sprint("-test.short=", testing.Short()), fmt.Sprint("-whole=", *whole)}
-	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, suidVar+"="+suid)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestTable/program_of_root's/free") {
-		t.Errorf("as another user: %v\n%s", err, out)
-	}
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+	return dir
 }
+
+// tableAsUser runs the tests whose result depends on the user.
+func tableAsUser(t *testing.T) {
+	t.Run("Table", TestTable)
+	t.Run("NetworkAccess", TestNetworkAccess)
+	t.Run("StartingThread", TestStartingThread)
+	t.Run("Kept", TestKept)
+	t.Run("OtherCommands", TestOtherCommands)
+	t.Run("SwappedRoot", TestSwappedRoot)
+	t.Run("Roots", TestRoots)
+	t.Run("LateRoot", TestLateRoot)
+	t.Run("HiddenRepository", TestHiddenRepository)
+}
+
+// unprivileged is a user and a group without rights.
+const unprivileged = 65534
 
 // hasNamespaces reports whether this system has the second tier. Many do not, and then a
 // subtest is skipped.
@@ -314,12 +337,12 @@ func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
 
 // TestNetworkAccess tries the network under a policy that allows it.
 func TestNetworkAccess(t *testing.T) {
-	others := others(t)
+	processes, others := pool(t), others(t)
 	policy := policyOf(protocol.SandboxWorkspaceWrite)
 	policy.NetworkAccess = true
 	for _, tier := range tiersHere(t) {
 		for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
-			if got := try(t, fixture(t), tier, policy, others, probe); got != "ok" {
+			if got := try(t, processes, fixture(t), tier, policy, others, probe); got != "ok" {
 				t.Errorf("%s: %q: %s", tier, probe, got)
 			}
 		}
@@ -327,7 +350,7 @@ func TestNetworkAccess(t *testing.T) {
 }
 
 // try runs a probe in base/work.
-func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+func try(t *testing.T, processes *proc.Pool, base string, tier sandbox.Tier, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}
@@ -348,10 +371,10 @@ func try(t *testing.T, base string, tier sandbox.Tier, policy protocol.SandboxPo
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec.Starter = c
+		spec.Confinement = c
 		spec.Env = append(spec.Env, c.Environ()...)
 	}
-	res, err := proc.Run(t.Context(), spec, nil)
+	res, err := processes.Run(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

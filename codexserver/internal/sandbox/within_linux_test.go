@@ -38,8 +38,8 @@ func TestRootWithinAProtectedFolder(t *testing.T) {
 				t.Errorf("notes %q", notes)
 			}
 			script := "for f in " + home + " " + filepath.Dir(root) + " " + root + " " + sub + " " + main + " " + dot + "; do if (echo x > $f/new) 2>/dev/null; then echo $f; fi; done"
-			res, err := proc.Run(t.Context(), proc.Spec{
-				Argv: []string{"sh", "-c", script}, Dir: sub, Env: []string{"PATH=/usr/bin:/bin"}, Starter: c,
+			res, err := pool(t).Run(t.Context(), proc.Spec{
+				Argv: []string{"sh", "-c", script}, Dir: sub, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 			}, nil)
 			if err != nil {
 				t.Fatal(err)

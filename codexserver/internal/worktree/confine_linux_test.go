@@ -41,8 +41,10 @@ try 'git add own' add
 try 'git commit -qam x' commit
 try 'git branch x' branch
 `)
-	res, err := proc.Run(t.Context(), proc.Spec{
-		Argv: []string{"sh", "-c", script}, Dir: w.Cwd(), Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Starter: c,
+	var processes proc.Pool
+	defer processes.Close()
+	res, err := processes.Run(t.Context(), proc.Spec{
+		Argv: []string{"sh", "-c", script}, Dir: w.Cwd(), Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Confinement: c,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

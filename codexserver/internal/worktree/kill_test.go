@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 )
 
@@ -22,6 +23,7 @@ import (
 const victim = "WORKTREE_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
+	sandbox.Main() // this may be a keeper
 	if order := os.Getenv(victim); order != "" {
 		fmt.Println(apply(strings.Split(order, "\n")))
 		os.Exit(1)

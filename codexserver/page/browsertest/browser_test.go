@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -31,6 +32,7 @@ var screenshots = flag.String("screenshots", "", "folder to write screenshots to
 var browser context.Context
 
 func TestMain(m *testing.M) {
+	native.Main() // this may be a keeper
 	flag.Parse()
 	os.Exit(run(m))
 }

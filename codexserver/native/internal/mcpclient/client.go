@@ -44,6 +44,8 @@ type Options struct {
 	// Programs finds the server's program. By default no folders count as writable by
 	// commands, except those for temporary files.
 	Programs *sandbox.Programs
+	// Processes starts the server, and ends all that it started.
+	Processes *proc.Pool
 	// Version is the engine's version.
 	Version string
 	// Elicit asks the user a question of the server. Params and result are those
@@ -89,15 +91,15 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	cmd := exec.Command(name, o.Server.Args...)
 	cmd.Args[0] = o.Server.Command
 	cmd.Dir, cmd.Env = o.Dir, env
-	var transport jsonrpc.Transport
+	var conn *proc.Conn
 	err = programs.Start(cmd, func() (err error) {
-		transport, err = jsonrpc.Command(cmd, closeGrace)
+		conn, err = o.Processes.Connect(ctx, cmd, proc.Talk{Leave: closeGrace, Ask: closeGrace})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, transport, o)
+	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o)
 }
 
 // connect begins a session with a server over transport, which the client then owns.

@@ -37,7 +37,7 @@ func TestPatchForms(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			turn, h := begin(dir)
+			turn, h := begin(t, dir)
 			res, err := turn.Call(t.Context(), tt.call)
 			if err != nil || !strings.HasPrefix(res.Output, `{"output":"Success. Updated the following files:\nA new.txt\n","metadata":{"exit_code":0,`) {
 				t.Errorf("%q, %v", res.Output, err)
@@ -62,7 +62,7 @@ func TestPatchThatDoesNotFit(t *testing.T) {
 		"*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: missing\n*** End Patch":          "the patch does not fit: ",
 		"*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n context\n-old\n*** End Patch": "the patch does not fit: ",
 	} {
-		turn, h := begin(dir)
+		turn, h := begin(t, dir)
 		res, err := turn.Call(t.Context(), tool.Call{Name: "apply_patch", Arguments: text, Custom: true})
 		if err != nil || !strings.HasPrefix(res.Output, want) {
 			t.Errorf("%q: %q, %v", text, res.Output, err)
@@ -91,7 +91,7 @@ func TestTurnDiff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	turn, _ := begin(dir)
+	turn, _ := begin(t, dir)
 	if got := turn.UnifiedDiff(); got != "" {
 		t.Errorf("before: %q", got)
 	}

@@ -38,11 +38,18 @@ const (
 type canary struct {
 	base   string
 	before map[string]string
+
+	processes proc.Pool
 }
 
 func newCanary(t testing.TB) *canary {
 	t.Helper()
 	c := &canary{base: t.TempDir()}
+	t.Cleanup(func() {
+		if err := c.processes.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, dir := range []string{work, plain, home, empty, bin, "outside"} {
 		if err := os.Mkdir(c.path(dir), 0o777); err != nil {
 			t.Fatal(err)
@@ -195,7 +202,7 @@ func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []s
 	h := &denyHost{}
 	ctx.Cwd, ctx.Host = c.path(work), h
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
-	box := tool.New(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
+	box := newBox(t, tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
 	timeout := int64(2000)
 	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
 	if _, err := box.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
@@ -219,8 +226,8 @@ func (c *canary) run(t testing.TB, argv []string) {
 	if argv[0] == "bash" { // the profile of the system sets another PATH
 		argv = []string{"bash", "-c", argv[2]}
 	}
-	spec := proc.Spec{Argv: argv, Dir: c.path(plain), Env: env, Starter: confinement, Timeout: 2 * time.Second}
-	if _, err := proc.Run(t.Context(), spec, nil); t.Context().Err() != nil {
+	spec := proc.Spec{Argv: argv, Dir: c.path(plain), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
+	if _, err := c.processes.Run(t.Context(), spec, nil); t.Context().Err() != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,12 +6,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func Example() {
-	box := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}})
+	var processes proc.Pool
+	defer processes.Close()
+	box := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}, Processes: &processes})
 	turn := box.Turn(tool.Context{
 		Cwd: "/", ApprovalPolicy: protocol.ApprovalNever, Host: &host{},
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},

@@ -116,13 +116,13 @@ type fakeConfinement struct {
 	policy protocol.SandboxPolicy
 }
 
-func (c fakeConfinement) Start(cmd *exec.Cmd) error {
+func (c fakeConfinement) Order(cmd *exec.Cmd) (proc.Order, error) {
 	network := ""
 	if c.policy.NetworkAccess {
 		network = " with network"
 	}
 	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
-	return cmd.Start()
+	return proc.Order{Cmd: cmd}, nil
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
@@ -139,6 +139,19 @@ func (c fakeConfinement) Do(f func() error) error {
 
 func (c fakeConfinement) Denied(r proc.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
+}
+
+// newBox makes tools whose processes end with the test.
+func newBox(t testing.TB, o tool.Options) *tool.Toolbox {
+	t.Helper()
+	processes := &proc.Pool{}
+	t.Cleanup(func() {
+		if err := processes.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o.Processes = processes
+	return tool.New(o)
 }
 
 // shellCall returns a call of the shell tool.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -33,73 +32,66 @@ func (m *meddler) ApproveExec(ctx context.Context, req protocol.ExecApprovalRequ
 // which then shows its target; after an approval for the session, which then does not apply;
 // and while the question is open.
 func TestFolderOfApproval(t *testing.T) {
-	for _, kept := range []bool{false, true} {
-		for _, when := range []string{"never", "before", "during", "after"} {
-			base, err := filepath.EvalSymlinks(t.TempDir())
+	for _, when := range []string{"never", "before", "during", "after"} {
+		base, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
+		for _, dir := range []string{sub, home} {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		replace := func() {
+			if err := os.RemoveAll(sub); err != nil {
+				t.Error(err)
+			}
+			if err := os.Symlink(home, sub); err != nil {
+				t.Error(err)
+			}
+		}
+		m := &meddler{host: host{answer: elicit.ApprovedForSession}}
+		turn := newBox(t, tool.Options{Environ: environ}).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})
+		run := func() string {
+			call := tool.Call{ID: "call", Name: "shell", Arguments: `{"command":["touch","made"],"workdir":"sub"}`}
+			res, err := turn.Call(t.Context(), call)
 			if err != nil {
 				t.Fatal(err)
 			}
-			work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
-			for _, dir := range []string{sub, home} {
-				if err := os.MkdirAll(dir, 0o777); err != nil {
-					t.Fatal(err)
-				}
+			return res.Output
+		}
+		wantAsked, made := []string{sub}, filepath.Join(sub, "made")
+		switch when {
+		case "before":
+			replace()
+			wantAsked, made = []string{home}, filepath.Join(home, "made")
+		case "during":
+			m.meddle, made = replace, ""
+		}
+		if out := run(); made == "" && !strings.Contains(out, "was replaced") {
+			t.Errorf("replaced %s: %s", when, out)
+		}
+		if when == "after" {
+			m.answer, wantAsked = elicit.Denied, append(wantAsked, home)
+			replace()
+			run()
+			made = ""
+		}
+		var asked []string
+		for _, event := range m.all {
+			if req, ok := event.(protocol.ExecApprovalRequest); ok {
+				asked = append(asked, req.Cwd)
 			}
-			replace := func() {
-				if err := os.RemoveAll(sub); err != nil {
-					t.Error(err)
-				}
-				if err := os.Symlink(home, sub); err != nil {
-					t.Error(err)
-				}
-			}
-			m := &meddler{host: host{answer: elicit.ApprovedForSession}}
-			options := tool.Options{Environ: environ}
-			if kept {
-				options.Keepers = &proc.Pool{}
-				t.Cleanup(func() { _ = options.Keepers.Close() })
-			}
-			turn := tool.New(options).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})
-			run := func() string {
-				call := tool.Call{ID: "call", Name: "shell", Arguments: `{"command":["touch","made"],"workdir":"sub"}`}
-				res, err := turn.Call(t.Context(), call)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return res.Output
-			}
-			wantAsked, made := []string{sub}, filepath.Join(sub, "made")
-			switch when {
-			case "before":
-				replace()
-				wantAsked, made = []string{home}, filepath.Join(home, "made")
-			case "during":
-				m.meddle, made = replace, ""
-			}
-			if out := run(); made == "" && !strings.Contains(out, "was replaced") {
-				t.Errorf("kept %t, replaced %s: %s", kept, when, out)
-			}
-			if when == "after" {
-				m.answer, wantAsked = elicit.Denied, append(wantAsked, home)
-				replace()
-				run()
-				made = ""
-			}
-			var asked []string
-			for _, event := range m.all {
-				if req, ok := event.(protocol.ExecApprovalRequest); ok {
-					asked = append(asked, req.Cwd)
-				}
-			}
-			if strings.Join(asked, " ") != strings.Join(wantAsked, " ") {
-				t.Errorf("kept %t, replaced %s: asked about %q, want %q", kept, when, asked, wantAsked)
-			}
-			if _, err := os.Stat(filepath.Join(home, "made")); (err == nil) != (when == "before") {
-				t.Errorf("kept %t, replaced %s: in the other folder: %v", kept, when, err)
-			}
-			if _, err := os.Stat(made); made != "" && err != nil {
-				t.Errorf("kept %t, replaced %s: %v", kept, when, err)
-			}
+		}
+		if strings.Join(asked, " ") != strings.Join(wantAsked, " ") {
+			t.Errorf("replaced %s: asked about %q, want %q", when, asked, wantAsked)
+		}
+		if _, err := os.Stat(filepath.Join(home, "made")); (err == nil) != (when == "before") {
+			t.Errorf("replaced %s: in the other folder: %v", when, err)
+		}
+		if _, err := os.Stat(made); made != "" && err != nil {
+			t.Errorf("replaced %s: %v", when, err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &host{answer: elicit.Approved}
-				turn := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
+				turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
 					Cwd: work, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})

@@ -338,9 +338,9 @@ func stopped(res *proc.Result, note string) string {
 func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
 	t := r.turn
 	o := t.box.options
-	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Keepers: o.Keepers, Leftovers: o.Leftovers}
+	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers}
 	if c != nil {
-		spec.Starter, spec.Leftovers = c, nil
+		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
 	}
 	if r.TimeoutMS != nil {
@@ -350,7 +350,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
 	end := o.Activity.Begin()
-	res, err := proc.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	end()

@@ -38,7 +38,7 @@ func TestShell(t *testing.T) {
 		{"no such folder", "execution error: ", shellCall(t, `,"workdir":"nope"`, "pwd")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			turn, h := begin(dir)
+			turn, h := begin(t, dir)
 			res, err := turn.Call(t.Context(), tt.call)
 			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
 				t.Errorf("%q, %v", res.Output, err)
@@ -57,7 +57,7 @@ func TestShell(t *testing.T) {
 func TestShellInterrupted(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	turn, h := begin(t.TempDir())
+	turn, h := begin(t, t.TempDir())
 	turn.Acting = func() { h.add(nil, "acting") }
 	turn.Host = canceller{h, func() { cancel(cause) }}
 	_, err := turn.Call(ctx, shellCall(t, "", "sh", "-c", "echo x; sleep 60"))
@@ -88,7 +88,7 @@ func TestShellWithProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &host{}
-	box := tool.New(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
+	box := newBox(t, tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
 	turn := box.Turn(tool.Context{Cwd: home, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})
 	res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
 	if want := `{"output":"yes a 'b' $c\n",`; err != nil || !strings.HasPrefix(res.Output, want) {
@@ -138,7 +138,7 @@ func TestReplaceableProgram(t *testing.T) {
 			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), true, session},
 		} {
 			h := &host{answer: elicit.ApprovedForSession}
-			box := tool.New(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
+			box := newBox(t, tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
 			for range 2 {
 				if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {
@@ -160,7 +160,7 @@ func TestReplaceableProgram(t *testing.T) {
 // TestOtherConversations checks that folders which other conversations can write count.
 func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := tool.New(tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
+	box := newBox(t, tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
 	turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
 	if _, err := turn.Call(t.Context(), shellCall(t, "", "uname")); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestOtherConversations(t *testing.T) {
 // TestSessionInOtherSandbox checks that an approval for the session does not cover the command
 // in another folder or under another sandbox policy.
 func TestSessionInOtherSandbox(t *testing.T) {
-	box := tool.New(tool.Options{Environ: environ})
+	box := newBox(t, tool.Options{Environ: environ})
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		policy  protocol.SandboxPolicy
@@ -220,7 +220,7 @@ func TestOwnChange(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, activity := t.TempDir(), &tool.Activity{}
 			h := &host{answer: elicit.ApprovedForSession}
-			turn := tool.New(tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
+			turn := newBox(t, tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
 				Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
 			turn.Acting = func() {
@@ -253,7 +253,7 @@ func TestOwnChange(t *testing.T) {
 func TestApprovedThenReplaced(t *testing.T) {
 	dir := t.TempDir()
 	h := &host{answer: elicit.ApprovedForSession}
-	box := tool.New(tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin"}})
+	box := newBox(t, tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin"}})
 	turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
 	call := shellCall(t, "", "uname")
 	for range 2 {
@@ -280,7 +280,7 @@ func TestApprovedThenReplaced(t *testing.T) {
 // was stopped, and that the user is not asked to run it outside of the sandbox.
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
+	box := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
 	turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 	res, err := turn.Call(t.Context(), shellCall(t, "", "false"))
 	if err != nil || h.steps() != "begin, confined to read-only, end 1" || !strings.Contains(res.Output, "read-only sandbox without network, which stopped it") {

@@ -44,9 +44,9 @@ type Options struct {
 	Environ []string
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
-	// Keepers keep the processes of commands. Leftovers keeps the processes that commands
-	// without a sandbox leave running. See [proc.Spec].
-	Keepers   *proc.Pool
+	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
+	// leave running. See [proc.Spec].
+	Processes *proc.Pool
 	Leftovers *proc.Leftovers
 	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
 	// profile. With "" they run without it.
@@ -82,7 +82,7 @@ type Sandbox interface {
 
 // Confinement is a sandbox for some commands.
 type Confinement interface {
-	proc.Starter
+	proc.Confinement
 	// Environ returns the variables to add to the environment of a confined command.
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.

@@ -12,9 +12,9 @@ import (
 )
 
 // begin starts a turn in dir in which every command may run.
-func begin(dir string) (*tool.Turn, *host) {
+func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
-	box := tool.New(tool.Options{Environ: environ})
+	box := newBox(t, tool.Options{Environ: environ})
 	return box.Turn(tool.Context{
 		Cwd: dir, ApprovalPolicy: "never", Host: h,
 		SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
@@ -47,7 +47,7 @@ func TestArgumentErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			turn, h := begin(t.TempDir())
+			turn, h := begin(t, t.TempDir())
 			res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: tt.tool, Arguments: tt.arguments})
 			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
 				t.Errorf("%q, %v", res.Output, err)
@@ -97,14 +97,14 @@ func TestNUL(t *testing.T) {
 		"failed to parse function arguments: command.1: has a NUL byte": {Command: []string{"ls", "a\x00b"}},
 		"failed to parse function arguments: workdir: has a NUL byte":   {Command: []string{"ls"}, WorkingDirectory: &dir},
 	} {
-		turn, h := begin(t.TempDir())
+		turn, h := begin(t, t.TempDir())
 		turn.ApprovalPolicy = protocol.ApprovalUntrusted
 		res, err := turn.Call(t.Context(), tool.Call{Shell: action})
 		if err != nil || res.Output != want || len(h.all) > 0 {
 			t.Errorf("%q, %v, events %v", res.Output, err, h.all)
 		}
 	}
-	turn, h := begin("/a\x00b") // a client's folder
+	turn, h := begin(t, "/a\x00b") // a client's folder
 	turn.ApprovalPolicy = protocol.ApprovalUntrusted
 	res, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"touch", "x"}}})
 	if err != nil || !strings.Contains(res.Output, "has a NUL byte") || len(h.all) > 0 {
@@ -122,7 +122,7 @@ func TestApprovalOfOtherWords(t *testing.T) {
 		{{"sh", "-c", "exit 0", `a" "b`}, {"sh", "-c", "exit 0", "a", "b"}},
 		{{"sh", "-c", "exit 0", ""}, {"sh", "-c", "exit 0"}},
 	} {
-		turn, h := begin(t.TempDir())
+		turn, h := begin(t, t.TempDir())
 		turn.ApprovalPolicy = protocol.ApprovalUntrusted
 		h.answer = elicit.ApprovedForSession
 		for _, argv := range pair {
@@ -143,7 +143,7 @@ func TestApprovalOfOtherWords(t *testing.T) {
 }
 
 func TestIndependent(t *testing.T) {
-	turn, h := begin(t.TempDir())
+	turn, h := begin(t, t.TempDir())
 	for _, tt := range []struct {
 		call tool.Call
 		want bool
@@ -163,7 +163,7 @@ func TestIndependent(t *testing.T) {
 		}
 	}
 	// In a sandbox it depends on whether the user is asked about stopped commands.
-	box := tool.New(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+	box := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
 		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
 		if got := turn.Independent(shellCall(t, "", "ls")); got != want {

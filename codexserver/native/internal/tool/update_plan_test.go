@@ -9,7 +9,7 @@ import (
 )
 
 func TestUpdatePlan(t *testing.T) {
-	turn, h := begin(t.TempDir())
+	turn, h := begin(t, t.TempDir())
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "update_plan", Arguments: `{"plan":[{"step":"a","status":"in_progress"},{"step":"b","status":"pending"}]}`})
 	if err != nil || res.Output != "Plan updated" {
 		t.Errorf("%q, %v", res.Output, err)

@@ -27,7 +27,7 @@ func TestViewImage(t *testing.T) {
 		"a": "data:image/png;base64,iVBOR", "b.png": "data:image/png;base64,", filepath.Join(dir, "a"): "data:image/png;base64,iVBOR",
 		"c.txt": "", "missing.png": "", ".": "",
 	} {
-		turn, h := begin(dir)
+		turn, h := begin(t, dir)
 		arguments, _ := json.Marshal(map[string]string{"path": path})
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
 		if err != nil {

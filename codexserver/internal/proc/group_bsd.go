@@ -4,18 +4,15 @@ package proc
 
 import (
 	"errors"
-	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
+func terminateGroup(leader int) { _ = unix.Kill(-leader, unix.SIGTERM) }
 
-func killLost(int, *pipes) {} // there are no keepers
-
-// killAll kills the group of leader and waits until it is empty.
-func killAll(leader int, _ *leash) {
+// killGroup kills the group of leader and waits until it is empty.
+func killGroup(leader int) {
 	_ = unix.Kill(-leader, unix.SIGKILL)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
