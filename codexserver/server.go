@@ -15,10 +15,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -175,7 +175,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Off: o.Changes.Off, Files: max(o.Changes.Files, 0), Before: max(o.Changes.Before, 0), After: max(o.Changes.After, 0),
 	}
 	if o.Home != "" {
-		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
+		watch.Scratch = repo.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
 	table := mcptool.New(e, &mcptool.Options{

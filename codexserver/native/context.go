@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -50,7 +50,7 @@ type projectDocs struct {
 }
 
 func (p *projectDocs) read() {
-	root := gitinfo.Root(p.cfg.Cwd)
+	root := repo.Root(p.cfg.Cwd)
 	for _, dir := range foldersDown(root, p.cfg.Cwd) {
 		bound := root
 		if root == "" || below(p.cfg.Home, root) { // such as when the user's home is a repository
@@ -83,7 +83,7 @@ func (p *projectDocs) read() {
 // the workspace.
 func (p *projectDocs) own() (string, error) {
 	path := filepath.Join(p.cfg.Home, docName)
-	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, gitinfo.Root(p.cfg.Cwd)) {
+	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, repo.Root(p.cfg.Cwd)) {
 		text, _, err := readDoc(safefile.Open, path, maxOwnDoc)
 		return text, err
 	}

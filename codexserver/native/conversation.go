@@ -14,8 +14,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -103,7 +103,7 @@ func (c *conversation) open(ctx context.Context) error {
 		Cwd:        c.cfg.Cwd,
 		Originator: originator,
 		CLIVersion: c.engine.version,
-		Git:        gitinfo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
+		Git:        repo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
 	}
 	if rules != "" {
 		meta.Instructions = &rules

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
@@ -45,7 +45,7 @@ func instructions(cfg *config.Config) (string, error) {
 // A path in the repository must not lead out of it, since the repository can hold links.
 func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 	bound := cfg.Cwd
-	if root := gitinfo.Root(cfg.Cwd); root != "" {
+	if root := repo.Root(cfg.Cwd); root != "" {
 		bound = root
 	}
 	path = filepath.Clean(path)

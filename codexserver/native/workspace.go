@@ -10,9 +10,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -37,8 +36,8 @@ func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 
 // scratch says where git works: in a folder that commands cannot write, next to the
 // configuration.
-func (e *Engine) scratch() git.Scratch {
-	return git.Scratch{Dir: filepath.Join(e.home, "tmp"), Programs: e.programs}
+func (e *Engine) scratch() repo.Scratch {
+	return repo.Scratch{Dir: filepath.Join(e.home, "tmp"), Programs: e.programs}
 }
 
 // Reach implements [engine.Reacher].
@@ -54,7 +53,7 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 	if !filepath.IsAbs(cwd) {
 		return nil, &engine.RefusedError{Err: fmt.Errorf("cwd: want an absolute path, found %q", cwd)}
 	}
-	sha, diff, err := gitinfo.DiffToRemote(ctx, cwd, e.scratch())
+	sha, diff, err := repo.DiffToRemote(ctx, cwd, e.scratch())
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -94,7 +94,7 @@ func (k *kind) run(t *testing.T, template string, start Start) {
 	turns := &report.Turns{}
 	options := k.options
 	options.Before, options.After = cmp.Or(options.Before, time.Minute), cmp.Or(options.After, time.Minute)
-	options.Scratch, options.Turns = git.In(filepath.Join(top, "scratch")), turns
+	options.Scratch, options.Turns = repo.Scratch{Dir: filepath.Join(top, "scratch")}, turns
 	var roots []string
 	if k.roots {
 		roots = []string{p.root}

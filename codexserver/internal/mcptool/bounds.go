@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
@@ -59,7 +59,7 @@ func within(path, folder string) bool {
 
 // repository refuses a folder whose git repository has its top outside the bounds.
 func (b bounds) repository(dir string) error {
-	root := gitinfo.Root(dir)
+	root := repo.Root(dir)
 	if b == nil || root == "" {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -107,7 +107,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
 	job.attendance.Submission = c.ID
-	var tree *worktree.Worktree
+	var tree *repo.Worktree
 	if a.Worktree {
 		var words string
 		if err := t.options.bounds().repository(cwd); err != nil {

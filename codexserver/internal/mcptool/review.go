@@ -12,8 +12,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -74,18 +73,18 @@ func (a *reviewArguments) revision() (revision, name string) {
 type reviewCall struct {
 	arguments reviewArguments
 	dir       string
-	scratch   git.Scratch
+	scratch   repo.Scratch
 	job       *Job
 
-	changes *gitinfo.Changes // set by take
+	changes *repo.Changes // set by take
 	task    review.Task
 }
 
 // take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
 	revision, name := r.arguments.revision()
-	c, err := gitinfo.ChangesOf(ctx, r.dir, r.scratch, r.arguments.Target, revision)
-	var wrong *gitinfo.RevisionError
+	c, err := repo.ChangesOf(ctx, r.dir, r.scratch, r.arguments.Target, revision)
+	var wrong *repo.RevisionError
 	switch {
 	case ctx.Err() != nil:
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}

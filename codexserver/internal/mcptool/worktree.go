@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -62,7 +62,7 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 	w, err := ws.open().Find(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		words := fmt.Sprintf("codex-worktree: conversation %q has no worktree", id)
-		if bad, ok := errors.AsType[*worktree.RecordError](err); ok {
+		if bad, ok := errors.AsType[*repo.RecordError](err); ok {
 			words += ", unless it is one that cannot be read: " + bad.Error()
 		}
 		return failure(id, words)
@@ -112,7 +112,7 @@ func (j *Job) said() []string {
 // visit is one call about a worktree.
 type visit struct {
 	*call
-	worktree *worktree.Worktree
+	worktree *repo.Worktree
 	id       string
 	config   func() protocol.Config
 	job      *Job // watches the questions
@@ -151,8 +151,8 @@ func (v *visit) status(ctx context.Context) (string, error) {
 	return strings.Join(append(lines, s.Notes...), "\n"), nil
 }
 
-func changed(heading string, files []worktree.Change, more int) []string {
-	return rows(heading, files, more, func(c worktree.Change) string {
+func changed(heading string, files []repo.FileChange, more int) []string {
+	return rows(heading, files, more, func(c repo.FileChange) string {
 		line := string(c.Kind) + " " + shown(c.Path)
 		if c.From != "" {
 			line += " from " + shown(c.From)
@@ -240,7 +240,7 @@ func (v *visit) branch(ctx context.Context, h engine.Host, name, message string)
 	if err := declined(notDone, out); err != nil {
 		return "", err
 	}
-	b, err := v.worktree.Branch(ctx, worktree.BranchOptions{Name: name, Message: message})
+	b, err := v.worktree.Branch(ctx, repo.BranchOptions{Name: name, Message: message})
 	if err != nil {
 		return "", err
 	}
@@ -259,7 +259,7 @@ func declined(what string, out elicit.Outcome) error {
 func (v *visit) discard(ctx context.Context, token string) (text string, err error) {
 	discard := func(ctx context.Context, _ engine.Host) error {
 		err := v.worktree.Discard(ctx, token)
-		var loss *worktree.LossError
+		var loss *repo.LossError
 		if !errors.As(err, &loss) {
 			return err
 		}
@@ -278,7 +278,7 @@ func (v *visit) discard(ctx context.Context, token string) (text string, err err
 }
 
 // lossText describes the work that would be lost.
-func lossText(loss *worktree.LossError, token string) string {
+func lossText(loss *repo.LossError, token string) string {
 	first := "Nothing was discarded: work would be lost. "
 	if token != "" {
 		first = "Nothing was discarded: the token is not that of the worktree as it is now. Work would be lost. "
@@ -296,13 +296,13 @@ func lossText(loss *worktree.LossError, token string) string {
 
 // explain returns the text of an error, with its files.
 func explain(err error) string {
-	var conflict *worktree.ConflictError
-	var refused *worktree.RefusedError
+	var conflict *repo.ConflictError
+	var refused *repo.RefusedError
 	var abort *engine.AbortError
 	switch {
 	case errors.As(err, &conflict):
 		lines := rows("nothing was changed, because these files cannot be merged", conflict.Conflicts, conflict.More,
-			func(c worktree.Conflict) string { return shown(c.Path) + ": " + elicit.OneLine(c.Reason, maxBrief) })
+			func(c repo.Conflict) string { return shown(c.Path) + ": " + elicit.OneLine(c.Reason, maxBrief) })
 		return strings.Join(lines, "\n")
 	case errors.As(err, &refused):
 		return refused.Reason

@@ -8,30 +8,30 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/worktree"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // worktrees are the git worktrees of threads. Nil means that the server has none.
 type worktrees struct {
-	store worktree.Store
+	store repo.Store
 
 	recovery sync.Once
 	trouble  error // of the recovery
 }
 
 // storeIn returns the store below a folder.
-func storeIn(home string, programs *sandbox.Programs) worktree.Store {
-	store := worktree.In(home)
+func storeIn(home string, programs *sandbox.Programs) repo.Store {
+	store := repo.StoreIn(home)
 	store.Programs = programs
 	return store
 }
 
 // open returns the store. The first call recovers from processes that were killed.
-func (ws *worktrees) open() worktree.Store {
+func (ws *worktrees) open() repo.Store {
 	ws.recovery.Do(func() { ws.trouble = ws.store.Recover() })
 	return ws.store
 }
@@ -41,11 +41,11 @@ var errNoWorktrees = errors.New("this server keeps no files, so it has no worktr
 
 // create makes a worktree of the repository that contains cwd. The words describe it to the
 // caller.
-func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *worktree.Worktree, words string, err error) {
+func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *repo.Worktree, words string, err error) {
 	if ws == nil {
 		return nil, "", errNoWorktrees
 	}
-	w, skipped, err := ws.open().Create(ctx, worktree.Options{Cwd: cwd, Uncommitted: uncommitted})
+	w, skipped, err := ws.open().Create(ctx, repo.CreateOptions{Cwd: cwd, Uncommitted: uncommitted})
 	if err != nil {
 		return nil, "", err
 	}
@@ -58,7 +58,7 @@ func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (
 }
 
 // place makes a conversation work in a worktree.
-func place(cfg *protocol.Config, w *worktree.Worktree) {
+func place(cfg *protocol.Config, w *repo.Worktree) {
 	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
 }
 
@@ -108,7 +108,7 @@ func (ws *worktrees) config(id string) (cfg protocol.Config) {
 
 // bind records the thread of a worktree. If that fails it ends the thread, which could not
 // find the worktree again.
-func bind(ctx context.Context, c *call, w *worktree.Worktree, t *thread.Thread) error {
+func bind(ctx context.Context, c *call, w *repo.Worktree, t *thread.Thread) error {
 	err := w.Bind(ctx, thread.CanonicalID(t.ID()))
 	if err != nil {
 		err = errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), t.ID()))
@@ -117,13 +117,13 @@ func bind(ctx context.Context, c *call, w *worktree.Worktree, t *thread.Thread) 
 }
 
 // drop removes a worktree in which no work was done, unless it is nil.
-func drop(ctx context.Context, w *worktree.Worktree) error {
+func drop(ctx context.Context, w *repo.Worktree) error {
 	if w == nil {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
 	err := w.Discard(ctx, "")
-	var loss *worktree.LossError // of the copied uncommitted work
+	var loss *repo.LossError // of the copied uncommitted work
 	if errors.As(err, &loss) {
 		err = w.Discard(ctx, loss.Token)
 	}
@@ -148,8 +148,8 @@ func rows[E any](heading string, all []E, more int, line func(E) string) (lines 
 	return lines
 }
 
-func skips(heading string, skipped []worktree.Skip) []string {
-	return rows(heading, skipped, 0, func(s worktree.Skip) string { return shown(s.Path) + ": " + elicit.OneLine(s.Reason, maxBrief) })
+func skips(heading string, skipped []repo.Skip) []string {
+	return rows(heading, skipped, 0, func(s repo.Skip) string { return shown(s.Path) + ": " + elicit.OneLine(s.Reason, maxBrief) })
 }
 
 // shown returns a path as one quoted word without hidden characters, at most maxBrief

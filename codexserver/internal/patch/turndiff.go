@@ -12,15 +12,12 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
-// Diff is the combined diff of a turn's patches against the current files. It is safe for
-// concurrent use.
+// Diff is the combined diff of a turn's patches against the current files. The zero value is
+// an empty diff. It is safe for concurrent use.
 type Diff struct {
-	dir string
-
 	mu    sync.Mutex
 	files []*changedFile
 }
@@ -34,10 +31,6 @@ type changedFile struct {
 	before *string
 	mode   os.FileMode
 }
-
-// NewDiff returns an empty diff. If a git repository contains dir, paths in it are relative
-// to its top.
-func NewDiff(dir string) *Diff { return &Diff{dir: dir} }
 
 // Add adds the files of an applied plan.
 func (d *Diff) Add(p *Plan) {
@@ -76,12 +69,12 @@ func (d *Diff) at(name string) *changedFile {
 	return nil
 }
 
-// String returns the diff in git's format, or "" if nothing has changed.
-func (d *Diff) String() string {
+// Text returns the diff in git's format, or "" if nothing has changed. Paths below top, the
+// top of a git repository or "", are relative to it.
+func (d *Diff) Text(top string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sorted := slices.Clone(d.files)
-	top := git.Root(d.dir)
 	slices.SortFunc(sorted, func(a, b *changedFile) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder
 	for _, file := range sorted {

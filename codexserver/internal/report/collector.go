@@ -13,8 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -28,13 +27,13 @@ type Options struct {
 	// Scratch says where git works for the snapshot. Untrusted programs, such as the
 	// turn's commands, must not be able to write there. Without a folder there is no
 	// snapshot.
-	Scratch git.Scratch
+	Scratch repo.Scratch
 	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
 	// it: each [engine.Streamer].
 	Wait bool
 	// Off leaves out the snapshot: the changes are those of patches.
 	Off bool
-	// Files bounds the files that a snapshot reads, see [gitinfo.Options].
+	// Files bounds the files that a snapshot reads, see [repo.SurveyOptions].
 	Files int
 	// Before and After are how long reading the folder may take before and after the turn.
 	// Default: 5s before, or 2s with Wait, and 30s after.
@@ -75,7 +74,7 @@ func New(o Options) *Collector {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Collector{
-		tree:     tree{options: o, take: gitinfo.Look},
+		tree:     tree{options: o, take: repo.Look},
 		acts:     newTimeline(&o),
 		commands: map[string]*Command{},
 		approved: map[string]approval.Decider{},
@@ -92,7 +91,7 @@ func (c *Collector) Begin(ctx context.Context, t protocol.SessionConfigured, use
 	c.tokens.begin(t, used)
 	c.mu.Unlock()
 	if filepath.IsAbs(t.Cwd) {
-		c.acts.enter(cmp.Or(gitinfo.Root(realPath(t.Cwd)), realPath(t.Cwd)))
+		c.acts.enter(cmp.Or(repo.Root(realPath(t.Cwd)), realPath(t.Cwd)))
 	}
 	c.tree.begin(ctx, t.Cwd, roots)
 }
@@ -276,7 +275,7 @@ func (c *Collector) End(err error) {
 		c.report.Changes = c.patched()
 		c.report.omitted.Changes = c.patches.omitted
 		if c.acted || !errors.Is(unknown, errEnded) { // a turn that ran nothing may end before the snapshot
-			c.report.Unknown = []gitinfo.Gap{{Path: c.dir, Why: reason(unknown)}}
+			c.report.Unknown = []repo.Gap{{Path: c.dir, Why: reason(unknown)}}
 		}
 		c.report.Untold = len(c.list) > 0 && !errors.Is(unknown, errOff) && !errors.Is(unknown, errNone)
 		c.diff = diffOfPatches(c.diff, c.dir)
@@ -335,6 +334,6 @@ func (c *Collector) Report() Report {
 	r.Duration = time.Since(c.begin)
 	r.Changes = c.patched()
 	r.omitted.Changes = c.patches.omitted
-	r.Unknown = []gitinfo.Gap{{Path: c.dir, Why: errRuns.Error()}}
+	r.Unknown = []repo.Gap{{Path: c.dir, Why: errRuns.Error()}}
 	return r
 }

@@ -2,7 +2,7 @@
 //
 //	Begin, Ready, Event, Decided, End ──▶ Collector ──▶ Report ──▶ JSON of a bounded size
 //	                                         │
-//	                                gitinfo.Snapshot, before and after
+//	                                repo.Snapshot, before and after
 //
 // A [Collector] watches the turn. It takes a snapshot of the folder before the turn and
 // compares the folder with it afterwards. So it finds the changes of commands as well as

@@ -3,7 +3,7 @@ package report
 import (
 	"math"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,12 +79,12 @@ type wireWindow struct {
 }
 
 type wireChange struct {
-	Path    string             `json:"path"`
-	From    string             `json:"from,omitzero"`
-	Kind    gitinfo.ChangeKind `json:"kind"`
-	Added   *int               `json:"added,omitzero"`
-	Removed *int               `json:"removed,omitzero"`
-	By      Origin             `json:"by,omitzero"`
+	Path    string          `json:"path"`
+	From    string          `json:"from,omitzero"`
+	Kind    repo.ChangeKind `json:"kind"`
+	Added   *int            `json:"added,omitzero"`
+	Removed *int            `json:"removed,omitzero"`
+	By      Origin          `json:"by,omitzero"`
 }
 
 type wireGap struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -29,11 +29,11 @@ func TestJSON(t *testing.T) {
 		Plan:        []protocol.PlanStep{{Step: "look", Status: "completed"}},
 		ChangesFrom: report.FromTree,
 		Changes: []report.Change{
-			{Change: gitinfo.Change{Path: "a\nb\xff\u202e", Kind: gitinfo.Update, Lines: &gitinfo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
-			{Change: gitinfo.Change{Path: "new", From: "old", Kind: gitinfo.Rename, Lines: &gitinfo.Lines{}}, Origin: report.ByOther},
-			{Change: gitinfo.Change{Path: "x.png", Kind: gitinfo.Add}},
+			{Change: repo.Change{Path: "a\nb\xff\u202e", Kind: repo.Update, Lines: &repo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
+			{Change: repo.Change{Path: "new", From: "old", Kind: repo.Rename, Lines: &repo.Lines{}}, Origin: report.ByOther},
+			{Change: repo.Change{Path: "x.png", Kind: repo.Add}},
 		},
-		Unknown: []gitinfo.Gap{{Path: "sub/\n", Why: "it is too large"}},
+		Unknown: []repo.Gap{{Path: "sub/\n", Why: "it is too large"}},
 		Commands: []report.Command{
 			{Shown: "go test", Cwd: "/w", Exit: &report.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
 			{Shown: "sleep 9", Cwd: "/w"},
@@ -151,7 +151,7 @@ func TestJSONCutsTheLongest(t *testing.T) {
 func changesOf(n int) []report.Change {
 	var list []report.Change
 	for i := range n {
-		list = append(list, report.Change{Change: gitinfo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: gitinfo.Add, Lines: &gitinfo.Lines{Added: i}}})
+		list = append(list, report.Change{Change: repo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: repo.Add, Lines: &repo.Lines{Added: i}}})
 	}
 	return list
 }

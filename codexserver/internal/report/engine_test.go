@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -64,7 +64,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	defer share.Close()
 
 	_, streams := e.(engine.Streamer)
-	tt.c = report.New(report.Options{Scratch: git.In(t.TempDir()), Wait: streams})
+	tt.c = report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: streams})
 	a := thread.Attendance{Observers: []thread.Observer{watcher{tt.c}}, Awaited: true, Place: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 )
 
 // Origin says how sure it is that the turn made a change. The folder shows only what has
@@ -22,7 +22,7 @@ const (
 
 // Change is a change with its origin.
 type Change struct {
-	gitinfo.Change
+	repo.Change
 	Origin Origin
 }
 
@@ -186,7 +186,7 @@ func (a *timeline) end(call string, now time.Time, applied bool) {
 
 // origin returns the origin of a change of the file at an absolute path. Said is what the
 // turn's patches say about it, or nil.
-func (a *timeline) origin(c gitinfo.Change, path string, said *gitinfo.Change) Origin {
+func (a *timeline) origin(c repo.Change, path string, said *repo.Change) Origin {
 	a.turns.mu.Lock()
 	defer a.turns.mu.Unlock()
 	path = filepath.ToSlash(path)
@@ -204,6 +204,6 @@ func (a *timeline) origin(c gitinfo.Change, path string, said *gitinfo.Change) O
 }
 
 // explains reports whether patches have changed as many lines as a file shows.
-func explains(said *gitinfo.Change, c gitinfo.Change) bool {
+func explains(said *repo.Change, c repo.Change) bool {
 	return c.Lines != nil && said.Lines != nil && c.Lines.Added <= said.Lines.Added && c.Lines.Removed <= said.Lines.Removed
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -17,17 +17,17 @@ const maxPatched = 10_000
 // patches are the changes of the turn's patches, by absolute path. The zero value is
 // ready.
 type patches struct {
-	open    map[string][]gitinfo.Change // by call
-	files   map[string]gitinfo.Change
+	open    map[string][]repo.Change // by call
+	files   map[string]repo.Change
 	omitted int
 }
 
 // begin returns the absolute paths of the files, with slashes.
 func (p *patches) begin(m protocol.PatchApplyBegin) (paths []string) {
 	if p.open == nil {
-		p.open, p.files = map[string][]gitinfo.Change{}, map[string]gitinfo.Change{}
+		p.open, p.files = map[string][]repo.Change{}, map[string]repo.Change{}
 	}
-	var list []gitinfo.Change
+	var list []repo.Change
 	for _, path := range slices.Sorted(maps.Keys(m.Changes)) {
 		c := patched(path, m.Changes[path])
 		list = append(list, c)
@@ -40,7 +40,7 @@ func (p *patches) begin(m protocol.PatchApplyBegin) (paths []string) {
 }
 
 // of returns the change of the file at a path, or nil.
-func (p *patches) of(path string) *gitinfo.Change {
+func (p *patches) of(path string) *repo.Change {
 	c, ok := p.files[path]
 	if !ok {
 		return nil
@@ -48,13 +48,13 @@ func (p *patches) of(path string) *gitinfo.Change {
 	return &c
 }
 
-func patched(path string, f protocol.FileChange) gitinfo.Change {
-	c := gitinfo.Change{Path: path, Kind: gitinfo.Update, Lines: &gitinfo.Lines{}}
+func patched(path string, f protocol.FileChange) repo.Change {
+	c := repo.Change{Path: path, Kind: repo.Update, Lines: &repo.Lines{}}
 	switch {
 	case f.Add != nil:
-		c.Kind, c.Lines.Added = gitinfo.Add, countLines(f.Add.Content)
+		c.Kind, c.Lines.Added = repo.Add, countLines(f.Add.Content)
 	case f.Delete != nil:
-		c.Kind, c.Lines.Removed = gitinfo.Delete, countLines(f.Delete.Content)
+		c.Kind, c.Lines.Removed = repo.Delete, countLines(f.Delete.Content)
 	case f.Update != nil:
 		for line := range strings.Lines(f.Update.UnifiedDiff) {
 			switch line[0] {
@@ -65,7 +65,7 @@ func patched(path string, f protocol.FileChange) gitinfo.Change {
 			}
 		}
 		if to := f.Update.MovePath; to != nil && *to != path {
-			c.Kind, c.From, c.Path = gitinfo.Rename, path, *to
+			c.Kind, c.From, c.Path = repo.Rename, path, *to
 		}
 	}
 	return c
@@ -91,23 +91,23 @@ func (p *patches) end(m protocol.PatchApplyEnd) {
 }
 
 // add merges a change with an earlier one of the same file.
-func (p *patches) add(c gitinfo.Change) {
+func (p *patches) add(c repo.Change) {
 	before, again := p.files[cmp.Or(c.From, c.Path)]
 	if again {
 		delete(p.files, before.Path)
 		c.Lines.Added += before.Lines.Added
 		c.Lines.Removed += before.Lines.Removed
 		switch {
-		case before.Kind == gitinfo.Add && c.Kind == gitinfo.Delete:
+		case before.Kind == repo.Add && c.Kind == repo.Delete:
 			return
-		case before.Kind == gitinfo.Add:
-			c.Kind, c.From = gitinfo.Add, ""
-		case before.Kind == gitinfo.Delete && c.Kind == gitinfo.Add:
-			c.Kind = gitinfo.Update
-		case before.Kind == gitinfo.Rename && c.Kind == gitinfo.Delete:
+		case before.Kind == repo.Add:
+			c.Kind, c.From = repo.Add, ""
+		case before.Kind == repo.Delete && c.Kind == repo.Add:
+			c.Kind = repo.Update
+		case before.Kind == repo.Rename && c.Kind == repo.Delete:
 			c.Path = before.From
-		case before.Kind == gitinfo.Rename:
-			c.Kind, c.From = gitinfo.Rename, before.From
+		case before.Kind == repo.Rename:
+			c.Kind, c.From = repo.Rename, before.From
 		}
 	}
 	if len(p.files) == maxPatched {
@@ -118,8 +118,8 @@ func (p *patches) add(c gitinfo.Change) {
 }
 
 // changes returns the changes, sorted by path. Paths below dir are relative to it.
-func (p *patches) changes(dir string) []gitinfo.Change {
-	list := make([]gitinfo.Change, 0, len(p.files))
+func (p *patches) changes(dir string) []repo.Change {
+	list := make([]repo.Change, 0, len(p.files))
 	for _, c := range p.files {
 		c.Path = below(dir, c.Path)
 		if c.From != "" {
@@ -140,7 +140,7 @@ func below(dir, path string) string {
 }
 
 // elsewhere returns the changes of files that the snapshot does not cover, sorted by path.
-func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Change) {
+func (p *patches) elsewhere(covered func(path string) bool) (list []repo.Change) {
 	for path, c := range p.files {
 		if !covered(path) {
 			c.Path, c.From = filepath.ToSlash(path), filepath.ToSlash(c.From)
@@ -151,4 +151,4 @@ func (p *patches) elsewhere(covered func(path string) bool) (list []gitinfo.Chan
 	return list
 }
 
-func byPath(a, b gitinfo.Change) int { return strings.Compare(a.Path, b.Path) }
+func byPath(a, b repo.Change) int { return strings.Compare(a.Path, b.Path) }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -57,7 +57,7 @@ type Report struct {
 	// ChangesFrom is "" before the turn begins.
 	ChangesFrom Source
 	// Unknown names where changes were not looked for.
-	Unknown []gitinfo.Gap
+	Unknown []repo.Gap
 	// Untold is true if commands may have changed files, and the changes do not show it.
 	Untold bool
 	// Commands are the commands that ran, in the order of their start.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 )
 
 // Time limits for reading a folder, unless [Options] has others.
@@ -23,12 +23,12 @@ const (
 // tree is the folder of the turn, before and after it.
 type tree struct {
 	options Options
-	take    func(ctx context.Context, dir string, o *gitinfo.Options) (*gitinfo.Survey, error)
+	take    func(ctx context.Context, dir string, o *repo.SurveyOptions) (*repo.Survey, error)
 
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc
 	taken    chan struct{} // closed when the snapshot is taken or has failed; nil without one
-	snapshot *gitinfo.Survey
+	snapshot *repo.Survey
 	failed   error // why there is no snapshot
 }
 
@@ -61,7 +61,7 @@ func reason(err error) string {
 		}
 	}
 	text := err.Error()
-	for _, prefix := range []string{"gitinfo: ", "snapshot: ", "compare: "} {
+	for _, prefix := range []string{"repo: ", "snapshot: ", "compare: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return text
@@ -117,13 +117,13 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 }
 
 // look waits for a place and takes the snapshot.
-func (t *tree) look(ctx context.Context, dir string, roots []string) (*gitinfo.Survey, error) {
+func (t *tree) look(ctx context.Context, dir string, roots []string) (*repo.Survey, error) {
 	leave, err := t.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return t.take(ctx, dir, &gitinfo.Options{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Files})
+	return t.take(ctx, dir, &repo.SurveyOptions{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Files})
 }
 
 // turn waits for a place in [Options].Looks.
@@ -172,10 +172,10 @@ const maxDiff = 4 << 20
 
 // outcome is what a turn changed, as the folder shows it.
 type outcome struct {
-	changes []gitinfo.Change
-	gaps    []gitinfo.Gap
+	changes []repo.Change
+	gaps    []repo.Gap
 	diff    string
-	left    []gitinfo.Omission // changes that are not in the diff
+	left    []repo.Omission // changes that are not in the diff
 }
 
 // end returns what has changed in the folder. The error is why that is not known.
@@ -209,7 +209,7 @@ func (t *tree) end() (f outcome, err error) {
 			t.options.Logger.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
 			f.diff, f.left = "", nil
 			for _, c := range f.changes {
-				f.left = append(f.left, gitinfo.Omission{Change: c, Why: "git could not make the diff"})
+				f.left = append(f.left, repo.Omission{Change: c, Why: "git could not make the diff"})
 			}
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/gitinfo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -33,8 +32,8 @@ func TestSlowSnapshot(t *testing.T) {
 		{true, maxWait, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := New(Options{Scratch: git.In("/scratch"), Wait: tt.wait})
-			c.tree.take = func(ctx context.Context, _ string, _ *gitinfo.Options) (*gitinfo.Survey, error) {
+			c := New(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
+			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -112,8 +111,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		dir := t.TempDir()
 		looking, release := make(chan struct{}, 2), make(chan struct{})
 		begin := func() *Collector {
-			c := New(Options{Scratch: git.In(dir), Looks: looks, Logger: slog.New(slog.DiscardHandler)})
-			c.tree.take = func(ctx context.Context, _ string, _ *gitinfo.Options) (*gitinfo.Survey, error) {
+			c := New(Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				looking <- struct{}{}
 				select {
 				case <-release:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -52,7 +52,7 @@ func newTurn(t *testing.T, lay func(tt *turn)) *turn {
 // begin begins the turn with a snapshot.
 func (tt *turn) begin(o report.Options) {
 	tt.t.Helper()
-	o.Scratch = git.In(filepath.Join(tt.t.TempDir(), "scratch"))
+	o.Scratch = repo.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
 	tt.c = report.New(o)
 	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
 	tt.t.Cleanup(func() {
@@ -309,12 +309,12 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 			return c
 		},
 		"interrupted": func() *report.Collector {
-			c := report.New(report.Options{Scratch: git.In(t.TempDir())})
+			c := report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
 			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
 		"no folder": func() *report.Collector {
-			c := report.New(report.Options{Scratch: git.In(t.TempDir()), Wait: true})
+			c := report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
 			return c
 		},

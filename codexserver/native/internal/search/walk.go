@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 )
 
 // walk calls file with the path of each file that is not ignored, relative to root and
@@ -68,7 +68,7 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 // outer returns the rules of the folders above root, up to its repository, and the path of
 // root below the repository.
 func outer(root string) (*rules, []string) {
-	dir := git.Root(root)
+	dir := repo.Root(root)
 	if dir == "" {
 		return nil, nil
 	}

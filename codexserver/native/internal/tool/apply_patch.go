@@ -225,7 +225,7 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	summary := a.plan.Summary()
 	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
 	t.diff.Add(a.plan)
-	if diff := t.diff.String(); diff != "" {
+	if diff := t.UnifiedDiff(); diff != "" {
 		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return proc.ModelOutput(proc.Result{Aggregated: summary}), nil

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -176,7 +177,7 @@ type Turn struct {
 // Turn begins a turn.
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
-	return &Turn{Context: c, box: b, diff: patch.NewDiff(c.Cwd)}
+	return &Turn{Context: c, box: b, diff: &patch.Diff{}}
 }
 
 // Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
@@ -226,7 +227,7 @@ func (t *Turn) Independent(call Call) bool {
 }
 
 // UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
-func (t *Turn) UnifiedDiff() string { return t.diff.String() }
+func (t *Turn) UnifiedDiff() string { return t.diff.Text(repo.Root(t.Cwd)) }
 
 func (t *Turn) acting() {
 	if t.Acting != nil {

@@ -1,0 +1,119 @@
+//go:build !windows
+
+package repo_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSpecialFiles checks that special files are left out or refused, and block nothing.
+func TestSpecialFiles(t *testing.T) {
+	for name, want := range map[string]string{
+		"a": "", "x": "", ".gitignore": ".gitignore is a special file", "s/.gitattributes": "s/.gitattributes is a special file", "n/.git/HEAD": "n/.git/HEAD is a special file",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.commit(map[string]string{"a": "one\n", "b": "two\n"})
+			w := b.create(repo.CreateOptions{})
+			lay(t, w.Path(), map[string]string{"b": "2\n", name: "-", filepath.Join(filepath.Dir(name), "other"): "x"})
+			b.must(syscall.Mkfifo(filepath.Join(w.Path(), name), 0o600))
+			s, err := w.Status(t.Context())
+			if want != "" {
+				var refused *repo.RefusedError
+				if !errors.As(err, &refused) || refused.Reason != filepath.Join(w.Path(), want) {
+					t.Errorf("%+v, %v", s, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "a" && (len(s.Skipped) != 1 || s.Skipped[0].Path != "a") {
+				t.Errorf("skipped %v", s.Skipped)
+			}
+			if len(s.Files) != 2 || s.Files[0].Path != "b" || s.Files[1].Path != "other" {
+				t.Errorf("%+v", s.Files)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	b := newBench(t)
+	head := b.commit(map[string]string{"a": text, "gone": "1\n2\n", "run": "x", "from": text + text, "bin": "\x00"})
+	w := b.create(repo.CreateOptions{})
+	lay(t, w.Path(), map[string]string{"a": replaced("1", "one", "9", "x\n9"), "gone": "-", "run": "+x", "from": "-", "to": text + text, "bin": "\x00\x01", "l": "> a", ".git": "gitdir: elsewhere\n"})
+	s, err := w.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &repo.Status{
+		Base: head, Head: head, Notes: []string{"the worktree's .git was replaced: do not run git in the worktree"},
+		Files: []repo.FileChange{
+			{Path: "a", Kind: repo.Modified, Added: 2, Removed: 1, Mode: "100644", OldMode: "100644"},
+			{Path: "bin", Kind: repo.Modified, IsBinary: true, Mode: "100644", OldMode: "100644"},
+			{Path: "gone", Kind: repo.Deleted, Removed: 2, OldMode: "100644"},
+			{Path: "l", Kind: repo.Added, Added: 1, Mode: "120000"},
+			{Path: "run", Kind: repo.Modified, Mode: "100755", OldMode: "100644"},
+			{Path: "to", From: "from", Kind: repo.Moved, Mode: "100644", OldMode: "100644"},
+		},
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error("(-want +got)\n" + diff)
+	}
+	if diff, err := w.Diff(t.Context(), 100); err != nil || len(diff) != 100 {
+		t.Errorf("%d bytes, %v", len(diff), err)
+	}
+}
+
+// TestMany checks that a list of files is limited, and all are applied.
+func TestMany(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": text})
+	w := b.create(repo.CreateOptions{})
+	for i := range 1200 {
+		b.must(os.WriteFile(filepath.Join(w.Path(), fmt.Sprint("f", i)), fmt.Append(nil, i), 0o600))
+	}
+	s, err := w.Status(t.Context())
+	if err != nil || len(s.Files) != 1000 || s.More != 200 {
+		t.Errorf("%d and %d, %v", len(s.Files), s.More, err)
+	}
+	if err := b.plan(w).Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, b.dir); len(got) != 1201 || got["f1199"] != "1199" {
+		t.Errorf("%d files", len(got))
+	}
+}
+
+// TestFilterOfCaller checks that a file is left out if only the caller's tree has a filter
+// for it, and that it does not count as saved.
+func TestFilterOfCaller(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a.dat": "pointer", "b": "b"})
+	w := b.create(repo.CreateOptions{})
+	lay(t, b.dir, map[string]string{".gitattributes": "*.dat filter=lfs\n"})
+	lay(t, w.Path(), map[string]string{"a.dat": "content", "b": "B"})
+	p := b.plan(w)
+	if len(p.Skipped) != 1 || p.Skipped[0].Path != "a.dat" {
+		t.Errorf("skipped %v", p.Skipped)
+	}
+	if err := p.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, b.dir); got["a.dat"] != "pointer" || got["b"] != "B" {
+		t.Errorf("%q", got)
+	}
+	var loss *repo.LossError
+	if err := w.Discard(t.Context(), ""); !errors.As(err, &loss) {
+		t.Errorf("%v", err)
+	}
+}

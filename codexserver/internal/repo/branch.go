@@ -1,0 +1,228 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// BranchOptions are the options of [Worktree.Branch].
+type BranchOptions struct {
+	// Name is the branch's name, without refs/heads. The default is codex/ID with the id of
+	// the worktree.
+	Name string
+	// Message is the commit's message. The default names a thread of codex-mcp.
+	Message string
+}
+
+// Branch is a branch with a worktree's content.
+type Branch struct {
+	// Name is the name of the branch, Commit its commit.
+	Name, Commit string
+	// Skipped are changed files that the commit does not have.
+	Skipped []Skip
+}
+
+// Branch makes a new branch in the repository. Its commit has the worktree's content, and
+// its parent is the worktree's HEAD. Branch does not check out the new branch, and does
+// not change an existing one.
+func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	end, err := w.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	b := &Branch{Name: cmp.Or(o.Name, "codex/"+w.record.ID)}
+	if err := w.checkName(ctx, b.Name); err != nil {
+		return nil, err
+	}
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	tree, skipped, err := w.contents(ctx, scratch)
+	if err != nil {
+		return nil, err
+	}
+	b.Skipped = skipped
+	if b.Commit, err = w.commit(ctx, tree, cmp.Or(o.Message, "Work of a thread of codex-mcp")); err != nil {
+		return nil, err
+	}
+	if err := w.copyObjects(ctx, scratch, b.Commit); err != nil {
+		return nil, err
+	}
+	if err := w.createRef(b.Name, b.Commit); err != nil {
+		return nil, err
+	}
+	return b, w.update(func(r *record) {
+		r.Saved = append(r.Saved, tree)
+		r.Branched = b.Commit
+	})
+}
+
+// branchName is stricter than git's own rules, so that a name needs no quotes anywhere.
+var branchName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+})
+
+func (w *Worktree) checkName(ctx context.Context, name string) error {
+	if len(name) > 200 || !branchName().MatchString(name) || name == "HEAD" {
+		return refuse("%q is not a valid name for a branch: use at most 200 letters and digits, with . _ - / between them", name)
+	}
+	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
+		return refuse("%q is not a valid name for a branch: git does not allow it", name)
+	}
+	return nil
+}
+
+// commit makes a commit of a tree, with the worktree's HEAD as its parent. Commands may
+// have moved HEAD with commits that a person approved.
+func (w *Worktree) commit(ctx context.Context, tree, message string) (string, error) {
+	parent, _, ok := Head(w.record.admin(), w.record.CommonDir)
+	if !ok || parent == "" {
+		return "", refuse("HEAD of the worktree cannot be read")
+	}
+	if _, err := w.git(ctx, call{}, "merge-base", "--is-ancestor", w.record.Base, parent); err != nil {
+		return "", refuse("HEAD of the worktree, %s, does not come from %s", parent, w.record.Base)
+	}
+	same, err := w.line(ctx, call{}, "rev-parse", "--verify", parent+"^{tree}")
+	if err != nil || same == tree {
+		return parent, err
+	}
+	name := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.name"), "codex-mcp")
+	email := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.email"), "codex-mcp@localhost")
+	return w.line(ctx, call{stdin: message, env: []string{
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
+	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
+}
+
+// copyObjects copies the objects of a commit that the repository does not have to it, as a
+// pack.
+func (w *Worktree) copyObjects(ctx context.Context, scratch, commit string) error {
+	to := filepath.Join(w.record.CommonDir, "objects", "pack")
+	for _, dir := range []string{filepath.Dir(to), to} {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, refuse("%s is not a folder", dir))
+		}
+	}
+	name, err := w.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
+	if err != nil || name == "" {
+		return err
+	}
+	for _, ending := range []string{".pack", ".idx"} { // git finds a pack by its index
+		file := "pack-" + name + ending
+		if exists(filepath.Join(to, file)) {
+			continue
+		}
+		if err := copyObject(filepath.Join(to, file), filepath.Join(scratch, file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyObject copies a file of git in one step, so that it is never half written.
+func copyObject(to, from string) error {
+	data, err := safefile.Read(from, 4<<30)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), "tmp_pack_*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o444)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// createRef makes a new branch. As git does, it locks the ref first.
+func (w *Worktree) createRef(name, commit string) (err error) {
+	root, err := os.OpenRoot(w.record.CommonDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	ref := "refs/heads/" + name
+	taken := func(what string) error { return refuse("the branch %s exists already, or %s", name, what) }
+	for _, dir := range above(ref) {
+		info, err := lstat(root, dir)
+		if err == nil && info == nil {
+			err = root.Mkdir(filepath.FromSlash(dir), 0o777)
+			if errors.Is(err, fs.ErrExist) {
+				err = nil
+			}
+		} else if err == nil && !info.IsDir() {
+			err = taken(dir + " does")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	native := filepath.FromSlash(ref)
+	lock, err := root.OpenFile(native+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return taken("it is in use")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeIfThere(root, native+".lock")) }()
+	_, err = lock.WriteString(commit + "\n")
+	if err = errors.Join(err, lock.Close()); err != nil {
+		return err
+	}
+	isPacked, err := w.isPacked(ref)
+	if err != nil {
+		return err
+	}
+	info, err := lstat(root, ref)
+	switch {
+	case err != nil:
+		return err
+	case isPacked || info != nil:
+		return taken("another branch has a conflicting name")
+	}
+	return root.Rename(native+".lock", native)
+}
+
+// isPacked reports whether packed-refs has a ref with this name or a conflicting one, such
+// as a/b for a.
+func (w *Worktree) isPacked(ref string) (bool, error) {
+	data, err := safefile.Read(filepath.Join(w.record.CommonDir, "packed-refs"), 256<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	for line := range strings.Lines(string(data)) {
+		_, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if name == ref || isAbove(ref, name) || isAbove(name, ref) {
+			return true, nil
+		}
+	}
+	return false, err
+}

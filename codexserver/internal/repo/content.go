@@ -1,0 +1,202 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Skip is a file that was left out. It does not change on either side.
+type Skip struct {
+	// Path is relative to the tree's top, with slashes.
+	Path string
+	// Reason is why, a phrase without a full stop.
+	Reason string
+	// Size is the file's size in bytes.
+	Size int64
+}
+
+// snapshot writes the content of a working tree to our git folder as a tree, and updates
+// the index: tracked files, and files that are neither tracked nor ignored.
+func (w *Worktree) snapshot(ctx context.Context, dir, index string) (tree string, skipped []Skip, err error) {
+	c := call{tree: dir, index: index}
+	if err := refuseSpecial(ctx, dir); err != nil {
+		return "", nil, err
+	}
+	tracked, err := w.git(ctx, c, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
+	if err != nil {
+		return "", nil, err
+	}
+	others, err := w.git(ctx, c, "ls-files", "-z", "--others", "--exclude-standard")
+	if err != nil {
+		return "", nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	defer root.Close()
+	s := &selection{root: root}
+	for _, name := range names(tracked) {
+		if err := s.add(name, true); err != nil {
+			return "", nil, err
+		}
+	}
+	for _, name := range names(others) {
+		if err := s.add(name, false); err != nil {
+			return "", nil, err
+		}
+	}
+	if err := w.leaveFiltered(ctx, c, s); err != nil {
+		return "", nil, err
+	}
+	if err := w.fillIndex(ctx, c, s); err != nil {
+		return "", nil, err
+	}
+	tree, err = w.line(ctx, c, "write-tree", "--missing-ok")
+	return tree, s.skipped, err
+}
+
+func names(out string) []string {
+	list := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// selection sorts changed names into files to read, deleted files and skipped files.
+type selection struct {
+	root        *os.Root
+	files, gone []string
+	sizes       map[string]int64
+	skipped     []Skip
+	all         int64
+}
+
+func (s *selection) skip(name, reason string) {
+	s.skipped = append(s.skipped, Skip{Path: name, Reason: reason, Size: s.sizes[name]})
+}
+
+func (s *selection) add(name string, isTracked bool) error {
+	if len(s.files)+len(s.gone)+len(s.skipped) >= maxNames {
+		return refuse("more than %d files have changed", maxNames)
+	}
+	if before, ok := strings.CutSuffix(name, "/"); ok {
+		s.skip(before, "it is a repository of its own")
+		return nil
+	}
+	if isGitName(name) {
+		s.skip(name, "git reserves this name")
+		return nil
+	}
+	info, err := look(s.root, name)
+	switch {
+	case err != nil:
+		return err
+	case info == nil || info.IsDir():
+		if isTracked {
+			s.gone = append(s.gone, name)
+		}
+		return nil
+	case !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0:
+		s.skip(name, "it is a special file")
+		return nil
+	}
+	if s.sizes == nil {
+		s.sizes = map[string]int64{}
+	}
+	s.sizes[name] = info.Size()
+	if info.Size() > maxFile {
+		s.skip(name, fmt.Sprintf("it has more than %d MiB", maxFile>>20))
+		return nil
+	}
+	if s.all += info.Size(); s.all > maxAll {
+		return refuse("the changed files together have more than %d MiB", maxAll>>20)
+	}
+	s.files = append(s.files, name)
+	return nil
+}
+
+// leaveFiltered skips the files that need a filter.
+func (w *Worktree) leaveFiltered(ctx context.Context, c call, s *selection) error {
+	filters, err := w.filters(ctx, c, s.files)
+	if err != nil {
+		return err
+	}
+	s.files = slices.DeleteFunc(s.files, func(name string) bool {
+		filter, ok := filters[name]
+		if ok {
+			s.skip(name, filterReason(filter))
+		}
+		return ok
+	})
+	return nil
+}
+
+func filterReason(filter string) string {
+	return fmt.Sprintf("it needs the filter %q, which is not run", filter)
+}
+
+// filters returns the filter that .gitattributes names for each file, if any.
+func (w *Worktree) filters(ctx context.Context, c call, files []string) (map[string]string, error) {
+	found := map[string]string{}
+	if len(files) == 0 {
+		return found, nil
+	}
+	c.stdin = strings.Join(files, "\x00") + "\x00"
+	out, err := w.git(ctx, c, "check-attr", "-z", "--stdin", "filter")
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+2 < len(fields); i += 3 {
+		if value := fields[i+2]; value != "unspecified" && value != "unset" {
+			found[fields[i]] = value
+		}
+	}
+	return found, nil
+}
+
+// fillIndex updates an index from the selected files.
+func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
+	if len(s.gone) > 0 {
+		var gone strings.Builder
+		for _, name := range s.gone {
+			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(w.record.Base)), name)
+		}
+		c.stdin = gone.String()
+		if _, err := w.git(ctx, c, "update-index", "-z", "--index-info"); err != nil {
+			return err
+		}
+	}
+	if len(s.files) == 0 {
+		return nil
+	}
+	c.stdin = strings.Join(s.files, "\x00") + "\x00"
+	_, err := w.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	return err
+}
+
+// contents writes the worktree's content as a tree. It keeps the index, so that the next
+// call reads only files that have changed since.
+func (w *Worktree) contents(ctx context.Context, scratch string) (tree string, skipped []Skip, err error) {
+	index := filepath.Join(scratch, "index")
+	if err := copyIndex(index, w.index()); err != nil {
+		return "", nil, err
+	}
+	if tree, skipped, err = w.snapshot(ctx, w.record.Path, index); err != nil {
+		return "", nil, err
+	}
+	changes, err := w.changes(ctx, w.record.Start, tree, false)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, c := range changes {
+		if c.after.mode == modeModule && c.before != c.after {
+			return "", nil, refuse("%s has become a repository of its own", c.path)
+		}
+	}
+	return tree, skipped, os.Rename(index, w.index())
+}

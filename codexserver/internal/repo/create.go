@@ -1,0 +1,212 @@
+package repo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// CreateOptions are the options of [Store.Create].
+type CreateOptions struct {
+	// Cwd is the caller's folder in the repository, an absolute path.
+	Cwd string
+	// ThreadID is the id of the thread that works in the worktree. If it is not known yet,
+	// [Worktree.Bind] records it later.
+	ThreadID string
+	// Uncommitted copies the caller's uncommitted work: changes to tracked files, and
+	// files that are neither tracked nor ignored.
+	Uncommitted bool
+}
+
+// Create makes a worktree from the HEAD of the repository that contains o.Cwd. Skipped are
+// uncommitted files that could not be copied; they are as in HEAD. The error is a
+// [*RefusedError] if the repository cannot have a worktree.
+func (s Store) Create(ctx context.Context, o CreateOptions) (w *Worktree, skipped []Skip, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	if !filepath.IsAbs(o.Cwd) {
+		return nil, nil, refuse("the folder %q is not an absolute path", o.Cwd)
+	}
+	if s, err = s.make(); err != nil {
+		return nil, nil, err
+	}
+	if other, err := s.Find(o.ThreadID); err == nil {
+		return nil, nil, fmt.Errorf("worktree: the thread %s already has the worktree %s: %w", o.ThreadID, other.record.ID, fs.ErrExist)
+	}
+	id := make([]byte, 8)
+	rand.Read(id)
+	w = &Worktree{store: s, record: record{Version: recordVersion, ID: hex.EncodeToString(id), Phase: phaseMake, ThreadID: o.ThreadID, Created: time.Now().UTC()}}
+	unlock, err := s.tryLock(w.record.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	if err := os.Mkdir(w.folder(), 0o700); err != nil {
+		return nil, nil, err
+	}
+	if skipped, err = w.make(ctx, o); err != nil {
+		return nil, nil, errors.Join(err, w.remove())
+	}
+	return w, skipped, nil
+}
+
+func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
+	r, err := w.store.openRepository(ctx, o.Cwd, w.folder())
+	if err != nil {
+		return nil, err
+	}
+	if err := w.place(r, o.Cwd); err != nil {
+		return nil, err
+	}
+	// Save the record first, so that everything made after it can be found and removed.
+	if err := w.store.save(&w.record); err != nil {
+		return nil, err
+	}
+	if w.program, err = w.store.git().Find(os.Environ(), r.root, w.record.Path); err != nil {
+		return nil, err
+	}
+	if err := makeGitFolder(ctx, w.gitFolder(), r); err != nil {
+		return nil, err
+	}
+	if kind, err := w.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
+		return nil, refuse("HEAD of %s is not a commit: %v", r.root, err)
+	}
+	skipped, err := w.start(ctx, r, o.Uncommitted)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(w.record.Path, 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.checkOut(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.register(ctx); err != nil {
+		return nil, err
+	}
+	return skipped, w.update(func(record *record) { record.Phase, record.Start = phaseUse, w.record.Start })
+}
+
+// place sets the paths of the record.
+func (w *Worktree) place(r *repository, cwd string) error {
+	cwd, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return err
+	}
+	record := &w.record
+	if record.Folder, err = filepath.Rel(r.root, cwd); err != nil {
+		return err
+	}
+	for _, dir := range []string{w.store.Trees, w.store.Records} {
+		if rel, err := filepath.Rel(r.root, dir); err == nil && filepath.IsLocal(rel) {
+			return refuse("the folder for worktrees, %s, lies in the repository", dir)
+		}
+	}
+	name := filepath.Base(r.root)
+	if !filepath.IsLocal(name) || name == "." {
+		name = "tree"
+	}
+	record.Root, record.GitDir, record.CommonDir = r.root, r.gitDir, r.commonDir
+	record.Base, record.Start = r.head, r.head
+	record.Path = filepath.Join(w.store.Trees, record.ID, name)
+	if member := w.store.wrong(record, record.ID); member != "" {
+		return refuse("a worktree of %s cannot be recorded: %s", r.root, member)
+	}
+	return nil
+}
+
+// start determines the worktree's first content and records its tree.
+func (w *Worktree) start(ctx context.Context, r *repository, uncommitted bool) (skipped []Skip, err error) {
+	if !uncommitted {
+		w.record.Start, err = w.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
+		return nil, err
+	}
+	// The copy of the index is in our git folder, because git looks there for a second part.
+	if err := CopyIndex(w.gitFolder(), r.gitDir); err != nil {
+		return nil, err
+	}
+	if w.record.Start, skipped, err = w.snapshot(ctx, r.root, filepath.Join(w.gitFolder(), "index")); err != nil {
+		return nil, err
+	}
+	// Copy the objects that are only staged: the caller may unstage them, and git then
+	// removes them.
+	c := call{tree: w.folder(), stdin: w.record.Start + "\n^" + w.record.Base + "\n"}
+	_, err = w.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.gitFolder(), "objects", "pack", "pack"))
+	return skipped, err
+}
+
+// makeAdmin makes git's own folder for the worktree. It tries again when the folder above
+// disappears: git removes that with the last worktree in it.
+func (w *Worktree) makeAdmin() error {
+	admin := w.record.admin()
+	all := filepath.Dir(admin)
+	for try := 1; ; try++ {
+		if err := os.Mkdir(all, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, err := os.Lstat(all); err == nil && !info.IsDir() {
+			return refuse("%s is not a folder", all)
+		}
+		if err := os.Mkdir(admin, 0o777); !errors.Is(err, fs.ErrNotExist) || try == 10 {
+			return err
+		}
+	}
+}
+
+// checkOut writes the files of the worktree.
+func (w *Worktree) checkOut(ctx context.Context) error {
+	c := call{index: w.index()}
+	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
+		return err
+	}
+	c.writes = []string{w.record.Path}
+	_, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
+	return err
+}
+
+// register makes git's own folder for the worktree in the repository, as git does, so that
+// commands and people can use git in the worktree. A lock prevents that git prunes the
+// folder and the objects that it refers to.
+func (w *Worktree) register(ctx context.Context) error {
+	if err := w.makeAdmin(); err != nil {
+		return err
+	}
+	admin := w.record.admin()
+	// Unlike ours, this index has the content of HEAD, so that git shows the copied
+	// uncommitted work as changes.
+	scratch, remove, err := w.scratch()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	index := filepath.Join(scratch, "index")
+	if err := copyIndex(index, w.index()); err != nil {
+		return err
+	}
+	if _, err := w.git(ctx, call{index: index}, "read-tree", "-m", w.record.Base); err != nil {
+		return err
+	}
+	if err := CopyFile(admin, scratch, "index", 1<<30); err != nil {
+		return err
+	}
+	dot := filepath.Join(w.record.Path, ".git")
+	for name, text := range map[string]string{
+		"commondir": "../..\n",
+		"gitdir":    filepath.ToSlash(dot) + "\n",
+		"HEAD":      w.record.Base + "\n",
+		"locked":    "a thread of codex-mcp works here\n",
+	} {
+		if err := safefile.Write(filepath.Join(admin, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return writeNew(dot, []byte(w.record.pointer()), 0o644)
+}

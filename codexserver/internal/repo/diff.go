@@ -1,0 +1,280 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// Omission is a change that is not in a diff.
+type Omission struct {
+	Change
+	// Why is the reason.
+	Why string
+}
+
+// Limits of the work for one diff.
+const (
+	maxRuns   = 8    // calls of git if the changes do not fit into one
+	maxArgs   = 1000 // files that one call names
+	maxBinary = 100  // files with bytes that are not UTF-8
+	maxLossy  = 1000 // files whose line ends or encoding git converts
+
+	tooLarge        = "too large"
+	specialFile     = "a special file"
+	otherRepository = "another repository"
+)
+
+// Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
+// last found, and the changes that are not in it. `git apply` takes the diff: it has every
+// section whole, and files that are not UTF-8 as binary patches.
+func (s *Snapshot) Diff(ctx context.Context, max int) (string, []Omission, error) {
+	return s.diff(ctx, max, "", true)
+}
+
+// diff is Diff with a prefix of all paths.
+func (s *Snapshot) diff(ctx context.Context, max int, prefix string, renames bool) (string, []Omission, error) {
+	var left []Omission
+	var wanted []Change
+	lossy := 0
+	s.mirror.ctx = ctx
+	for _, c := range s.stored {
+		if c.converted && c.Kind != Delete {
+			lossy++
+		}
+		switch why := s.unfit(c, lossy); {
+		case ctx.Err() != nil:
+			return "", nil, context.Cause(ctx)
+		case why == specialFile:
+			left = append(left, Omission{Change{Path: c.Path, Kind: Update, special: true}, why})
+		case why != "":
+			left = append(left, Omission{c, why})
+		default:
+			wanted = append(wanted, c)
+		}
+	}
+	d := differ{Snapshot: s, prefix: prefix, renames: renames}
+	sections, err := d.sections(wanted, max)
+	if err != nil {
+		return "", nil, fmt.Errorf("repo: diff: %w", err)
+	}
+	var b strings.Builder
+	binary := 0
+	for i, c := range wanted {
+		section := sections[i]
+		if section != "" && !plain(section) {
+			section = ""
+			if binary++; binary <= maxBinary {
+				if section, err = d.binary(c, max); err != nil {
+					return "", nil, fmt.Errorf("repo: diff: %w", err)
+				}
+			}
+		}
+		if section == "" || len(section) > max-b.Len() {
+			left = append(left, Omission{c, tooLarge})
+			continue
+		}
+		b.WriteString(section)
+	}
+	for _, c := range s.others {
+		left = append(left, Omission{c, s.unstored(c)})
+	}
+	slices.SortFunc(left, func(a, b Omission) int { return cmp.Compare(a.Path, b.Path) })
+	return b.String(), left, nil
+}
+
+// unstored returns why git does not store a change.
+func (s *Snapshot) unstored(c Change) string {
+	switch {
+	case c.special:
+		return specialFile
+	case strings.HasSuffix(c.Path, "/"):
+		return otherRepository
+	}
+	return tooLarge + ", or it cannot be read"
+}
+
+// unfit returns why a change cannot be in a diff, or "". Converted counts the files until
+// this one that git converts.
+func (s *Snapshot) unfit(c Change, converted int) string {
+	_, special := s.later.seen.special[c.Path]
+	_, specialBefore := s.rest.seen.special[c.Path]
+	switch {
+	case special || specialBefore:
+		return specialFile
+	case c.link:
+		return otherRepository
+	case c.filtered:
+		return "a filter changes how git stores it"
+	case c.converted && c.Kind != Delete && (converted > maxLossy || !s.restores(c)):
+		return "git would not restore its bytes, because it converts them"
+	}
+	return ""
+}
+
+// restores reports whether git writes the file as it is now, line ends and encoding
+// included.
+func (s *Snapshot) restores(c Change) bool {
+	info, err := os.Lstat(s.path(c.Path))
+	if err != nil || !info.Mode().IsRegular() {
+		return err == nil
+	}
+	data, err := safefile.Read(s.path(c.Path), maxContent)
+	if err != nil {
+		return false
+	}
+	out, err := s.mirror.git("", "cat-file", "--filters", s.now+":"+c.Path)
+	return err == nil && out == string(data)
+}
+
+// plain reports whether a section can be in a text.
+func plain(section string) bool {
+	return utf8.ValidString(section) && !strings.Contains(section, "\x00")
+}
+
+// differ makes the sections of a diff.
+type differ struct {
+	*Snapshot
+	prefix  string
+	renames bool
+}
+
+// run returns at most max bytes of the diff of changes, or of all without changes.
+func (d *differ) run(max int, changes ...Change) (string, error) {
+	args := []string{"diff-tree", "-r", "-p", "--binary", "--full-index", "--no-color", findRenames(d.renames), "--no-ext-diff", "--no-textconv",
+		"--unified=3", "--inter-hunk-context=0", "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix,
+		"--submodule=short", "--ignore-submodules=dirty", d.tree, d.now, "--"}
+	for _, c := range changes {
+		args = append(args, c.Path)
+		if c.From != "" {
+			args = append(args, c.From)
+		}
+	}
+	m := d.mirror
+	options := append(slices.Clone(m.options), "-c", "core.quotePath=true", "-c", "core.looseCompression=6")
+	call := Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: options, Cut: max}
+	call.Env = []string{"GIT_LITERAL_PATHSPECS=1"}
+	return m.program.Run(m.ctx, call, args...)
+}
+
+// sections returns the section of each change, or "" for those that are too large or that
+// come after too many of these. The changes are in git's order, as are the sections.
+func (d *differ) sections(changes []Change, max int) ([]string, error) {
+	all := make([]string, len(changes))
+	at := map[string]int{}
+	for i, c := range changes {
+		at[d.header(c)] = i
+	}
+	for run, next := 0, 0; next < len(changes) && run < maxRuns; run++ {
+		var named []Change
+		if run > 0 {
+			if named = changes[next:]; len(named) > maxArgs {
+				break
+			}
+		}
+		most := 2 * max
+		out, err := d.run(most, named...)
+		if err != nil {
+			return nil, err
+		}
+		begin, last := next, -1
+		for section := range Sections(out) {
+			head, _, _ := strings.Cut(section, "\n")
+			i, known := at[head]
+			if last = -1; known && i >= begin {
+				all[i] += section
+				last, next = i, i+1
+			}
+		}
+		if len(out) < most {
+			break
+		}
+		if last >= 0 { // it is cut off
+			all[last] = ""
+		} else if next == begin {
+			break
+		}
+	}
+	return all, nil
+}
+
+// Sections yields the sections of a diff. In other lines git begins with another character, or
+// has no space.
+func Sections(diff string) iter.Seq[string] {
+	const begin = "diff --git "
+	return func(yield func(string) bool) {
+		for diff != "" {
+			section := diff
+			if next := strings.Index(diff[1:], "\n"+begin); next >= 0 {
+				section = diff[:next+2]
+			}
+			diff = diff[len(section):]
+			if !yield(section) {
+				return
+			}
+		}
+	}
+}
+
+// header returns the first line of a change's section.
+func (d *differ) header(c Change) string {
+	return "diff --git " + quote("a/"+d.prefix+cmp.Or(c.From, c.Path)) + " " + quote("b/"+d.prefix+c.Path)
+}
+
+// quote quotes a name as git does with core.quotePath.
+func quote(name string) string {
+	const special = "\a\b\t\n\v\f\r\"\\"
+	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(name) {
+		c := name[i]
+		switch at := strings.IndexByte(special, c); {
+		case at >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(`abtnvfr"\`[at])
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// binary returns the section of a change as a binary patch, or "" if it is too large.
+func (d *differ) binary(c Change, max int) (section string, err error) {
+	file := filepath.Join(d.mirror.common, "info", "attributes")
+	own, err := safefile.Read(file, maxSmallFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.WriteFile(file, append(slices.Clone(own), "\n* -diff\n"...), 0o600); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.WriteFile(file, own, 0o600)) }()
+	out, err := d.run(max, c)
+	if err != nil || len(out) == max {
+		return "", err
+	}
+	head := d.header(c)
+	for one := range Sections(out) {
+		if line, _, _ := strings.Cut(one, "\n"); line == head {
+			section += one
+		}
+	}
+	return section, nil
+}

@@ -1,0 +1,226 @@
+package repo_test
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/google/go-cmp/cmp"
+)
+
+// bench is a repository with a store next to it.
+type bench struct {
+	t     testing.TB
+	dir   string
+	store repo.Store
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	isolate(t, filepath.Join(top, "user"))
+	b := &bench{t, filepath.Join(top, "repo"), repo.StoreIn(filepath.Join(top, "home"))}
+	b.must(os.Mkdir(b.dir, 0o755))
+	b.git("init", "-q", "-b", "main")
+	return b
+}
+
+// isolate makes git read only the repository's configuration.
+func isolate(t testing.TB, home string) {
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
+		"GIT_COMMITTER_NAME": "somebody", "GIT_COMMITTER_EMAIL": "somebody@example.com",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) git(args ...string) string {
+	b.t.Helper()
+	return b.gitIn(b.dir, args...)
+}
+
+func (b *bench) gitIn(dir string, args ...string) string {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (b *bench) commit(files map[string]string) string {
+	b.t.Helper()
+	lay(b.t, b.dir, files)
+	b.git("add", "-A")
+	b.git("commit", "-q", "--allow-empty", "-m", "x")
+	return b.git("rev-parse", "HEAD")
+}
+
+// lay writes files, after removing others: a value is a content, "-" to remove, "+x" for
+// the mode, or "> to" for a symbolic link.
+func lay(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name] == "-" {
+			if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name] != "-" {
+			if err := layFile(filepath.Join(dir, filepath.FromSlash(name)), files[name]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func layFile(path, content string) error {
+	if content == "+x" {
+		return os.Chmod(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	to, isLink := strings.CutPrefix(content, "> ")
+	if info, err := os.Lstat(path); err == nil && (isLink || !info.Mode().IsRegular()) {
+		if err := os.Remove(path); err != nil { // a link, or an empty folder
+			return err
+		}
+	}
+	if isLink {
+		return os.Symlink(to, path)
+	}
+	return os.WriteFile(path, []byte(content), 0o644)
+}
+
+func (b *bench) create(o repo.CreateOptions) *repo.Worktree {
+	b.t.Helper()
+	if o.Cwd == "" {
+		o.Cwd = b.dir
+	}
+	w, skipped, err := b.store.Create(b.t.Context(), o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if len(skipped) > 0 {
+		b.t.Fatalf("skipped: %v", skipped)
+	}
+	return w
+}
+
+func (b *bench) plan(w *repo.Worktree) *repo.Plan {
+	b.t.Helper()
+	p, err := w.Plan(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+// tree returns mode and content of all files in a folder by path, without the folder
+// worktrees of a git folder.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if name == filepath.Join(".git", "worktrees") {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		content := ""
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			content, err = os.Readlink(path)
+		case info.Mode().IsRegular():
+			var data []byte
+			data, err = os.ReadFile(path)
+			content = string(data)
+		}
+		found[filepath.ToSlash(name)] = fmt.Sprintf("%v %q", info.Mode(), content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func same(t testing.TB, what string, want, got map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", what, diff)
+	}
+}
+
+// files returns the content of a working tree, with links and modes as in lay.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".git" && filepath.Dir(path) == dir {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if d.Type()&fs.ModeSymlink != 0 {
+			to, err := os.Readlink(path)
+			found[name] = "> " + to
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		found[name] = string(data)
+		if info, err := d.Info(); err == nil && info.Mode()&0o111 != 0 {
+			found[name] = "+x" + found[name]
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

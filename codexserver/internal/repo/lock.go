@@ -1,0 +1,60 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// writeNew makes a file and fails if it exists.
+func writeNew(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (s Store) lockPath(name string) string { return filepath.Join(s.Records, "locks", name) }
+
+// tryLock locks a name against other processes and other callers in this one. The error
+// wraps [safefile.ErrLocked] if it is locked already.
+func (s Store) tryLock(name string) (unlock func(), err error) {
+	path := s.lockPath(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := safefile.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // which unlocks it
+}
+
+// lock waits until it has locked a name.
+func (s Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+	for {
+		unlock, err := s.tryLock(name)
+		if err == nil || !errors.Is(err, safefile.ErrLocked) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("worktree: wait for another call to finish: %w", context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

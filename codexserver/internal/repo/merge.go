@@ -1,0 +1,304 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// merge fills a plan. It merges three versions of each file: the worktree's first, the
+// worktree's current and the caller's.
+func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch string, changes []treeChange) error {
+	conflicts := &ConflictError{}
+	gone := map[string]bool{}
+	for _, c := range changes {
+		gone[c.path] = !c.after.exists()
+	}
+	var candidates []treeChange
+	size := 0
+	for _, c := range changes {
+		before, err := read(root, c.path)
+		var place *placeError
+		switch {
+		case errors.As(err, &place) && place.isFolder && !c.after.exists():
+			// Both sides removed the file.
+		case errors.As(err, &place):
+			conflicts.add(c.path, place.reason)
+			continue
+		case err != nil:
+			return err
+		}
+		if size += len(before.data); size > maxPlan {
+			return refuse("the changed files together have more than %d MiB", maxPlan>>20)
+		}
+		if reason, err := blocked(root, c, gone); err != nil || reason != "" {
+			if err != nil {
+				return err
+			}
+			conflicts.add(c.path, reason)
+			continue
+		}
+		candidates = append(candidates, c)
+		p.files = append(p.files, &plannedFile{path: c.path, before: before})
+	}
+	if err := w.judge(ctx, p, scratch, candidates, conflicts); err != nil {
+		return err
+	}
+	if len(conflicts.Conflicts) > 0 {
+		return conflicts
+	}
+	if err := w.stage(ctx, p, scratch); err != nil {
+		return err
+	}
+	for _, f := range p.files {
+		if f.after.isLink && leadsOut(f.path, f.after.data) {
+			conflicts.add(f.path, "it becomes a symbolic link out of the tree, or to git's files")
+		}
+	}
+	if len(conflicts.Conflicts) > 0 {
+		return conflicts
+	}
+	return nil
+}
+
+// blocked returns why the caller's tree cannot have a file of the worktree, or "".
+func blocked(root *os.Root, c treeChange, gone map[string]bool) (string, error) {
+	switch {
+	case c.before.mode == modeModule || c.after.mode == modeModule:
+		return "it is a submodule", nil
+	case isGitName(c.path):
+		return "git reserves this name", nil
+	}
+	if !c.after.exists() {
+		return "", nil
+	}
+	for dir := path.Dir(c.path); dir != "."; dir = path.Dir(dir) {
+		info, err := look(root, dir)
+		if err != nil {
+			return "", err
+		}
+		if info != nil && !info.IsDir() && !gone[dir] {
+			return shown(dir) + " is not a folder", nil
+		}
+	}
+	return "", nil
+}
+
+// judge determines the merged version of each file, and drops files that do not change.
+func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes []treeChange, conflicts *ConflictError) error {
+	now, filtered, err := w.caller(ctx, p, scratch)
+	if err != nil {
+		return err
+	}
+	var kept []*plannedFile
+	for i, f := range p.files {
+		c := changes[i]
+		f.was = now[f.path]
+		if !f.was.exists() {
+			f.was = entry{mode: modeNone}
+		}
+		if reason := filtered[f.path]; reason != "" {
+			p.isPart = true
+			p.Skipped = append(p.Skipped, Skip{Path: f.path, Reason: filterReason(reason), Size: int64(len(f.before.data))})
+			continue
+		}
+		var reason string
+		if f.is, reason, err = w.mergeFile(ctx, scratch, c, f.was); err != nil {
+			return err
+		}
+		switch {
+		case reason != "":
+			conflicts.add(f.path, reason)
+		case f.is != f.was:
+			kept = append(kept, f)
+		}
+	}
+	p.files = kept
+	return nil
+}
+
+// caller returns the plan's files in the caller's tree as git would store them, and the
+// filters that files need.
+func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map[string]entry, filtered map[string]string, err error) {
+	c := call{tree: w.record.Root, index: filepath.Join(scratch, "caller")}
+	// With the old content in the index, git converts line ends as in the caller's tree.
+	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
+		return nil, nil, err
+	}
+	s := &selection{}
+	all := make([]string, 0, len(p.files))
+	for _, f := range p.files {
+		all = append(all, f.path)
+	}
+	if filtered, err = w.filters(ctx, c, all); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range p.files {
+		switch {
+		case !f.before.exists():
+			s.gone = append(s.gone, f.path)
+		case filtered[f.path] == "":
+			s.files = append(s.files, f.path)
+		}
+	}
+	if err := w.fillIndex(ctx, c, s); err != nil {
+		return nil, nil, err
+	}
+	out, err := w.git(ctx, c, "ls-files", "-z", "--stage")
+	if err != nil {
+		return nil, nil, err
+	}
+	now = map[string]entry{}
+	for line := range strings.SplitSeq(out, "\x00") {
+		head, name, ok := strings.Cut(line, "\t")
+		if fields := strings.Fields(head); ok && len(fields) == 3 {
+			now[name] = entry{fields[0], fields[1]}
+		}
+	}
+	return now, filtered, nil
+}
+
+// mergeFile merges one file. Was is the caller's version. If the file cannot be merged,
+// reason says why.
+func (w *Worktree) mergeFile(ctx context.Context, scratch string, c treeChange, was entry) (is entry, reason string, err error) {
+	old, mine := c.before, c.after
+	same := func(a, b entry) bool { return a.exists() == b.exists() && (!a.exists() || a == b) }
+	switch {
+	case same(was, old):
+		return mine, "", nil
+	case same(was, mine):
+		return was, "", nil
+	case !old.exists():
+		return entry{}, "both have added it with different contents", nil
+	case !mine.exists():
+		return entry{}, "the worktree has deleted it, and the caller has changed it", nil
+	case !was.exists():
+		return entry{}, "the caller has deleted it, and the worktree has changed it", nil
+	case !old.isFile() || !mine.isFile() || !was.isFile():
+		return entry{}, "both have changed it, and it is not a regular file in all versions", nil
+	}
+	is = entry{mode: was.mode, id: was.id}
+	if mine.mode != old.mode {
+		is.mode = mine.mode
+	}
+	switch {
+	case mine.id == old.id || mine.id == was.id:
+		return is, "", nil
+	case was.id == old.id:
+		is.id = mine.id
+		return is, "", nil
+	}
+	is.id, reason, err = w.mergeLines(ctx, scratch, old.id, mine.id, was.id)
+	return is, reason, err
+}
+
+func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was string) (id, reason string, err error) {
+	dir, err := os.MkdirTemp(scratch, "merge-*")
+	if err != nil {
+		return "", "", err
+	}
+	files := map[string]string{"old": old, "mine": mine, "was": was}
+	for name, id := range files {
+		text, err := w.git(ctx, call{}, "cat-file", "blob", id)
+		if err != nil {
+			return "", "", err
+		}
+		files[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(files[name], []byte(text), 0o600); err != nil {
+			return "", "", err
+		}
+	}
+	merged, err := w.git(ctx, call{tree: dir}, "merge-file", "-p", "-q", files["was"], files["old"], files["mine"])
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		if exit.ExitCode() > 127 || exit.ExitCode() < 0 {
+			return "", "both have changed it, and it is not text", nil
+		}
+		return "", "both have changed the same lines", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	id, err = w.line(ctx, call{stdin: merged}, "hash-object", "-w", "--no-filters", "--stdin")
+	return id, "", err
+}
+
+// stage has git write the merged files to scratch, with the line ends for the caller's
+// tree, and reads them.
+func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
+	before, after := map[string]entry{}, map[string]entry{}
+	for _, f := range p.files {
+		before[f.path], after[f.path] = f.was, f.is
+	}
+	from, err := w.writeIndex(ctx, filepath.Join(scratch, "before"), before)
+	if err != nil {
+		return err
+	}
+	index := filepath.Join(scratch, "after")
+	to, err := w.writeIndex(ctx, index, after)
+	if err != nil {
+		return err
+	}
+	moves, err := w.changes(ctx, from, to, true)
+	if err != nil {
+		return err
+	}
+	p.moves = map[string]string{}
+	for _, c := range moves {
+		if c.to != "" {
+			p.moves[c.path] = c.to
+		}
+	}
+	dir := filepath.Join(scratch, "stage")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	c := call{tree: w.record.Root, index: index}
+	if _, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "--prefix="+filepath.ToSlash(dir)+"/"); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	size := 0
+	for _, f := range p.files {
+		if !f.is.exists() {
+			continue
+		}
+		if f.after, err = read(root, f.path); err != nil {
+			return err
+		}
+		if !f.after.exists() {
+			return refuse("git did not write the merged file %s", f.path)
+		}
+		if size += len(f.after.data); size > maxPlan {
+			return refuse("the changed files together have more than %d MiB", maxPlan>>20)
+		}
+		f.after.perm = permissions(f)
+	}
+	return nil
+}
+
+// permissions returns the new permissions of a file: its old ones, with the right to
+// execute as merged.
+func permissions(f *plannedFile) os.FileMode {
+	switch {
+	case f.after.isLink:
+		return 0
+	case !f.before.isFile && f.is.mode == modeExec:
+		return 0o777
+	case !f.before.isFile:
+		return 0o666
+	case f.is.mode == f.was.mode:
+		return f.before.perm
+	case f.is.mode == modeExec:
+		return f.before.perm | f.before.perm&0o444>>2
+	}
+	return f.before.perm &^ 0o111
+}

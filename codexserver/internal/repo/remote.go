@@ -1,0 +1,139 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// diffTimeout is how long [DiffToRemote] may take.
+const diffTimeout = 30 * time.Second
+
+// DiffToRemote compares the working tree that contains dir, an absolute path, with the
+// closest of its commits that a remote is known to have. It does not contact the remotes.
+// The diff has tracked files first, then those that are neither tracked nor ignored. It
+// has binary patches, and invalid UTF-8 is replaced. Scratch is as for [Read].
+func DiffToRemote(ctx context.Context, dir string, scratch Scratch) (sha, diff string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
+	defer cancel()
+	if _, err := os.Stat(dir); err != nil {
+		return "", "", fmt.Errorf("repo: %w", err)
+	}
+	root := Root(dir)
+	if root == "" {
+		return "", "", errors.New("repo: not in a git repository")
+	}
+	m, err := newMirror(ctx, root, scratch, "refs/heads", "refs/remotes")
+	if err != nil {
+		return "", "", fmt.Errorf("repo: %w", err)
+	}
+	defer m.remove()
+	if sha, err = m.closest(); err != nil {
+		return "", "", fmt.Errorf("repo: closest commit of a remote: %w", err)
+	}
+	if err := m.copyIndex(); err != nil {
+		return "", "", fmt.Errorf("repo: %w", err)
+	}
+	tracked, err := m.diff(sha)
+	if err != nil {
+		return "", "", fmt.Errorf("repo: changes: %w", err)
+	}
+	untracked, err := m.untracked()
+	if err != nil {
+		return "", "", fmt.Errorf("repo: untracked files: %w", err)
+	}
+	return sha, strings.ToValidUTF8(tracked+untracked, "\uFFFD"), nil
+}
+
+// closest finds the commit of a remote with the fewest commits between it and HEAD.
+func (m *mirror) closest() (string, error) {
+	known, err := m.git("", "for-each-ref", "--count=1", "refs/remotes")
+	if err != nil {
+		return "", err
+	}
+	if known == "" {
+		return "", errors.New("the repository has no remote branches; fetch from a remote first")
+	}
+	head, err := m.git("", "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	own, err := m.git("", "rev-list", "--boundary", "HEAD", "--not", "--remotes")
+	if err != nil {
+		return "", err
+	}
+	if own == "" {
+		return strings.TrimSpace(head), nil
+	}
+	closest, least := "", 0
+	for line := range strings.Lines(own) {
+		sha, isBoundary := strings.CutPrefix(strings.TrimSpace(line), "-")
+		if !isBoundary {
+			continue
+		}
+		count, err := m.git("", "rev-list", "--count", sha+"..HEAD")
+		if err != nil {
+			return "", err
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(count))
+		if err != nil {
+			return "", err
+		}
+		if closest == "" || n < least {
+			closest, least = sha, n
+		}
+	}
+	if closest == "" {
+		return "", errors.New("no remote branch has a commit of this branch")
+	}
+	return closest, nil
+}
+
+// diff compares the tree with a commit, or with the index if there are no args. Its format
+// does not depend on the user's configuration.
+func (m *mirror) diff(args ...string) (string, error) {
+	return m.git("", append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
+		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
+}
+
+// untracked returns a diff that adds the untracked files.
+func (m *mirror) untracked() (string, error) {
+	own, err := m.ofUntracked()
+	if own == nil || err != nil {
+		return "", err
+	}
+	return own.diff()
+}
+
+// ofUntracked returns a mirror whose index has only the untracked files, or nil if there
+// are none.
+func (m *mirror) ofUntracked() (*mirror, error) {
+	list, err := m.git("", "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	var names strings.Builder
+	for name := range strings.SplitSeq(list, "\x00") {
+		switch {
+		case name == "", strings.HasSuffix(name, "/"): // another repository
+		case strings.HasPrefix(filepath.Join(m.root, name), m.scratch+string(filepath.Separator)):
+		default:
+			names.WriteString(name + "\x00")
+		}
+	}
+	if names.Len() == 0 {
+		return nil, nil
+	}
+	own := *m
+	own.program.Env = append(slices.Clone(own.program.Env), "GIT_INDEX_FILE="+filepath.Join(m.scratch, "untracked"))
+	if _, err := own.git(names.String(), "--literal-pathspecs", "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return nil, err
+	}
+	return &own, nil
+}

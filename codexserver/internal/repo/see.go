@@ -1,0 +1,185 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// oddities are what a walk finds that git does not look at.
+type oddities struct {
+	special map[string]fs.FileMode // pipes, sockets and devices, with their type
+	closed  map[string]bool        // folders that cannot be read
+	ignored []string               // files that git ignores; a folder ends with a slash
+	loose   map[string]bool        // submodules with files and without a repository
+}
+
+// see looks for what git does not look at. It does not look into other repositories and
+// into ignored folders.
+func (s *Snapshot) see(nested, modules map[string]bool) (oddities, error) {
+	found := oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}}
+	list, err := s.mirror.git("", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	if err != nil {
+		return found, err
+	}
+	skip := map[string]bool{}
+	for name := range strings.SplitSeq(list, "\x00") {
+		dir, isDir := strings.CutSuffix(name, "/")
+		if name == "" || s.inScratch(dir) {
+			continue
+		}
+		skip[dir] = isDir
+		found.ignored = append(found.ignored, name)
+	}
+	for name := range nested {
+		skip[name] = true
+	}
+	for name, isRepository := range modules {
+		skip[name] = true
+		if entries, err := os.ReadDir(s.path(name)); err == nil && len(entries) > 0 && !isRepository {
+			found.loose[name] = true
+		}
+	}
+	return found, s.walk("", skip, &found)
+}
+
+func (s *Snapshot) walk(dir string, skip map[string]bool, found *oddities) error {
+	if s.mirror.ctx.Err() != nil {
+		return context.Cause(s.mirror.ctx)
+	}
+	entries, err := os.ReadDir(s.path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		found.closed[dir] = true
+	}
+	for _, entry := range entries {
+		name := path.Join(dir, entry.Name())
+		switch kind := entry.Type(); {
+		case entry.Name() == ".git" || skip[name]:
+		case entry.IsDir():
+			if s.inScratch(name) {
+				continue
+			}
+			if err := s.walk(name, skip, found); err != nil {
+				return err
+			}
+		case !kind.IsRegular() && kind&fs.ModeSymlink == 0:
+			found.special[name] = kind
+		}
+	}
+	return nil
+}
+
+// isRepository reports whether the folder has a git folder of its own.
+func (s *Snapshot) isRepository(name string) bool {
+	_, err := os.Lstat(filepath.Join(s.path(name), ".git"))
+	return err == nil
+}
+
+// compareSeen returns the changes of special files, and of submodules that were checked
+// out or removed.
+func (s *Snapshot) compareSeen(now rest) []Change {
+	var changes []Change
+	for name, kind := range now.seen.special {
+		if before, ok := s.rest.seen.special[name]; !ok {
+			changes = append(changes, Change{Path: name, Kind: Add, special: true})
+		} else if before != kind {
+			changes = append(changes, Change{Path: name, Kind: Update, special: true})
+		}
+	}
+	for name := range s.rest.seen.special {
+		if _, ok := now.seen.special[name]; !ok {
+			changes = append(changes, Change{Path: name, Kind: Delete, special: true})
+		}
+	}
+	for name, after := range now.modules {
+		if before, ok := s.rest.modules[name]; ok && before != after {
+			kind := Delete
+			if after {
+				kind = Add
+			}
+			changes = append(changes, Change{Path: name + "/", Kind: kind})
+		}
+	}
+	return changes
+}
+
+// merge makes one change of the changes of a file that a special file replaced, or the
+// reverse. The first change of a path keeps its place.
+func merge(changes []Change) []Change {
+	at := map[string]int{}
+	var out []Change
+	for _, c := range changes {
+		i, twice := at[c.Path]
+		if !twice {
+			at[c.Path] = len(out)
+			out = append(out, c)
+		} else if c.special || out[i].special {
+			out[i] = Change{Path: c.Path, Kind: Update, special: true}
+		}
+	}
+	return out
+}
+
+// Gap is a place where changes were not looked for.
+type Gap struct {
+	// Path is relative to the root of the snapshot, with slashes, or absolute. A folder
+	// ends with a slash. "" is the root.
+	Path string
+	// Why is the reason.
+	Why string
+}
+
+// gaps returns where the last Compare did not look.
+func (s *Snapshot) gaps() []Gap {
+	var gaps []Gap
+	for _, name := range both(s.rest.seen.closed, s.later.seen.closed) {
+		gaps = append(gaps, Gap{name + "/", "it cannot be read"})
+	}
+	for _, name := range both(s.rest.seen.loose, s.later.seen.loose) {
+		gaps = append(gaps, Gap{name + "/", "it is a submodule without a repository"})
+	}
+	for _, c := range s.stored {
+		if c.filtered && c.Kind == Update {
+			gaps = append(gaps, Gap{c.Path, "a filter changes how git stores it, so its content may be the same"})
+		}
+	}
+	if why := ignoredWhy(s.rest.seen.ignored, s.later.seen.ignored); why != "" {
+		gaps = append(gaps, Gap{"", why})
+	}
+	if mode := strings.ToLower(s.mirror.settings["core.filemode"]); slices.Contains([]string{"false", "no", "off", "0"}, mode) {
+		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
+	}
+	return gaps
+}
+
+// both returns the names in either set, sorted.
+func both(a, b map[string]bool) []string {
+	all := map[string]bool{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// maxIgnored bounds the ignored files that a gap names.
+const maxIgnored = 3
+
+// ignoredWhy names ignored files, or returns "" if there are none.
+func ignoredWhy(before, after []string) string {
+	names := slices.Concat(before, after)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > maxIgnored:
+		return fmt.Sprintf("git ignores %s and %d more", strings.Join(names[:maxIgnored], ", "), n-maxIgnored)
+	}
+	return "git ignores " + strings.Join(names, ", ")
+}

@@ -1,0 +1,93 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// settings are the settings that are taken from a repository's configuration, with their
+// allowed values: the formats of the repository and the properties of its file system.
+// They are read as data and written again. None names a program, a file or an address.
+var settings = []struct {
+	key    string
+	values []string
+}{
+	{"extensions.objectformat", []string{"sha1", "sha256"}},
+	{"extensions.refstorage", []string{"files", "reftable"}},
+	{"core.filemode", truths},
+	{"core.symlinks", truths},
+	{"core.ignorecase", truths},
+	{"core.precomposeunicode", truths},
+	{"core.autocrlf", append([]string{"input"}, truths...)},
+	{"core.eol", []string{"lf", "crlf", "native"}},
+}
+
+var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
+
+// ReadSettings reads a configuration file of a repository as data, and returns its values
+// by key. A missing file has no settings. Includes are not followed. Git runs in dir.
+func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string]string, error) {
+	data, err := safefile.Read(file, maxSmallFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	// Git only parses the text. Neither these settings nor the user's affect this call; an
+	// includeIf of the user's would fail without a repository.
+	out, err := p.Run(ctx, Call{Dir: dir, Env: withoutUser, Stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
+	if err != nil {
+		return nil, fmt.Errorf("the repository's configuration: %w", err)
+	}
+	found := map[string]string{}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		key, value, hasValue := strings.Cut(entry, "\n")
+		if !hasValue {
+			value = "true"
+		}
+		// The first URL of a remote is the one to fetch from. Of other settings the last
+		// value counts.
+		if _, ok := found[key]; !ok || key != "remote.origin.url" {
+			found[key] = value
+		}
+	}
+	return found, nil
+}
+
+// Configuration returns the text of a configuration file with the known settings of a
+// repository.
+func Configuration(own map[string]string) string {
+	var text strings.Builder
+	text.WriteString("[core]\n\tbare = false\n\trepositoryformatversion = 1\n")
+	for _, s := range settings {
+		if value, ok := own[s.key]; ok && slices.Contains(s.values, strings.ToLower(value)) {
+			section, name, _ := strings.Cut(s.key, ".")
+			fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, name, strings.ToLower(value))
+		}
+	}
+	return text.String()
+}
+
+// Quote quotes a path for a file of git that has one path in each line.
+func Quote(path string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(filepath.ToSlash(path)) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,381 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+)
+
+// Limits of a snapshot. Those of a folder without a repository are lower, because git must
+// read all of its files.
+const (
+	maxFiles    = 100_000   // files that differ from the index, so that git must read them
+	maxBytes    = 256 << 20 // bytes of these files together
+	ownShare    = 20        // without a repository one of 20 files
+	maxOwnBytes = 64 << 20
+	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
+)
+
+// ErrLarge is wrapped by the error for a folder that is too large for a snapshot.
+var ErrLarge = errors.New("too large for a snapshot")
+
+// Snapshot is the content of a folder at one moment, to compare with later ones. In a
+// repository it is the whole working tree without ignored files. It is not safe for
+// concurrent use.
+type Snapshot struct {
+	root    string
+	scratch string
+	own     bool // there is no repository
+	files   int  // how many files git may read
+	convert bool // git converts line ends without an attribute
+	mirror  *mirror
+	begin   time.Time // when the snapshot was begun; zero until it is taken
+	tree    string    // git's tree of the content
+	rest    rest
+
+	// Of the last Compare.
+	now    string   // git's tree of the content
+	later  rest     // what is not in that tree
+	stored []Change // what differs between the trees, in git's order
+	others []Change // the other changes
+}
+
+// rest describes files and repositories that are not in git's tree.
+type rest struct {
+	marks   map[string]mark // files that are too large, or cannot be read
+	known   map[string]bool // files that are in the index and differ from it
+	nested  map[string]bool // other repositories below the root
+	modules map[string]bool // submodules: true if there is a repository
+	seen    oddities
+}
+
+// mark shows whether a file has changed, without reading the file.
+type mark struct {
+	info    fs.FileInfo
+	changed time.Time // when the inode changed, if the system reports it
+}
+
+func (m mark) equal(other mark) bool {
+	return os.SameFile(m.info, other.info) && m.info.Size() == other.info.Size() &&
+		m.info.ModTime().Equal(other.info.ModTime()) && m.changed.Equal(other.changed)
+}
+
+// Take takes a snapshot of the working tree that contains dir, an absolute path, or of dir
+// itself outside a repository. If the folder is too large, the error wraps [ErrLarge].
+// Scratch is as for [Read]. Remove deletes the snapshot's files there.
+func Take(ctx context.Context, dir string, scratch Scratch) (*Snapshot, error) {
+	return take(ctx, dir, scratch, 0)
+}
+
+// take is Take with a limit of files that git must read. 0 means the default.
+func take(ctx context.Context, dir string, scratch Scratch, files int) (*Snapshot, error) {
+	// Other paths are compared with the root, so it must be a real path.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	s := &Snapshot{root: Root(dir), files: cmp.Or(files, maxFiles)}
+	if s.own = s.root == ""; s.own {
+		s.root, s.files = dir, s.files/ownShare
+	}
+	var err error
+	begin := time.Now()
+	if s.mirror, err = newSnapshotMirror(ctx, s.root, scratch, s.own); err == nil {
+		s.convert = s.mirror.converts()
+		if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err == nil {
+			s.tree, s.rest, err = s.read(ctx)
+			s.begin = begin
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("repo: snapshot: %w", errors.Join(err, s.Remove()))
+	}
+	return s, nil
+}
+
+// newSnapshotMirror makes a mirror with an index. Git uses only the mirror's configuration,
+// so that the user's filters do not run. The user's global ignore patterns still count.
+func newSnapshotMirror(ctx context.Context, root string, scratch Scratch, own bool) (m *mirror, err error) {
+	if own {
+		m, err = newEmptyMirror(ctx, root, scratch)
+	} else {
+		m, err = newMirror(ctx, root, scratch)
+	}
+	if err != nil {
+		return m, err
+	}
+	if !own {
+		if err := m.copyIndex(); err != nil {
+			return m, err
+		}
+	}
+	userSettings, err := m.git("", "config", "-z", "--get-regexp", `^core\.(excludesfile|autocrlf|eol)$`)
+	if err != nil && ctx.Err() != nil {
+		return m, err
+	}
+	m.program.Env = append(m.program.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	m.options = []string{"-c", "core.untrackedCache=false", "-c", "core.splitIndex=false", "-c", "core.fsync=none", "-c", "core.looseCompression=0"}
+	for entry := range strings.SplitSeq(userSettings, "\x00") { // git fails if none is set
+		if key, value, ok := strings.Cut(entry, "\n"); ok && !strings.Contains(value, "\n") {
+			m.options = append(m.options, "-c", key+"="+value)
+		}
+	}
+	return m, nil
+}
+
+// converts reports whether git converts the line ends of files without an attribute.
+func (m *mirror) converts() bool {
+	value := m.settings["core.autocrlf"]
+	if value == "" { // the repository's own setting counts before the user's
+		for _, option := range m.options {
+			if v, ok := strings.CutPrefix(option, "core.autocrlf="); ok {
+				value = v
+			}
+		}
+	}
+	return value != "" && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+}
+
+// newEmptyMirror makes an empty repository for a folder without one.
+func newEmptyMirror(ctx context.Context, root string, scratch Scratch) (*mirror, error) {
+	m := &mirror{ctx: ctx, root: root}
+	var err error
+	if m.program, err = scratch.Find(os.Environ(), m.root); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(scratch.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	return m, m.make(scratch.Dir, nil)
+}
+
+// Root returns the top of the working tree, or the folder itself outside a repository.
+func (s *Snapshot) Root() string { return s.root }
+
+// Covers reports whether Compare finds changes of the file at an absolute path. It does
+// not cover files outside the root and in other repositories below it.
+func (s *Snapshot) Covers(file string) bool {
+	rel, err := filepath.Rel(s.root, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	for name := filepath.ToSlash(rel); name != "."; name = path.Dir(name) {
+		if _, module := s.rest.modules[name]; module || s.rest.nested[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// Remove deletes the snapshot.
+func (s *Snapshot) Remove() error {
+	if s.mirror == nil {
+		return nil
+	}
+	return s.mirror.remove()
+}
+
+// read updates the mirror's index from the folder, and writes its tree.
+func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
+	s.mirror.ctx = ctx
+	names, r, err := s.stale()
+	if err != nil {
+		return "", r, err
+	}
+	var walk sync.WaitGroup
+	var walkErr error
+	walk.Go(func() { r.seen, walkErr = s.see(r.nested, r.modules) })
+	tree, err = s.store(names, &r)
+	walk.Wait()
+	if err == nil {
+		err = walkErr
+	}
+	return tree, r, err
+}
+
+// store adds the content of files to the mirror's index, and writes its tree.
+func (s *Snapshot) store(names []string, r *rest) (tree string, err error) {
+	present, gone, err := s.sort(names, r)
+	if err != nil {
+		return "", err
+	}
+	if err = s.index(present); err != nil && s.mirror.ctx.Err() == nil {
+		err = s.index(s.markUnreadable(present, r))
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(gone) > 0 {
+		if _, err := s.mirror.git(zeros(gone), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+			return "", err
+		}
+	}
+	tree, err = s.mirror.git("", "write-tree", "--missing-ok")
+	return strings.TrimSpace(tree), err
+}
+
+// index adds files to git's index. Git would write an object file for each, which takes
+// three times as long as one pack for many files. It writes large files to a pack, so
+// index makes all files count as large.
+func (s *Snapshot) index(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	m := *s.mirror
+	m.options = append(slices.Clone(m.options), "-c", "core.bigFileThreshold=1")
+	_, err := m.git(zeros(names), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	return err
+}
+
+// stale returns the files that differ from the index, and those that it does not have. It
+// also looks at files that the index marks as unchanged.
+func (s *Snapshot) stale() (names []string, r rest, err error) {
+	r = rest{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
+	list, err := s.mirror.git("", "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, r, err
+	}
+	var assumed, skipped, tracked []string
+	for entry := range strings.SplitSeq(list, "\x00") {
+		if entry == "" {
+			continue
+		}
+		tag, name := entry[0], entry[min(2, len(entry)):]
+		if tag == '?' {
+			if dir, isDir := strings.CutSuffix(name, "/"); isDir {
+				r.nested[dir] = true
+			} else if !s.inScratch(name) {
+				names = append(names, name)
+			}
+			continue
+		}
+		stage, name, _ := strings.Cut(name, "\t")
+		if tracked = append(tracked, name); strings.HasPrefix(stage, gitlink+" ") {
+			r.modules[name] = s.isRepository(name)
+		}
+		if tag >= 'a' {
+			assumed = append(assumed, name)
+		}
+		if tag == 'S' || tag == 's' {
+			if _, err := os.Lstat(s.path(name)); err == nil {
+				skipped = append(skipped, name)
+			}
+		}
+	}
+	for flag, flagged := range map[string][]string{"--no-assume-unchanged": assumed, "--no-skip-worktree": skipped} {
+		if len(flagged) == 0 {
+			continue
+		}
+		if _, err := s.mirror.git(zeros(flagged), "update-index", flag, "-z", "--stdin"); err != nil {
+			return nil, r, err
+		}
+	}
+	dirty, err := s.mirror.git("", "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
+	if err != nil {
+		return nil, r, err
+	}
+	for name := range strings.SplitSeq(dirty, "\x00") {
+		if name != "" && !r.known[name] { // git names a file in conflict twice
+			r.known[name] = true
+			names = append(names, name)
+		}
+	}
+	again, err := s.again(tracked, &r)
+	return append(names, again...), r, err
+}
+
+// again returns files that git takes for unchanged, although their inodes have changed since
+// about the snapshot: many builds of git compare times in seconds, and programs can set the
+// time of a file. It removes them from the mirror's index.
+func (s *Snapshot) again(tracked []string, r *rest) ([]string, error) {
+	if s.begin.IsZero() {
+		return nil, nil
+	}
+	since := s.begin.Add(-2 * time.Second)
+	var names []string
+	for _, name := range tracked {
+		if s.mirror.ctx.Err() != nil {
+			return nil, context.Cause(s.mirror.ctx)
+		}
+		info, err := os.Lstat(s.path(name))
+		if err == nil && info.Mode().IsRegular() && !r.known[name] && changeTime(info).After(since) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	_, err := s.mirror.git(zeros(names), "update-index", "--force-remove", "-z", "--stdin")
+	return names, err
+}
+
+// inScratch reports whether a file belongs to a mirror.
+func (s *Snapshot) inScratch(name string) bool {
+	rel, err := filepath.Rel(s.scratch, s.path(name))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+
+// sort separates the files that git must read from those that it cannot store, and marks
+// those that are too large.
+func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err error) {
+	bytes := int64(maxBytes)
+	if s.own {
+		bytes = maxOwnBytes
+	}
+	if len(names) > s.files {
+		return nil, nil, fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), s.files)
+	}
+	for _, name := range names {
+		if s.mirror.ctx.Err() != nil {
+			return nil, nil, context.Cause(s.mirror.ctx)
+		}
+		info, err := os.Lstat(s.path(name))
+		_, module := r.modules[name]
+		switch {
+		case err != nil || info.Mode()&os.ModeSymlink != 0 || module:
+			present = append(present, name)
+		case !info.Mode().IsRegular(): // git reports that the file is deleted
+			gone = append(gone, name)
+		case info.Size() > maxContent:
+			r.marks[name] = mark{info, changeTime(info)}
+		default:
+			if bytes -= info.Size(); bytes < 0 {
+				return nil, nil, fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
+			}
+			present = append(present, name)
+		}
+	}
+	return present, gone, nil
+}
+
+// markUnreadable marks the files that cannot be read, and returns the others.
+func (s *Snapshot) markUnreadable(names []string, r *rest) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Lstat(s.path(name))
+		if err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+		f, err := safefile.Open(s.path(name))
+		if err == nil {
+			f.Close()
+			return false
+		}
+		r.marks[name] = mark{info, changeTime(info)}
+		return true
+	})
+}
+
+// zeros joins names as a command reads them from its input.
+func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }
