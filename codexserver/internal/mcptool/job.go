@@ -132,6 +132,12 @@ func (j *Job) remark(words string) {
 	}
 }
 
+func (j *Job) remarkAll(words []string) {
+	for _, one := range words {
+		j.remark(one)
+	}
+}
+
 // run runs the turn and returns its result: the answer, and further blocks with the
 // remarks. A turn that fails or is aborted has an error result with the reason. The thread
 // stays usable.

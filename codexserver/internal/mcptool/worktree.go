@@ -92,6 +92,9 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 	if err != nil {
 		text = "codex-worktree: " + explain(err)
 	}
+	if !errors.As(err, new(*repo.UnfinishedError)) {
+		v.job.remarkAll(ws.unfinished(w.Root()))
+	}
 	r := result(id, append([]string{Cut(text, maxWorktreeText)}, v.job.said()...)...)
 	if err != nil {
 		r.IsError = new(true)

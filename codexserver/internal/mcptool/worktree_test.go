@@ -120,6 +120,51 @@ func TestWorktreeAfterRestart(t *testing.T) {
 	w.same("after it was applied", before)
 }
 
+// TestApplyThatDidNotFinish names it to who works on the repository next, until it is finished.
+func TestApplyThatDidNotFinish(t *testing.T) {
+	w := newWorkshop(t)
+	id, _ := w.begin(w.connect(), "first one")
+	records, err := filepath.Glob(filepath.Join(w.home, "codex-mcp-worktree-records", "*", "record.json"))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%q, %v", records, err)
+	}
+	data, err := os.ReadFile(records[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As a process that is killed while it applies.
+	text := strings.Replace(string(data), `"phase":"use"`, `"phase":"use","applying":"branch main"`, 1)
+	if err := os.WriteFile(records[0], []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprintf("some of the changes of conversation %s may be in %s, on branch main", id, w.repo)
+	named := func(name string, arguments map[string]any) bool {
+		t.Helper()
+		r, err := w.connect().Tool(t.Context(), name, arguments)
+		if err != nil || r.IsError {
+			t.Fatalf("%s: %+v, %v", name, r, err)
+		}
+		return strings.Contains(strings.Join(append(r.Texts, r.Content), "\n"), mark)
+	}
+	for _, want := range []bool{true, false} {
+		if named("codex-worktree", map[string]any{"threadId": id, "action": "status"}) != want {
+			t.Errorf("codex-worktree names it: %t", !want)
+		}
+		for _, more := range []map[string]any{{}, {"worktree": true}} {
+			more["prompt"], more["cwd"] = "second two", w.repo
+			if named("codex", more) != want {
+				t.Errorf("codex names it: %t, with %v", !want, more)
+			}
+		}
+		if named("codex", map[string]any{"prompt": "third three", "cwd": t.TempDir()}) {
+			t.Error("it is named elsewhere")
+		}
+		if want {
+			w.act(w.connect(), id, "apply", false, "Applied: 1 files")
+		}
+	}
+}
+
 // TestProtectedFilesOfAWorktree checks that the question marks protected files.
 func TestProtectedFilesOfAWorktree(t *testing.T) {
 	w := newWorkshop(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -34,6 +35,23 @@ func storeIn(home string, programs *sandbox.Programs) repo.Store {
 func (ws *worktrees) open() repo.Store {
 	ws.recovery.Do(func() { ws.trouble = ws.store.Recover() })
 	return ws.store
+}
+
+// unfinished says which conversations' changes may be only partly in the repository that
+// contains dir.
+func (ws *worktrees) unfinished(dir string) (words []string) {
+	if ws == nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for _, one := range ws.store.Unfinished() {
+		if within(dir, one.Root) {
+			words = append(words, one.Error())
+		}
+	}
+	return words
 }
 
 // errNoWorktrees reports that this server has no folder for worktrees.

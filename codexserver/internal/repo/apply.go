@@ -2,17 +2,44 @@ package repo
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
-// Apply writes the plan's files to the caller's tree: all of them, or none. It returns a
-// [*ChangedError] if one was changed since the plan was made, or if the tree was replaced.
-// The index and HEAD do not change.
+// UnfinishedError reports that the changes of a worktree may be written only in part.
+type UnfinishedError struct {
+	// ThreadID is the thread of the worktree.
+	ThreadID string
+	// Root is the caller's tree. Branch was checked out there, or it is a commit.
+	Root, Branch string
+	// Err is the reason, or nil if the process ended.
+	Err error
+}
+
+// Error implements error.
+func (e *UnfinishedError) Error() string {
+	why := "the server ended meanwhile"
+	if e.Err != nil {
+		why = e.Err.Error()
+	}
+	return fmt.Sprintf("worktree: apply did not finish (%s): some of the changes of conversation %s may be in %s, on %s, and others not. "+
+		"Check with git what is there. The action apply writes the rest; the action branch commits all of the changes to a new branch", why, e.ThreadID, shown(e.Root), e.Branch)
+}
+
+// Unwrap returns the reason.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// Apply writes the plan's files to the caller's tree. It returns a [*ChangedError] and writes
+// nothing if one was changed since the plan was made, or if the tree was replaced. If it
+// fails after it has written a file, the error is an [*UnfinishedError], which
+// [Store.Unfinished] repeats until a later plan of the worktree is applied. The index and
+// HEAD do not change.
 func (p *Plan) Apply(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -38,56 +65,111 @@ func (p *Plan) Apply(ctx context.Context) error {
 	if err := p.unchanged(root); err != nil {
 		return err
 	}
+	before := w.record.Applying
 	if len(p.files) > 0 {
-		if err := p.write(ctx, root); err != nil {
+		if err := w.update(func(r *record) { r.Applying = r.place() }); err != nil {
 			return err
 		}
+		if err := p.write(ctx, root); err != nil {
+			if p.written == 0 {
+				return errors.Join(err, w.update(func(r *record) { r.Applying = before }))
+			}
+			return w.record.unfinished(err)
+		}
 	}
-	if p.isPart {
+	return w.update(func(r *record) {
+		r.Applying = ""
+		if !p.isPart {
+			r.Saved = append(r.Saved, p.tree)
+		}
+	})
+}
+
+// maxPlace is how many bytes the name of a place has at most.
+const maxPlace = 1000
+
+// place returns what is checked out in the caller's tree.
+func (r *record) place() string {
+	commit, branch, _ := Head(r.GitDir, r.CommonDir)
+	switch {
+	case branch != "" && isPlain(branch) && len(branch) < maxPlace:
+		return "branch " + branch
+	case commit != "":
+		return "commit " + commit
+	}
+	return "an unknown branch"
+}
+
+func (r *record) unfinished(err error) *UnfinishedError {
+	return &UnfinishedError{ThreadID: r.ThreadID, Root: r.Root, Branch: r.Applying, Err: err}
+}
+
+// Unfinished returns the worktrees whose changes may be written only in part, except those
+// that a process works on. It does not make the folders of the store.
+func (s Store) Unfinished() (found []*UnfinishedError) {
+	if _, err := os.Lstat(s.Records); err != nil {
 		return nil
 	}
-	return w.update(func(r *record) { r.Saved = append(r.Saved, p.tree) })
+	all, _ := s.List() // Find and Recover report what it cannot read
+	for _, w := range all {
+		if w.record.Applying == "" {
+			continue
+		}
+		unlock, err := w.store.tryLock(w.record.ID)
+		if err != nil {
+			continue
+		}
+		if fresh, err := w.store.load(w.record.ID); err == nil && fresh.record.Applying != "" {
+			found = append(found, fresh.record.unfinished(nil))
+		}
+		unlock()
+	}
+	return found
 }
 
-// write records the old files in a journal and then writes the new ones.
+// lockTree locks a caller's tree against other merges.
+func (s Store) lockTree(ctx context.Context, root string) (unlock func(), err error) {
+	return s.lock(ctx, fmt.Sprintf("tree-%x", sha256.Sum256([]byte(root)))[:len("tree-")+32])
+}
+
+// write removes and writes the files. It removes first, so that a new file can take the name
+// of a folder.
 func (p *Plan) write(ctx context.Context, root *os.Root) error {
-	j, err := p.journal(root)
-	if err != nil {
-		return err
-	}
-	if err := j.begin(); err != nil {
-		return err
-	}
-	if err := p.run(ctx, root, j); err != nil {
-		return errors.Join(err, j.undo(root))
-	}
-	return j.end()
-}
-
-// run removes and writes the files. It removes first, so that a new file can take the
-// name of a folder.
-func (p *Plan) run(ctx context.Context, root *os.Root, j *journal) error {
 	for _, remove := range []bool{true, false} {
-		for i, f := range p.files {
+		for _, f := range p.files {
 			if f.after.exists() == remove {
 				continue
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := p.put(root, j, i); err != nil {
+			if err := p.put(root, f); err != nil {
 				return err
 			}
+			p.written++
 			p.step()
 		}
 	}
-	j.prune(root)
+	for _, f := range p.files {
+		if !f.after.exists() {
+			prune(root, f.path)
+		}
+	}
 	return nil
 }
 
-// put removes or writes one file in one step, so that it is never half written.
-func (p *Plan) put(root *os.Root, j *journal, i int) error {
-	f := p.files[i]
+// prune removes the folders above a removed file that are empty.
+func prune(root *os.Root, name string) {
+	for _, dir := range slices.Backward(above(name)) {
+		if info, err := look(root, dir); err == nil && info != nil && info.IsDir() {
+			_ = root.Remove(filepath.FromSlash(dir)) // fails unless it is empty
+		}
+	}
+}
+
+// put removes or writes one file in one step, so that it is never half written. If it fails,
+// it has changed nothing.
+func (p *Plan) put(root *os.Root, f *plannedFile) (failed error) {
 	now, err := read(root, f.path)
 	var place *placeError
 	if errors.As(err, &place) || err == nil && now != f.before {
@@ -96,20 +178,28 @@ func (p *Plan) put(root *os.Root, j *journal, i int) error {
 	if err != nil {
 		return err
 	}
-	j.touched[i] = true
 	if !f.after.exists() {
 		return root.Remove(filepath.FromSlash(f.path))
 	}
-	for _, dir := range j.Made {
-		if isAbove(dir.Path, f.path) {
-			if err := root.Mkdir(filepath.FromSlash(dir.Path), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
+	for _, dir := range above(f.path) {
+		switch err := root.Mkdir(filepath.FromSlash(dir), 0o777); {
+		case err == nil:
+			defer func() {
+				if failed != nil {
+					_ = root.Remove(filepath.FromSlash(dir)) // fails unless it is empty
+				}
+			}()
+		case !errors.Is(err, fs.ErrExist):
+			return err
 		}
 	}
-	err = putFile(root, f.path, f.after, j.temporary(f.path, i), !f.before.exists(), f.before.isFile, p.step)
+	// A killed process may have left the temporary file: the name is that of the worktree.
+	temporary := filepath.Join(filepath.FromSlash(path.Dir(f.path)), ".codex-mcp-"+p.worktree.record.ID)
+	if err := removeIfThere(root, temporary); err != nil {
+		return err
+	}
+	err = putFile(root, f.path, f.after, temporary, !f.before.exists(), f.before.isFile, p.step)
 	if errors.Is(err, fs.ErrExist) {
-		j.touched[i] = false
 		return &ChangedError{Path: p.absolute(f.path)}
 	}
 	return err
@@ -175,9 +265,4 @@ func above(name string) []string {
 		return nil
 	}
 	return append(above(dir), dir)
-}
-
-// temporary returns the name of the temporary file for file i, name.
-func (j *journal) temporary(name string, i int) string {
-	return filepath.FromSlash(path.Join(path.Dir(name), fmt.Sprintf(".codex-mcp-%s-%d", j.Tag, i)))
 }

@@ -2,6 +2,7 @@ package repo_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,37 +216,64 @@ func TestApplyChanged(t *testing.T) {
 	}
 }
 
-// TestApplyUndone changes a file while the plan is applied. All files are restored.
-func TestApplyUndone(t *testing.T) {
+// TestApplyUnfinished changes a file while the plan is applied. Nothing is written over it, and
+// the error is an UnfinishedError, as files were written before.
+func TestApplyUnfinished(t *testing.T) {
 	for at := 1; at <= 8; at++ {
-		b := newBench(t)
-		b.commit(map[string]string{"a": "a", "run": "r", "s/gone": "g", "z": "z", "l": "> a"})
-		lay(t, b.dir, map[string]string{"run": "+x"})
-		w := b.create(repo.CreateOptions{})
-		lay(t, w.Path(), map[string]string{"a": "A", "n/new": "x", "run": "R", "s/gone": "-", "l": "> z", "z": "Z"})
-		p := b.plan(w)
-		before := tree(t, b.dir)
-		done := 0
-		p.SetStep(func() {
-			if done++; done == at {
-				lay(t, b.dir, map[string]string{"z": "theirs"})
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			b := newBench(t)
+			b.commit(map[string]string{"a": "a", "run": "r", "s/gone": "g", "z": "z", "l": "> a"})
+			lay(t, b.dir, map[string]string{"run": "+x"})
+			w := b.create(repo.CreateOptions{ThreadID: "t"})
+			lay(t, w.Path(), map[string]string{"a": "A", "n/new": "x", "run": "R", "s/gone": "-", "l": "> z", "z": "Z"})
+			p := b.plan(w)
+			done := 0
+			p.SetStep(func() {
+				if done++; done == at {
+					lay(t, b.dir, map[string]string{"z": "theirs"})
+				}
+			})
+			err := p.Apply(t.Context())
+			var unfinished *repo.UnfinishedError
+			var changed *repo.ChangedError
+			if !errors.As(err, &unfinished) || !errors.As(err, &changed) || changed.Path != filepath.Join(b.dir, "z") {
+				t.Errorf("%v", err)
+			}
+			if got := files(t, b.dir)["z"]; got != "theirs" {
+				t.Errorf("z is %q", got)
+			}
+			if left := b.store.Unfinished(); len(left) != 1 || left[0].Branch != "branch main" || left[0].Root != b.dir {
+				t.Errorf("unfinished: %v", left)
+			}
+			lay(t, b.dir, map[string]string{"z": "z"})
+			if err := b.plan(w).Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := files(t, w.Path())
+			want["run"] = "+xR"
+			same(t, "the caller's tree", want, files(t, b.dir))
+			if left := b.store.Unfinished(); left != nil {
+				t.Errorf("unfinished: %v", left)
 			}
 		})
-		var changed *repo.ChangedError
-		if err := p.Apply(t.Context()); !errors.As(err, &changed) || filepath.Base(changed.Path) != "z" {
-			t.Errorf("%d: %v", at, err)
-		}
-		after := tree(t, b.dir)
-		if after["z"] != `-rw-r--r-- "theirs"` {
-			t.Errorf("%d: z is %s", at, after["z"])
-		}
-		after["z"] = before["z"]
-		same(t, "the caller's tree", before, after)
-		if err := b.store.Recover(); err != nil {
-			t.Error(err)
-		}
-		if left, err := filepath.Glob(filepath.Join(b.store.Records, "journals", "*")); err != nil || len(left) > 0 {
-			t.Errorf("%d: left: %q, %v", at, left, err)
-		}
+	}
+}
+
+// TestApplyFailsAtOnce checks that nothing is left, no mark either, if the first file cannot be
+// written.
+func TestApplyFailsAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"z": "z"})
+	w := b.create(repo.CreateOptions{})
+	lay(t, w.Path(), map[string]string{"n/m/new": "x"})
+	p := b.plan(w)
+	p.SetStep(func() { lay(t, b.dir, map[string]string{"n/m/new": "theirs"}) }) // after the temporary file is written
+	var changed *repo.ChangedError
+	if err := p.Apply(t.Context()); !errors.As(err, &changed) || errors.As(err, new(*repo.UnfinishedError)) {
+		t.Errorf("%v", err)
+	}
+	same(t, "the caller's tree", map[string]string{"z": "z", "n/m/new": "theirs"}, files(t, b.dir))
+	if left := b.store.Unfinished(); left != nil {
+		t.Errorf("unfinished: %v", left)
 	}
 }

@@ -42,8 +42,9 @@
 // The worktree's content is compared with its first content, file by file. [Worktree.Plan]
 // merges each changed file with the caller's current one. If both have changed the same
 // lines, or anything else is in doubt, it returns a [*ConflictError] and writes nothing.
-// [Plan.Apply] writes all files or none. It first records the old files in a journal: if
-// the process is killed meanwhile, the next call for the same tree restores them.
+// [Plan.Apply] first sets a mark in the record, and removes it after the last file. If the
+// process is killed meanwhile, [Store.Unfinished] names the tree and its branch. A new plan
+// has only the files that are not yet written.
 //
 // [Worktree.Branch] makes a commit of the content on a new branch in the repository.
 // [Worktree.Discard] requires a confirmation if work would be lost.

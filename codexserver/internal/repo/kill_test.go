@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/google/go-cmp/cmp"
 )
 
 // victim is set in a process that kills itself while it applies a plan: the store, the
@@ -55,33 +56,32 @@ func apply(order []string) error {
 	return p.Apply(ctx)
 }
 
-// TestKill kills a process while it applies a plan. It leaves a journal, and the next call
-// restores all files.
+// TestKill kills a process while it applies a plan. The mark that it leaves names the tree and
+// its branch, and another plan has the rest.
 func TestKill(t *testing.T) {
-	for at := 1; at <= 14; at++ {
+	for _, at := range []int{1, 2, 7, 14} { // after the first file, in between, and after the last
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			b, w := killed(t, at)
-			before := b.before
-			if diff := len(changed(before, tree(t, b.dir))); diff == 0 {
+			if len(changed(b.before, tree(t, b.dir))) == 0 {
 				t.Fatal("nothing was written")
 			}
-			var err error
-			if at%2 == 0 {
-				err = b.store.Recover()
-			} else {
-				_, err = w.Plan(t.Context())
+			if err := b.store.Recover(); err != nil {
+				t.Error(err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, "the caller's tree", before, tree(t, b.dir))
-			if left, err := filepath.Glob(filepath.Join(b.store.Records, "journals", "*")); err != nil || len(left) > 0 {
-				t.Errorf("left: %q, %v", left, err)
+			want := []*repo.UnfinishedError{{ThreadID: "t", Root: b.dir, Branch: "branch main"}}
+			if diff := cmp.Diff(want, b.store.Unfinished()); diff != "" {
+				t.Error("(-want +got)\n" + diff)
 			}
 			if err := b.plan(w).Apply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "the caller's tree, applied", b.want, files(t, b.dir))
+			same(t, "the caller's tree", b.want, files(t, b.dir))
+			if left := b.store.Unfinished(); left != nil {
+				t.Errorf("unfinished: %v", left)
+			}
+			if s, err := w.Status(t.Context()); err != nil || !s.Saved {
+				t.Errorf("%+v, %v", s, err)
+			}
 		})
 	}
 }
@@ -119,58 +119,42 @@ func TestKillOther(t *testing.T) {
 	}
 }
 
-// TestKillChanged checks that a file that was changed after the kill is kept and reported.
-func TestKillChanged(t *testing.T) {
-	b, w := killed(t, 14)
-	lay(t, b.dir, map[string]string{"a": "theirs"})
-	_, err := w.Plan(t.Context())
-	var lost *repo.RecoveryError
-	if !errors.As(err, &lost) || len(lost.Paths) != 1 || filepath.Base(lost.Paths[0]) != "a" {
-		t.Fatalf("%v", err)
-	}
-	after := tree(t, b.dir)
-	if after["a"] != `-rw-r--r-- "theirs"` {
-		t.Errorf("a is %s", after["a"])
-	}
-	after["a"] = b.before["a"]
-	same(t, "the caller's tree", b.before, after)
-	if kept, err := os.ReadFile(filepath.Join(lost.Folder, "0-a")); err != nil || string(kept) != "a" {
-		t.Errorf("kept: %q, %v", kept, err)
-	}
-	// The next call succeeds.
-	if err := b.store.Recover(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestJournalRefused checks that a journal of another program is refused.
-func TestJournalRefused(t *testing.T) {
-	b, w := killed(t, 5)
-	found, err := filepath.Glob(filepath.Join(b.store.Records, "journals", "*", "journal.json"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%q, %v", found, err)
-	}
-	data, err := os.ReadFile(found[0])
-	b.must(err)
+// TestJournal checks that what an earlier version left of an interrupted apply is named once
+// with its folder, and changes no file.
+func TestJournal(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "A"})
+	w := b.create(repo.CreateOptions{ThreadID: "t"})
+	journals := filepath.Join(b.store.Records, "journals")
+	whole, begun, kept := "0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdee.tmp-AAAAAAAAAAAA", "0123456789abcdef0123456789abcdef.kept-BBBBBBBBBBBB"
+	lay(t, journals, map[string]string{
+		whole + "/journal.json": `{"version":1,"root":"` + b.dir + `","tag":"AAAAAAAAAAAA","files":[{"path":"a","before":{"kind":"file","perm":420,"size":1,"hash":"x"},"after":{},"at":0}]}`,
+		whole + "/contents":     "a", begun + "/contents": "a", kept + "/0-a": "a",
+		"fedcba9876543210fedcba9876543210/journal.json": "{",
+	})
 	before := tree(t, b.dir)
-	for _, pair := range [][2]string{
-		{`"version":1`, `"version":9`}, {`"root":"`, `"root":"/x`}, {`"path":"a"`, `"path":"../a"`}, {`"path":"a"`, `"path":".git/a"`},
-		{`"path":"a"`, `"path":"/a"`}, {`"tag":"`, `"tag":"../`}, {`"made":[{"path":"f"`, `"made":[{"path":".."`}, {`{`, `{"more":1,`},
-	} {
-		text := strings.Replace(string(data), pair[0], pair[1], 1)
-		if text == string(data) {
-			t.Fatalf("%s is not in %s", pair[0], data)
-		}
-		b.must(os.WriteFile(found[0], []byte(text), 0o600))
-		var refused *repo.RecordError
-		if _, err := w.Plan(t.Context()); !errors.As(err, &refused) {
-			t.Errorf("%s: %v", pair[1], err)
-		}
-		same(t, "the caller's tree", before, tree(t, b.dir))
+	err := b.store.Recover()
+	left, globErr := filepath.Glob(filepath.Join(journals, "*"))
+	if globErr != nil || len(left) != 3 {
+		t.Fatalf("%q, %v", left, globErr)
 	}
-	b.must(os.WriteFile(found[0], data, 0o600))
-	b.plan(w)
-	same(t, "the caller's tree", b.before, tree(t, b.dir))
+	for _, want := range []string{"changes to " + b.dir + ": check its files with git; their old contents are in " + left[0], "changes to \"a repository\""} {
+		if !strings.Contains(fmt.Sprint(err), strings.TrimSuffix(want, left[0])) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, dir := range left {
+		if base := filepath.Base(dir); base != kept && !strings.Contains(fmt.Sprint(err), dir) {
+			t.Errorf("%v does not name %s", err, dir)
+		}
+	}
+	if err := b.store.Recover(); err != nil {
+		t.Errorf("named twice: %v", err)
+	}
+	if b.plan(w).Len() != 0 {
+		t.Error("the plan is not empty")
+	}
+	same(t, "the caller's tree", before, tree(t, b.dir))
 }
 
 // scene is a bench after a kill.

@@ -24,7 +24,8 @@ type Plan struct {
 	// Skipped are the files that were left out.
 	Skipped []Skip
 
-	step func() // for tests
+	written int    // how many files Apply has written or removed
+	step    func() // for tests
 }
 
 // plannedFile is one file of the caller's tree before and after.

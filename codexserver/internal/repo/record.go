@@ -51,6 +51,9 @@ type record struct {
 	Saved []string `json:"saved,omitempty"`
 	// Branched is the commit of the last branch.
 	Branched string `json:"branched,omitempty"`
+	// Applying is set before the changes are written to the caller's tree, and removed after:
+	// what was checked out there.
+	Applying string `json:"applying,omitempty"`
 }
 
 // admin returns git's own folder for the worktree.
@@ -143,6 +146,8 @@ func (s Store) wrong(r *record, id string) string {
 		return "path"
 	case len(r.Saved) > maxSaved:
 		return "saved"
+	case len(r.Applying) > 2*maxPlace || !isPlain(r.Applying):
+		return "applying"
 	}
 	return ""
 }
