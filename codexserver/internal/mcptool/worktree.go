@@ -154,16 +154,16 @@ func (v *visit) status(ctx context.Context) (string, error) {
 	return strings.Join(append(lines, s.Notes...), "\n"), nil
 }
 
-func changed(heading string, files []repo.FileChange, more int) []string {
-	return rows(heading, files, more, func(c repo.FileChange) string {
+func changed(heading string, files []repo.Change, more int) []string {
+	return rows(heading, files, more, func(c repo.Change) string {
 		line := string(c.Kind) + " " + shown(c.Path)
-		if c.From != "" {
-			line += " from " + shown(c.From)
+		if c.Kind == repo.Rename {
+			line = "move " + shown(c.Path) + " from " + shown(c.From)
 		}
-		if c.IsBinary {
+		if c.Lines == nil {
 			return line + " (binary)"
 		}
-		return fmt.Sprintf("%s (+%d -%d)", line, c.Added, c.Removed)
+		return fmt.Sprintf("%s (+%d -%d)", line, c.Lines.Added, c.Lines.Removed)
 	})
 }
 

@@ -90,7 +90,7 @@ const maxPlace = 1000
 
 // place returns what is checked out in the caller's tree.
 func (r *record) place() string {
-	commit, branch, _ := Head(r.GitDir, r.CommonDir)
+	commit, branch, _ := readHead(r.GitDir, r.CommonDir)
 	switch {
 	case branch != "" && isPlain(branch) && len(branch) < maxPlace:
 		return "branch " + branch

@@ -12,7 +12,7 @@ func BenchmarkRun(b *testing.B) {
 	dir := b.TempDir()
 	for name, confined := range map[string]bool{"in a sandbox": true, "without a sandbox": false} {
 		b.Run(name, func(b *testing.B) {
-			p, err := Scratch{Dir: dir}.Find(os.Environ())
+			p, err := Scratch{Dir: dir}.find(os.Environ())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -20,7 +20,7 @@ func BenchmarkRun(b *testing.B) {
 				p.confine = func(...string) (*sandbox.Confinement, error) { return nil, sandbox.ErrUnavailable }
 			}
 			for b.Loop() {
-				if _, err := p.Run(b.Context(), Call{Dir: dir, Writes: []string{dir}, GitDir: os.DevNull, WorkTree: dir}, "version"); err != nil {
+				if _, err := p.run(b.Context(), call{dir: dir, writes: []string{dir}, gitDir: os.DevNull, tree: dir}, "version"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestSpecialFiles checks that special files are left out or refused, and block nothing.
@@ -57,16 +58,16 @@ func TestStatus(t *testing.T) {
 	}
 	want := &repo.Status{
 		Base: head, Head: head, Notes: []string{"the worktree's .git was replaced: do not run git in the worktree"},
-		Files: []repo.FileChange{
-			{Path: "a", Kind: repo.Modified, Added: 2, Removed: 1, Mode: "100644", OldMode: "100644"},
-			{Path: "bin", Kind: repo.Modified, IsBinary: true, Mode: "100644", OldMode: "100644"},
-			{Path: "gone", Kind: repo.Deleted, Removed: 2, OldMode: "100644"},
-			{Path: "l", Kind: repo.Added, Added: 1, Mode: "120000"},
-			{Path: "run", Kind: repo.Modified, Mode: "100755", OldMode: "100644"},
-			{Path: "to", From: "from", Kind: repo.Moved, Mode: "100644", OldMode: "100644"},
+		Files: []repo.Change{
+			{Path: "a", Kind: repo.Update, Lines: &repo.Lines{Added: 2, Removed: 1}},
+			{Path: "bin", Kind: repo.Update},
+			{Path: "gone", Kind: repo.Delete, Lines: &repo.Lines{Removed: 2}},
+			{Path: "l", Kind: repo.Add, Lines: &repo.Lines{Added: 1}},
+			{Path: "run", Kind: repo.Update, Lines: &repo.Lines{}},
+			{Path: "to", From: "from", Kind: repo.Rename, Lines: &repo.Lines{}},
 		},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
+	if diff := cmp.Diff(want, s, cmpopts.IgnoreUnexported(repo.Change{})); diff != "" {
 		t.Error("(-want +got)\n" + diff)
 	}
 	if diff, err := w.Diff(t.Context(), 100); err != nil || len(diff) != 100 {

@@ -80,7 +80,7 @@ func (w *Worktree) checkName(ctx context.Context, name string) error {
 	if len(name) > 200 || !branchName().MatchString(name) || name == "HEAD" {
 		return refuse("%q is not a valid name for a branch: use at most 200 letters and digits, with . _ - / between them", name)
 	}
-	if _, err := w.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
+	if _, err := w.private.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {
 		return refuse("%q is not a valid name for a branch: git does not allow it", name)
 	}
 	return nil
@@ -89,20 +89,23 @@ func (w *Worktree) checkName(ctx context.Context, name string) error {
 // commit makes a commit of a tree, with the worktree's HEAD as its parent. Commands may
 // have moved HEAD with commits that a person approved.
 func (w *Worktree) commit(ctx context.Context, tree, message string) (string, error) {
-	parent, _, ok := Head(w.record.admin(), w.record.CommonDir)
+	parent, _, ok := readHead(w.record.admin(), w.record.CommonDir)
 	if !ok || parent == "" {
 		return "", refuse("HEAD of the worktree cannot be read")
 	}
-	if _, err := w.git(ctx, call{}, "merge-base", "--is-ancestor", w.record.Base, parent); err != nil {
+	if _, err := w.private.git(ctx, call{}, "merge-base", "--is-ancestor", w.record.Base, parent); err != nil {
 		return "", refuse("HEAD of the worktree, %s, does not come from %s", parent, w.record.Base)
 	}
-	same, err := w.line(ctx, call{}, "rev-parse", "--verify", parent+"^{tree}")
+	same, err := w.private.line(ctx, call{}, "rev-parse", "--verify", parent+"^{tree}")
 	if err != nil || same == tree {
 		return parent, err
 	}
-	name := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.name"), "codex-mcp")
-	email := cmp.Or(userSetting(ctx, w.program, w.folder(), "user.email"), "codex-mcp@localhost")
-	return w.line(ctx, call{stdin: message, env: []string{
+	user, err := w.private.asked(ctx, `^user\.(name|email)$`)
+	if err != nil {
+		return "", err
+	}
+	name, email := cmp.Or(user["user.name"], "codex-mcp"), cmp.Or(user["user.email"], "codex-mcp@localhost")
+	return w.private.line(ctx, call{stdin: message, env: []string{
 		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email,
 	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
 }
@@ -116,7 +119,7 @@ func (w *Worktree) copyObjects(ctx context.Context, scratch, commit string) erro
 			return errors.Join(err, refuse("%s is not a folder", dir))
 		}
 	}
-	name, err := w.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
+	name, err := w.private.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
 	if err != nil || name == "" {
 		return err
 	}

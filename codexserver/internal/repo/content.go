@@ -26,11 +26,11 @@ func (w *Worktree) snapshot(ctx context.Context, dir, index string) (tree string
 	if err := refuseSpecial(ctx, dir); err != nil {
 		return "", nil, err
 	}
-	tracked, err := w.git(ctx, c, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
+	tracked, err := w.private.git(ctx, c, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
 	if err != nil {
 		return "", nil, err
 	}
-	others, err := w.git(ctx, c, "ls-files", "-z", "--others", "--exclude-standard")
+	others, err := w.private.git(ctx, c, "ls-files", "-z", "--others", "--exclude-standard")
 	if err != nil {
 		return "", nil, err
 	}
@@ -56,7 +56,7 @@ func (w *Worktree) snapshot(ctx context.Context, dir, index string) (tree string
 	if err := w.fillIndex(ctx, c, s); err != nil {
 		return "", nil, err
 	}
-	tree, err = w.line(ctx, c, "write-tree", "--missing-ok")
+	tree, err = w.private.line(ctx, c, "write-tree", "--missing-ok")
 	return tree, s.skipped, err
 }
 
@@ -121,7 +121,7 @@ func (s *selection) add(name string, isTracked bool) error {
 
 // leaveFiltered skips the files that need a filter.
 func (w *Worktree) leaveFiltered(ctx context.Context, c call, s *selection) error {
-	filters, err := w.filters(ctx, c, s.files)
+	filters, err := w.private.filters(ctx, c, s.files)
 	if err != nil {
 		return err
 	}
@@ -139,26 +139,6 @@ func filterReason(filter string) string {
 	return fmt.Sprintf("it needs the filter %q, which is not run", filter)
 }
 
-// filters returns the filter that .gitattributes names for each file, if any.
-func (w *Worktree) filters(ctx context.Context, c call, files []string) (map[string]string, error) {
-	found := map[string]string{}
-	if len(files) == 0 {
-		return found, nil
-	}
-	c.stdin = strings.Join(files, "\x00") + "\x00"
-	out, err := w.git(ctx, c, "check-attr", "-z", "--stdin", "filter")
-	if err != nil {
-		return nil, err
-	}
-	fields := strings.Split(out, "\x00")
-	for i := 0; i+2 < len(fields); i += 3 {
-		if value := fields[i+2]; value != "unspecified" && value != "unset" {
-			found[fields[i]] = value
-		}
-	}
-	return found, nil
-}
-
 // fillIndex updates an index from the selected files.
 func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
 	if len(s.gone) > 0 {
@@ -167,15 +147,15 @@ func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
 			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(w.record.Base)), name)
 		}
 		c.stdin = gone.String()
-		if _, err := w.git(ctx, c, "update-index", "-z", "--index-info"); err != nil {
+		if _, err := w.private.git(ctx, c, "update-index", "-z", "--index-info"); err != nil {
 			return err
 		}
 	}
 	if len(s.files) == 0 {
 		return nil
 	}
-	c.stdin = strings.Join(s.files, "\x00") + "\x00"
-	_, err := w.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	c.stdin = zeros(s.files)
+	_, err := w.private.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	return err
 }
 
@@ -183,19 +163,19 @@ func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
 // call reads only files that have changed since.
 func (w *Worktree) contents(ctx context.Context, scratch string) (tree string, skipped []Skip, err error) {
 	index := filepath.Join(scratch, "index")
-	if err := copyIndex(index, w.index()); err != nil {
+	if err := copyFile(scratch, w.folder(), "index", maxIndex); err != nil {
 		return "", nil, err
 	}
 	if tree, skipped, err = w.snapshot(ctx, w.record.Path, index); err != nil {
 		return "", nil, err
 	}
-	changes, err := w.changes(ctx, w.record.Start, tree, false)
+	changes, err := w.private.diffTrees(ctx, w.record.Start, tree, false, false)
 	if err != nil {
 		return "", nil, err
 	}
 	for _, c := range changes {
-		if c.after.mode == modeModule && c.before != c.after {
-			return "", nil, refuse("%s has become a repository of its own", c.path)
+		if c.new.mode == modeModule {
+			return "", nil, refuse("%s has become a repository of its own", c.Path)
 		}
 	}
 	return tree, skipped, os.Rename(index, w.index())

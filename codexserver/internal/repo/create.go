@@ -59,7 +59,7 @@ func (s Store) Create(ctx context.Context, o CreateOptions) (w *Worktree, skippe
 }
 
 func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
-	r, err := w.store.openRepository(ctx, o.Cwd, w.folder())
+	r, err := w.store.openCallers(ctx, o.Cwd, w.folder())
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,17 @@ func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
 	if err := w.store.save(&w.record); err != nil {
 		return nil, err
 	}
-	if w.program, err = w.store.git().Find(os.Environ(), r.root, w.record.Path); err != nil {
+	if w.store.Programs != nil {
+		w.store.Programs.Given(w.record.Path)
+	}
+	w.use(r.source)
+	if err := w.private.make(ctx); err != nil {
 		return nil, err
 	}
-	if err := makeGitFolder(ctx, w.gitFolder(), r); err != nil {
+	if err := w.private.isolate(ctx); err != nil {
 		return nil, err
 	}
-	if kind, err := w.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
+	if kind, err := w.private.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
 		return nil, refuse("HEAD of %s is not a commit: %v", r.root, err)
 	}
 	skipped, err := w.start(ctx, r, o.Uncommitted)
@@ -96,7 +100,7 @@ func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
 }
 
 // place sets the paths of the record.
-func (w *Worktree) place(r *repository, cwd string) error {
+func (w *Worktree) place(r *callers, cwd string) error {
 	cwd, err := filepath.EvalSymlinks(cwd)
 	if err != nil {
 		return err
@@ -124,22 +128,22 @@ func (w *Worktree) place(r *repository, cwd string) error {
 }
 
 // start determines the worktree's first content and records its tree.
-func (w *Worktree) start(ctx context.Context, r *repository, uncommitted bool) (skipped []Skip, err error) {
+func (w *Worktree) start(ctx context.Context, r *callers, uncommitted bool) (skipped []Skip, err error) {
 	if !uncommitted {
-		w.record.Start, err = w.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
+		w.record.Start, err = w.private.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
 		return nil, err
 	}
 	// The copy of the index is in our git folder, because git looks there for a second part.
-	if err := CopyIndex(w.gitFolder(), r.gitDir); err != nil {
+	if err := copyIndex(w.private.dir, r.gitDir); err != nil {
 		return nil, err
 	}
-	if w.record.Start, skipped, err = w.snapshot(ctx, r.root, filepath.Join(w.gitFolder(), "index")); err != nil {
+	if w.record.Start, skipped, err = w.snapshot(ctx, r.root, filepath.Join(w.private.dir, "index")); err != nil {
 		return nil, err
 	}
 	// Copy the objects that are only staged: the caller may unstage them, and git then
 	// removes them.
 	c := call{tree: w.folder(), stdin: w.record.Start + "\n^" + w.record.Base + "\n"}
-	_, err = w.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.gitFolder(), "objects", "pack", "pack"))
+	_, err = w.private.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.private.common, "objects", "pack", "pack"))
 	return skipped, err
 }
 
@@ -164,11 +168,11 @@ func (w *Worktree) makeAdmin() error {
 // checkOut writes the files of the worktree.
 func (w *Worktree) checkOut(ctx context.Context) error {
 	c := call{index: w.index()}
-	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
+	if _, err := w.private.git(ctx, c, "read-tree", w.record.Start); err != nil {
 		return err
 	}
 	c.writes = []string{w.record.Path}
-	_, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
+	_, err := w.private.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
 	return err
 }
 
@@ -188,13 +192,13 @@ func (w *Worktree) register(ctx context.Context) error {
 	}
 	defer remove()
 	index := filepath.Join(scratch, "index")
-	if err := copyIndex(index, w.index()); err != nil {
+	if err := copyFile(scratch, w.folder(), "index", maxIndex); err != nil {
 		return err
 	}
-	if _, err := w.git(ctx, call{index: index}, "read-tree", "-m", w.record.Base); err != nil {
+	if _, err := w.private.git(ctx, call{index: index}, "read-tree", "-m", w.record.Base); err != nil {
 		return err
 	}
-	if err := CopyFile(admin, scratch, "index", 1<<30); err != nil {
+	if err := copyFile(admin, scratch, "index", maxIndex); err != nil {
 		return err
 	}
 	dot := filepath.Join(w.record.Path, ".git")

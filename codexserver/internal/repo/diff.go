@@ -47,12 +47,11 @@ func (s *Snapshot) diff(ctx context.Context, max int, prefix string, renames boo
 	var left []Omission
 	var wanted []Change
 	lossy := 0
-	s.mirror.ctx = ctx
 	for _, c := range s.stored {
 		if c.converted && c.Kind != Delete {
 			lossy++
 		}
-		switch why := s.unfit(c, lossy); {
+		switch why := s.unfit(ctx, c, lossy); {
 		case ctx.Err() != nil:
 			return "", nil, context.Cause(ctx)
 		case why == specialFile:
@@ -64,7 +63,7 @@ func (s *Snapshot) diff(ctx context.Context, max int, prefix string, renames boo
 		}
 	}
 	d := differ{Snapshot: s, prefix: prefix, renames: renames}
-	sections, err := d.sections(wanted, max)
+	sections, err := d.sections(ctx, wanted, max)
 	if err != nil {
 		return "", nil, fmt.Errorf("repo: diff: %w", err)
 	}
@@ -75,7 +74,7 @@ func (s *Snapshot) diff(ctx context.Context, max int, prefix string, renames boo
 		if section != "" && !plain(section) {
 			section = ""
 			if binary++; binary <= maxBinary {
-				if section, err = d.binary(c, max); err != nil {
+				if section, err = d.binary(ctx, c, max); err != nil {
 					return "", nil, fmt.Errorf("repo: diff: %w", err)
 				}
 			}
@@ -106,17 +105,17 @@ func (s *Snapshot) unstored(c Change) string {
 
 // unfit returns why a change cannot be in a diff, or "". Converted counts the files until
 // this one that git converts.
-func (s *Snapshot) unfit(c Change, converted int) string {
+func (s *Snapshot) unfit(ctx context.Context, c Change, converted int) string {
 	_, special := s.later.seen.special[c.Path]
 	_, specialBefore := s.rest.seen.special[c.Path]
 	switch {
 	case special || specialBefore:
 		return specialFile
-	case c.link:
+	case c.isLink():
 		return otherRepository
 	case c.filtered:
 		return "a filter changes how git stores it"
-	case c.converted && c.Kind != Delete && (converted > maxLossy || !s.restores(c)):
+	case c.converted && c.Kind != Delete && (converted > maxLossy || !s.restores(ctx, c)):
 		return "git would not restore its bytes, because it converts them"
 	}
 	return ""
@@ -124,7 +123,7 @@ func (s *Snapshot) unfit(c Change, converted int) string {
 
 // restores reports whether git writes the file as it is now, line ends and encoding
 // included.
-func (s *Snapshot) restores(c Change) bool {
+func (s *Snapshot) restores(ctx context.Context, c Change) bool {
 	info, err := os.Lstat(s.path(c.Path))
 	if err != nil || !info.Mode().IsRegular() {
 		return err == nil
@@ -133,7 +132,7 @@ func (s *Snapshot) restores(c Change) bool {
 	if err != nil {
 		return false
 	}
-	out, err := s.mirror.git("", "cat-file", "--filters", s.now+":"+c.Path)
+	out, err := s.private.git(ctx, call{}, "cat-file", "--filters", s.now+":"+c.Path)
 	return err == nil && out == string(data)
 }
 
@@ -150,8 +149,8 @@ type differ struct {
 }
 
 // run returns at most max bytes of the diff of changes, or of all without changes.
-func (d *differ) run(max int, changes ...Change) (string, error) {
-	args := []string{"diff-tree", "-r", "-p", "--binary", "--full-index", "--no-color", findRenames(d.renames), "--no-ext-diff", "--no-textconv",
+func (d *differ) run(ctx context.Context, max int, changes ...Change) (string, error) {
+	args := []string{"diff-tree", "-r", "-p", "--binary", "--full-index", "--no-color", renames(d.renames), "--no-ext-diff", "--no-textconv",
 		"--unified=3", "--inter-hunk-context=0", "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix,
 		"--submodule=short", "--ignore-submodules=dirty", d.tree, d.now, "--"}
 	for _, c := range changes {
@@ -160,16 +159,12 @@ func (d *differ) run(max int, changes ...Change) (string, error) {
 			args = append(args, c.From)
 		}
 	}
-	m := d.mirror
-	options := append(slices.Clone(m.options), "-c", "core.quotePath=true", "-c", "core.looseCompression=6")
-	call := Call{Dir: m.root, GitDir: m.dir, WorkTree: m.root, Options: options, Cut: max}
-	call.Env = []string{"GIT_LITERAL_PATHSPECS=1"}
-	return m.program.Run(m.ctx, call, args...)
+	return d.private.git(ctx, call{cut: max, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 }
 
 // sections returns the section of each change, or "" for those that are too large or that
 // come after too many of these. The changes are in git's order, as are the sections.
-func (d *differ) sections(changes []Change, max int) ([]string, error) {
+func (d *differ) sections(ctx context.Context, changes []Change, max int) ([]string, error) {
 	all := make([]string, len(changes))
 	at := map[string]int{}
 	for i, c := range changes {
@@ -183,7 +178,7 @@ func (d *differ) sections(changes []Change, max int) ([]string, error) {
 			}
 		}
 		most := 2 * max
-		out, err := d.run(most, named...)
+		out, err := d.run(ctx, most, named...)
 		if err != nil {
 			return nil, err
 		}
@@ -256,8 +251,8 @@ func quote(name string) string {
 }
 
 // binary returns the section of a change as a binary patch, or "" if it is too large.
-func (d *differ) binary(c Change, max int) (section string, err error) {
-	file := filepath.Join(d.mirror.common, "info", "attributes")
+func (d *differ) binary(ctx context.Context, c Change, max int) (section string, err error) {
+	file := filepath.Join(d.private.common, "info", "attributes")
 	own, err := safefile.Read(file, maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -266,7 +261,7 @@ func (d *differ) binary(c Change, max int) (section string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.WriteFile(file, own, 0o600)) }()
-	out, err := d.run(max, c)
+	out, err := d.run(ctx, max, c)
 	if err != nil || len(out) == max {
 		return "", err
 	}

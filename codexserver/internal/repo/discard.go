@@ -126,7 +126,7 @@ func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, 
 	if w.record.Branched != "" {
 		not = append(not, w.record.Branched)
 	}
-	out, err := w.git(ctx, call{}, append([]string{"log", "--no-show-signature", "--no-color", "--format=%h %s", fmt.Sprintf("--max-count=%d", maxCommits), found.Status.Head}, not...)...)
+	out, err := w.private.git(ctx, call{}, append([]string{"log", "--no-show-signature", "--no-color", "--format=%h %s", fmt.Sprintf("--max-count=%d", maxCommits), found.Status.Head}, not...)...)
 	for line := range strings.Lines(out) {
 		found.Commits = append(found.Commits, shown(strings.TrimSpace(line)))
 	}
@@ -164,7 +164,7 @@ func (w *Worktree) unregister() error {
 			return nil
 		}
 	}
-	if back, err := Pointer(filepath.Join(admin, "gitdir"), ""); err == nil && back != filepath.Join(w.record.Path, ".git") {
+	if back, err := pointer(filepath.Join(admin, "gitdir"), ""); err == nil && back != filepath.Join(w.record.Path, ".git") {
 		return nil
 	}
 	if err := os.RemoveAll(admin); err != nil {

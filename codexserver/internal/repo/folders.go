@@ -3,12 +3,11 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
@@ -20,7 +19,7 @@ const maxSmallFile = 1 << 20
 // and Root continues with the parent.
 func Root(dir string) string {
 	for {
-		if gitDir, commonDir, err := Folders(dir); err == nil && isRepository(gitDir, commonDir) {
+		if gitDir, commonDir, err := folders(dir); err == nil && isRepository(gitDir, commonDir) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -47,12 +46,12 @@ func isRepository(gitDir, commonDir string) bool {
 	if name, ok := strings.CutPrefix(text, "ref:"); ok {
 		return err == nil && strings.HasPrefix(strings.TrimSpace(name), "refs/")
 	}
-	return err == nil && len(text) >= 40 && IsHash(strings.ToLower(text[:40]))
+	return err == nil && len(text) >= 40 && isHash(strings.ToLower(text[:40]))
 }
 
-// Folders returns the git folder of the working tree at root, and the one that it shares
+// folders returns the git folder of the working tree at root, and the one that it shares
 // with other working trees of the repository. They are often the same.
-func Folders(root string) (gitDir, commonDir string, err error) {
+func folders(root string) (gitDir, commonDir string, err error) {
 	dot := filepath.Join(root, ".git")
 	info, err := os.Stat(dot)
 	if err != nil {
@@ -60,19 +59,19 @@ func Folders(root string) (gitDir, commonDir string, err error) {
 	}
 	gitDir = dot
 	if !info.IsDir() {
-		if gitDir, err = Pointer(dot, "gitdir:"); err != nil {
+		if gitDir, err = pointer(dot, "gitdir:"); err != nil {
 			return "", "", err
 		}
 	}
-	commonDir, err = Pointer(filepath.Join(gitDir, "commondir"), "")
+	commonDir, err = pointer(filepath.Join(gitDir, "commondir"), "")
 	if errors.Is(err, fs.ErrNotExist) {
 		commonDir, err = gitDir, nil
 	}
 	return gitDir, commonDir, err
 }
 
-// Pointer reads a file of git that has a prefix and then a path, and returns the path.
-func Pointer(file, prefix string) (string, error) {
+// pointer reads a file of git that has a prefix and then a path, and returns the path.
+func pointer(file, prefix string) (string, error) {
 	data, err := safefile.Read(file, maxSmallFile)
 	if err != nil {
 		return "", err

@@ -9,15 +9,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
-// Head reads the commit and branch of a working tree from git's files: HEAD, the file of
+// readHead reads the commit and branch of a working tree from git's files: HEAD, the file of
 // the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
-// Head returns false for anything unusual, which git must read.
-func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
+// readHead returns false for anything unusual, which git must read.
+func readHead(gitDir, commonDir string) (commit, branch string, ok bool) {
 	text, err := readLine(filepath.Join(gitDir, "HEAD"))
 	if err != nil {
 		return "", "", false
 	}
-	if IsHash(text) {
+	if isHash(text) {
 		return text, "", true
 	}
 	name, symbolic := strings.CutPrefix(text, "ref: ")
@@ -31,7 +31,7 @@ func Head(gitDir, commonDir string) (commit, branch string, ok bool) {
 		if commit, err = packed(commonDir, name); err != nil {
 			return "", "", false
 		}
-	case err != nil || !IsHash(commit):
+	case err != nil || !isHash(commit):
 		return "", "", false
 	}
 	if commit == "" { // the branch has no commit yet
@@ -54,7 +54,7 @@ func packed(commonDir, name string) (string, error) {
 	}
 	for line := range strings.Lines(string(data)) {
 		hash, ref, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
-		if ref == name && IsHash(hash) {
+		if ref == name && isHash(hash) {
 			return hash, nil
 		}
 	}
@@ -67,7 +67,7 @@ func readLine(path string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// IsHash reports whether s is the name of an object in SHA-1 or SHA-256.
-func IsHash(s string) bool {
+// isHash reports whether s is the name of an object in SHA-1 or SHA-256.
+func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -1,4 +1,4 @@
-package repo_test
+package repo
 
 import (
 	"os"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 )
 
 // TestHead compares Head with git. Head does not handle unusual files.
@@ -55,7 +53,7 @@ func TestHead(t *testing.T) {
 			hash := run(t, dir, "rev-parse", "HEAD")
 			tt.lay(t, dir)
 			dot := filepath.Join(dir, ".git")
-			commit, branch, ok := repo.Head(dot, dot)
+			commit, branch, ok := readHead(dot, dot)
 			if !tt.commit {
 				hash = ""
 			}

@@ -12,22 +12,22 @@ import (
 
 // merge fills a plan. It merges three versions of each file: the worktree's first, the
 // worktree's current and the caller's.
-func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch string, changes []treeChange) error {
+func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch string, changes []Change) error {
 	conflicts := &ConflictError{}
 	gone := map[string]bool{}
 	for _, c := range changes {
-		gone[c.path] = !c.after.exists()
+		gone[c.Path] = !c.new.exists()
 	}
-	var candidates []treeChange
+	var candidates []Change
 	size := 0
 	for _, c := range changes {
-		before, err := read(root, c.path)
+		before, err := read(root, c.Path)
 		var place *placeError
 		switch {
-		case errors.As(err, &place) && place.isFolder && !c.after.exists():
+		case errors.As(err, &place) && place.isFolder && !c.new.exists():
 			// Both sides removed the file.
 		case errors.As(err, &place):
-			conflicts.add(c.path, place.reason)
+			conflicts.add(c.Path, place.reason)
 			continue
 		case err != nil:
 			return err
@@ -39,11 +39,11 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 			if err != nil {
 				return err
 			}
-			conflicts.add(c.path, reason)
+			conflicts.add(c.Path, reason)
 			continue
 		}
 		candidates = append(candidates, c)
-		p.files = append(p.files, &plannedFile{path: c.path, before: before})
+		p.files = append(p.files, &plannedFile{path: c.Path, before: before})
 	}
 	if err := w.judge(ctx, p, scratch, candidates, conflicts); err != nil {
 		return err
@@ -66,17 +66,17 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 }
 
 // blocked returns why the caller's tree cannot have a file of the worktree, or "".
-func blocked(root *os.Root, c treeChange, gone map[string]bool) (string, error) {
+func blocked(root *os.Root, c Change, gone map[string]bool) (string, error) {
 	switch {
-	case c.before.mode == modeModule || c.after.mode == modeModule:
+	case c.old.mode == modeModule || c.new.mode == modeModule:
 		return "it is a submodule", nil
-	case isGitName(c.path):
+	case isGitName(c.Path):
 		return "git reserves this name", nil
 	}
-	if !c.after.exists() {
+	if !c.new.exists() {
 		return "", nil
 	}
-	for dir := path.Dir(c.path); dir != "."; dir = path.Dir(dir) {
+	for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
 		info, err := look(root, dir)
 		if err != nil {
 			return "", err
@@ -89,7 +89,7 @@ func blocked(root *os.Root, c treeChange, gone map[string]bool) (string, error) 
 }
 
 // judge determines the merged version of each file, and drops files that do not change.
-func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes []treeChange, conflicts *ConflictError) error {
+func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes []Change, conflicts *ConflictError) error {
 	now, filtered, err := w.caller(ctx, p, scratch)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes [
 func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map[string]entry, filtered map[string]string, err error) {
 	c := call{tree: w.record.Root, index: filepath.Join(scratch, "caller")}
 	// With the old content in the index, git converts line ends as in the caller's tree.
-	if _, err := w.git(ctx, c, "read-tree", w.record.Start); err != nil {
+	if _, err := w.private.git(ctx, c, "read-tree", w.record.Start); err != nil {
 		return nil, nil, err
 	}
 	s := &selection{}
@@ -134,7 +134,7 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 	for _, f := range p.files {
 		all = append(all, f.path)
 	}
-	if filtered, err = w.filters(ctx, c, all); err != nil {
+	if filtered, err = w.private.filters(ctx, c, all); err != nil {
 		return nil, nil, err
 	}
 	for _, f := range p.files {
@@ -148,7 +148,7 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 	if err := w.fillIndex(ctx, c, s); err != nil {
 		return nil, nil, err
 	}
-	out, err := w.git(ctx, c, "ls-files", "-z", "--stage")
+	out, err := w.private.git(ctx, c, "ls-files", "-z", "--stage")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,8 +164,8 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 
 // mergeFile merges one file. Was is the caller's version. If the file cannot be merged,
 // reason says why.
-func (w *Worktree) mergeFile(ctx context.Context, scratch string, c treeChange, was entry) (is entry, reason string, err error) {
-	old, mine := c.before, c.after
+func (w *Worktree) mergeFile(ctx context.Context, scratch string, c Change, was entry) (is entry, reason string, err error) {
+	old, mine := c.old, c.new
 	same := func(a, b entry) bool { return a.exists() == b.exists() && (!a.exists() || a == b) }
 	switch {
 	case same(was, old):
@@ -203,7 +203,7 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 	}
 	files := map[string]string{"old": old, "mine": mine, "was": was}
 	for name, id := range files {
-		text, err := w.git(ctx, call{}, "cat-file", "blob", id)
+		text, err := w.private.git(ctx, call{}, "cat-file", "blob", id)
 		if err != nil {
 			return "", "", err
 		}
@@ -212,7 +212,7 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 			return "", "", err
 		}
 	}
-	merged, err := w.git(ctx, call{tree: dir}, "merge-file", "-p", "-q", files["was"], files["old"], files["mine"])
+	merged, err := w.private.git(ctx, call{tree: dir}, "merge-file", "-p", "-q", files["was"], files["old"], files["mine"])
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		if exit.ExitCode() > 127 || exit.ExitCode() < 0 {
@@ -223,7 +223,7 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 	if err != nil {
 		return "", "", err
 	}
-	id, err = w.line(ctx, call{stdin: merged}, "hash-object", "-w", "--no-filters", "--stdin")
+	id, err = w.private.line(ctx, call{stdin: merged}, "hash-object", "-w", "--no-filters", "--stdin")
 	return id, "", err
 }
 
@@ -234,23 +234,23 @@ func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
 	for _, f := range p.files {
 		before[f.path], after[f.path] = f.was, f.is
 	}
-	from, err := w.writeIndex(ctx, filepath.Join(scratch, "before"), before)
+	from, err := w.private.writeIndex(ctx, filepath.Join(scratch, "before"), before)
 	if err != nil {
 		return err
 	}
 	index := filepath.Join(scratch, "after")
-	to, err := w.writeIndex(ctx, index, after)
+	to, err := w.private.writeIndex(ctx, index, after)
 	if err != nil {
 		return err
 	}
-	moves, err := w.changes(ctx, from, to, true)
+	moves, err := w.private.diffTrees(ctx, from, to, true, false)
 	if err != nil {
 		return err
 	}
 	p.moves = map[string]string{}
 	for _, c := range moves {
-		if c.to != "" {
-			p.moves[c.path] = c.to
+		if c.Kind == Rename {
+			p.moves[c.From] = c.Path
 		}
 	}
 	dir := filepath.Join(scratch, "stage")
@@ -258,7 +258,7 @@ func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
 		return err
 	}
 	c := call{tree: w.record.Root, index: index}
-	if _, err := w.git(ctx, c, "checkout-index", "--all", "--quiet", "--prefix="+filepath.ToSlash(dir)+"/"); err != nil {
+	if _, err := w.private.git(ctx, c, "checkout-index", "--all", "--quiet", "--prefix="+filepath.ToSlash(dir)+"/"); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)

@@ -110,7 +110,7 @@ func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 	if p.tree, p.Skipped, err = w.contents(ctx, scratch); err != nil {
 		return nil, err
 	}
-	changes, err := w.changes(ctx, w.record.Start, p.tree, false)
+	changes, err := w.private.diffTrees(ctx, w.record.Start, p.tree, false, false)
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (s Store) wrong(r *record, id string) string {
 		hashes = append(hashes, r.Branched)
 	}
 	for _, hash := range hashes {
-		if !IsHash(hash) || len(hash) != len(r.Base) {
+		if !isHash(hash) || len(hash) != len(r.Base) {
 			return "base, start, saved or branched is not the name of a git object"
 		}
 	}

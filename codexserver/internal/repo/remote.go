@@ -29,22 +29,22 @@ func DiffToRemote(ctx context.Context, dir string, scratch Scratch) (sha, diff s
 	if root == "" {
 		return "", "", errors.New("repo: not in a git repository")
 	}
-	m, err := newMirror(ctx, root, scratch, "refs/heads", "refs/remotes")
+	m, err := scratch.mirror(ctx, root, "refs/heads", "refs/remotes")
 	if err != nil {
 		return "", "", fmt.Errorf("repo: %w", err)
 	}
 	defer m.remove()
-	if sha, err = m.closest(); err != nil {
+	if sha, err = m.closest(ctx); err != nil {
 		return "", "", fmt.Errorf("repo: closest commit of a remote: %w", err)
 	}
-	if err := m.copyIndex(); err != nil {
+	if err := copyIndex(m.dir, m.gitDir); err != nil {
 		return "", "", fmt.Errorf("repo: %w", err)
 	}
-	tracked, err := m.diff(sha)
+	tracked, err := m.diff(ctx, sha)
 	if err != nil {
 		return "", "", fmt.Errorf("repo: changes: %w", err)
 	}
-	untracked, err := m.untracked()
+	untracked, err := m.untracked(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("repo: untracked files: %w", err)
 	}
@@ -52,19 +52,19 @@ func DiffToRemote(ctx context.Context, dir string, scratch Scratch) (sha, diff s
 }
 
 // closest finds the commit of a remote with the fewest commits between it and HEAD.
-func (m *mirror) closest() (string, error) {
-	known, err := m.git("", "for-each-ref", "--count=1", "refs/remotes")
+func (p *private) closest(ctx context.Context) (string, error) {
+	known, err := p.git(ctx, call{}, "for-each-ref", "--count=1", "refs/remotes")
 	if err != nil {
 		return "", err
 	}
 	if known == "" {
 		return "", errors.New("the repository has no remote branches; fetch from a remote first")
 	}
-	head, err := m.git("", "rev-parse", "--verify", "HEAD^{commit}")
+	head, err := p.git(ctx, call{}, "rev-parse", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return "", err
 	}
-	own, err := m.git("", "rev-list", "--boundary", "HEAD", "--not", "--remotes")
+	own, err := p.git(ctx, call{}, "rev-list", "--boundary", "HEAD", "--not", "--remotes")
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func (m *mirror) closest() (string, error) {
 		if !isBoundary {
 			continue
 		}
-		count, err := m.git("", "rev-list", "--count", sha+"..HEAD")
+		count, err := p.git(ctx, call{}, "rev-list", "--count", sha+"..HEAD")
 		if err != nil {
 			return "", err
 		}
@@ -97,24 +97,24 @@ func (m *mirror) closest() (string, error) {
 
 // diff compares the tree with a commit, or with the index if there are no args. Its format
 // does not depend on the user's configuration.
-func (m *mirror) diff(args ...string) (string, error) {
-	return m.git("", append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
+func (p *private) diff(ctx context.Context, args ...string) (string, error) {
+	return p.git(ctx, call{}, append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
 }
 
 // untracked returns a diff that adds the untracked files.
-func (m *mirror) untracked() (string, error) {
-	own, err := m.ofUntracked()
+func (p *private) untracked(ctx context.Context) (string, error) {
+	own, err := p.ofUntracked(ctx)
 	if own == nil || err != nil {
 		return "", err
 	}
-	return own.diff()
+	return own.diff(ctx)
 }
 
 // ofUntracked returns a mirror whose index has only the untracked files, or nil if there
 // are none.
-func (m *mirror) ofUntracked() (*mirror, error) {
-	list, err := m.git("", "ls-files", "--others", "--exclude-standard", "-z")
+func (p *private) ofUntracked(ctx context.Context) (*private, error) {
+	list, err := p.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (m *mirror) ofUntracked() (*mirror, error) {
 	for name := range strings.SplitSeq(list, "\x00") {
 		switch {
 		case name == "", strings.HasSuffix(name, "/"): // another repository
-		case strings.HasPrefix(filepath.Join(m.root, name), m.scratch+string(filepath.Separator)):
+		case strings.HasPrefix(filepath.Join(p.root, name), p.scratch+string(filepath.Separator)):
 		default:
 			names.WriteString(name + "\x00")
 		}
@@ -130,9 +130,9 @@ func (m *mirror) ofUntracked() (*mirror, error) {
 	if names.Len() == 0 {
 		return nil, nil
 	}
-	own := *m
-	own.program.Env = append(slices.Clone(own.program.Env), "GIT_INDEX_FILE="+filepath.Join(m.scratch, "untracked"))
-	if _, err := own.git(names.String(), "--literal-pathspecs", "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+	own := *p
+	own.env = append(slices.Clone(own.env), "GIT_INDEX_FILE="+filepath.Join(p.scratch, "untracked"))
+	if _, err := own.git(ctx, call{stdin: names.String()}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 		return nil, err
 	}
 	return &own, nil

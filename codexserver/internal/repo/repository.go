@@ -23,36 +23,32 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// repository is a caller's repository. Its paths are free of symbolic links.
-type repository struct {
-	root, gitDir, commonDir string
-	program                 Program
-	settings                map[string]string
-	head                    string // the commit
+// callers is a caller's repository. Its paths are free of symbolic links.
+type callers struct {
+	source
+	head string // the commit
 }
 
-// openRepository finds the repository that contains dir. It refuses one whose configuration
-// or folders lead elsewhere. Git runs in scratch.
-func (s Store) openRepository(ctx context.Context, dir, scratch string) (*repository, error) {
+// openCallers finds the repository that contains dir. It refuses one whose configuration or
+// folders lead elsewhere. Git runs in scratch, and no program in the folders more is used.
+func (s Store) openCallers(ctx context.Context, dir, scratch string, more ...string) (*callers, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{root: Root(dir)}
-	if r.root == "" {
+	root := Root(dir)
+	if root == "" {
 		return nil, refuse("%s is not in a git repository", dir)
 	}
-	if err := r.find(); err != nil {
+	r := &callers{}
+	if r.source, err = (Scratch{Dir: scratch, Programs: s.Programs}).open(ctx, root, more...); err != nil {
 		return nil, err
 	}
-	if r.program, err = s.git().Find(os.Environ(), r.root); err != nil {
-		return nil, err
-	}
-	if err := r.configure(ctx, scratch); err != nil {
+	if err := r.check(ctx, scratch); err != nil {
 		return nil, err
 	}
 	var ok bool
-	if r.head, _, ok = Head(r.gitDir, r.commonDir); !ok {
+	if r.head, _, ok = readHead(r.gitDir, r.commonDir); !ok {
 		return nil, refuse("HEAD of %s cannot be read", r.root)
 	}
 	if r.head == "" {
@@ -61,39 +57,23 @@ func (s Store) openRepository(ctx context.Context, dir, scratch string) (*reposi
 	return r, nil
 }
 
-// find finds the git folders.
-func (r *repository) find() error {
-	gitDir, commonDir, err := Folders(r.root)
-	if err != nil {
-		return refuse("%s: %v", r.root, err)
-	}
-	if r.gitDir, err = realFolder(gitDir); err != nil {
-		return err
-	}
-	r.commonDir, err = realFolder(commonDir)
-	return err
-}
-
+// realFolder returns the path of a folder without symbolic links.
 func realFolder(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
 	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
-		return "", refuse("%s is not a folder", path)
+		return "", fmt.Errorf("%s is not a folder", path)
 	}
 	return real, nil
 }
 
-// configure reads the settings and checks that the git folder belongs to this tree: it
-// lies in the tree, or it names the tree.
-func (r *repository) configure(ctx context.Context, scratch string) error {
-	var err error
-	if r.settings, err = r.program.ReadSettings(ctx, filepath.Join(r.commonDir, "config"), scratch); err != nil {
-		return refuse("%v", err)
-	}
+// check checks that the git folder belongs to this tree: it lies in the tree, or it names the
+// tree.
+func (r *callers) check(ctx context.Context, scratch string) error {
 	if isTrue(r.settings["extensions.worktreeconfig"]) {
-		own, err := r.program.ReadSettings(ctx, filepath.Join(r.gitDir, "config.worktree"), scratch)
+		own, err := r.program.readSettings(ctx, filepath.Join(r.gitDir, "config.worktree"), scratch)
 		if err != nil {
 			return refuse("%v", err)
 		}
@@ -113,7 +93,7 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 		if filepath.Dir(r.gitDir) != filepath.Join(r.commonDir, "worktrees") {
 			return refuse("%s is not the folder of a worktree of %s", r.gitDir, r.commonDir)
 		}
-		back, err := Pointer(filepath.Join(r.gitDir, "gitdir"), "")
+		back, err := pointer(filepath.Join(r.gitDir, "gitdir"), "")
 		if err != nil || !isSame(filepath.Dir(back), r.root) {
 			return refuse("%s does not belong to the working tree %s", r.gitDir, r.root)
 		}
@@ -131,7 +111,7 @@ func (r *repository) configure(ctx context.Context, scratch string) error {
 }
 
 // isExtension reports whether an extension of a repository is supported: it has no effect
-// here, or [Configuration] copies it.
+// here, or configuration copies it.
 func isExtension(name, value string) bool {
 	switch name {
 	case "objectformat":

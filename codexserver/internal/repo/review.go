@@ -50,21 +50,21 @@ func ChangesOf(ctx context.Context, dir string, scratch Scratch, target protocol
 	if root == "" {
 		return nil, fmt.Errorf("%s is not in a git repository", dir)
 	}
-	m, err := newMirror(ctx, root, scratch, "refs/heads", "refs/remotes", "refs/tags")
+	m, err := scratch.mirror(ctx, root, "refs/heads", "refs/remotes", "refs/tags")
 	if err != nil {
 		return nil, err
 	}
 	defer m.remove()
 	c := &Changes{Root: root}
 	if target != protocol.ReviewUncommitted {
-		if c.Commit, err = m.commit(revision); err != nil {
+		if c.Commit, err = m.commit(ctx, revision); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.copyIndex(); err != nil {
+	if err := copyIndex(m.dir, m.gitDir); err != nil {
 		return nil, err
 	}
-	if err := m.review(c, target, revision); err != nil {
+	if err := m.review(ctx, c, target, revision); err != nil {
 		return nil, fmt.Errorf("changes: %w", err)
 	}
 	c.Diff = strings.ToValidUTF8(c.Diff, "\uFFFD")
@@ -72,73 +72,71 @@ func ChangesOf(ctx context.Context, dir string, scratch Scratch, target protocol
 }
 
 // commit returns the commit that a revision names.
-func (m *mirror) commit(revision string) (string, error) {
+func (p *private) commit(ctx context.Context, revision string) (string, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
 		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
 	}
-	out, err := m.git("", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
-	if m.ctx.Err() != nil {
-		return "", context.Cause(m.ctx)
+	out, err := p.git(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
 	}
-	if out = strings.TrimSpace(out); err != nil || !IsHash(out) {
-		return "", &RevisionError{fmt.Errorf("%q is not a revision of the repository %s", revision, m.root)}
+	if out = strings.TrimSpace(out); err != nil || !isHash(out) {
+		return "", &RevisionError{fmt.Errorf("%q is not a revision of the repository %s", revision, p.root)}
 	}
 	return out, nil
 }
 
 // review adds the diff of target to c.
-func (m *mirror) review(c *Changes, target protocol.ReviewTarget, revision string) error {
+func (p *private) review(ctx context.Context, c *Changes, target protocol.ReviewTarget, revision string) error {
 	switch target {
 	case protocol.ReviewCommit:
-		parent, err := m.commit(c.Commit + "^1")
+		parent, err := p.commit(ctx, c.Commit+"^1")
 		if err != nil {
-			if parent, err = m.emptyTree(); err != nil {
+			if parent, err = p.emptyTree(ctx); err != nil {
 				return err
 			}
 		}
-		return m.compare(c, parent, c.Commit)
+		return p.compare(ctx, c, parent, c.Commit)
 	case protocol.ReviewBase:
-		head, err := m.commit("HEAD")
+		head, err := p.commit(ctx, "HEAD")
 		if err != nil {
 			return err
 		}
-		base, err := m.git("", "merge-base", c.Commit, head)
-		if base = strings.TrimSpace(base); err != nil || !IsHash(base) {
+		base, err := p.git(ctx, call{}, "merge-base", c.Commit, head)
+		if base = strings.TrimSpace(base); err != nil || !isHash(base) {
 			return &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
 		}
-		return m.compare(c, base)
+		return p.compare(ctx, c, base)
 	case protocol.ReviewUncommitted:
-		head, err := m.commit("HEAD")
+		head, err := p.commit(ctx, "HEAD")
 		if err != nil { // the repository has no commit yet
-			if head, err = m.emptyTree(); err != nil {
+			if head, err = p.emptyTree(ctx); err != nil {
 				return err
 			}
 		}
-		if err := m.compare(c, head); err != nil {
+		if err := p.compare(ctx, c, head); err != nil {
 			return err
 		}
-		own, err := m.ofUntracked()
+		own, err := p.ofUntracked(ctx)
 		if own == nil || err != nil {
 			return err
 		}
-		return own.compare(c)
+		return own.compare(ctx, c)
 	}
 	return errors.New("unknown target")
 }
 
 // emptyTree returns the name of a tree without files.
-func (m *mirror) emptyTree() (string, error) {
-	out, err := m.git("", "hash-object", "-t", "tree", "--stdin")
+func (p *private) emptyTree(ctx context.Context) (string, error) {
+	out, err := p.git(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
 	return strings.TrimSpace(out), err
 }
 
 // compare adds a diff to c. Its format does not depend on the user's configuration.
-func (m *mirror) compare(c *Changes, args ...string) error {
+func (p *private) compare(ctx context.Context, c *Changes, args ...string) error {
 	args = append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--unified=3", "--inter-hunk-context=0",
 		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)
-	call := m.call()
-	call.Cut = maxReview
-	out, err := m.program.Run(m.ctx, call, args...)
+	out, err := p.git(ctx, call{cut: maxReview}, args...)
 	c.Diff += out
 	if len(out) == maxReview {
 		c.Cut = true

@@ -31,56 +31,49 @@ type Scratch struct {
 	Programs *sandbox.Programs
 }
 
-// Program is git and its environment. See [Scratch.Find].
-type Program struct {
-	// Path is absolute.
-	Path string
-	// Env has no variables of git except those that name the user's own configuration.
-	Env []string
+// program is git and its environment. See [Scratch.find].
+type program struct {
+	path string // absolute
+	env  []string
 
 	programs *sandbox.Programs
 	confine  func(writes ...string) (*sandbox.Confinement, error)
 }
 
-// Call is a call of git.
-type Call struct {
-	// Dir is the folder to run in.
-	Dir string
-	// Writes are the folders in which git writes. It cannot write elsewhere.
-	Writes []string
-	// GitDir and WorkTree are the repository's folders. Git does not search for others.
-	GitDir, WorkTree string
-	// Env is added to the environment.
-	Env []string
-	// Options come before the command, such as "-c" and a setting.
-	Options []string
-	// Stdin is the input of git.
-	Stdin string
-	// Cut is how many bytes of the output to return. If it is 0, an output longer than 64
-	// MiB is an error.
-	Cut int
+// call is a call of git.
+type call struct {
+	// gitDir and tree are the repository's folders. Git does not search for others. It runs
+	// in dir.
+	dir, gitDir, tree string
+	index             string   // instead of the git folder's
+	writes            []string // the folders in which git writes
+	env               []string // added to the environment
+	options           []string // before the command, such as "-c" and a setting
+	stdin             string
+	cut               int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
 }
 
 // withoutUser is the environment that keeps git from reading the user's and the system's
 // configuration.
-var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
+var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
 
-// Run runs git and returns what it prints. Git runs no hook and no monitor, does not
+// run runs git and returns what it prints. Git runs no hook and no monitor, does not
 // prompt and does not use the network. It runs in a sandbox, because the user's
 // configuration may name programs, and may include files that commands can write. Without
 // a sandbox on this system, git does not read that configuration.
 //
 // The error is a [*sandbox.ProgramError] if a command could have written git.
-func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error) {
+func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
-	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.Options, args)
-	cmd := exec.CommandContext(ctx, p.Path, args...)
-	cmd.Dir = c.Dir
-	cmd.Env = append(slices.Clone(p.Env),
-		"GIT_DIR="+c.GitDir, "GIT_WORK_TREE="+c.WorkTree,
-		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
+	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(slices.Clone(p.env),
+		"GIT_DIR="+c.gitDir, "GIT_WORK_TREE="+c.tree,
+		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C")
 	start := cmd.Start
-	switch confined, err := p.confine(c.Writes...); {
+	switch confined, err := p.confine(c.writes...); {
 	case errors.Is(err, sandbox.ErrUnavailable):
 		cmd.Env = append(cmd.Env, withoutUser...)
 	case err != nil:
@@ -88,10 +81,13 @@ func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error
 	default:
 		start = func() error { return confined.Start(cmd) }
 	}
-	cmd.Env = append(cmd.Env, c.Env...)
+	cmd.Env = append(cmd.Env, c.env...)
+	if c.index != "" {
+		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+c.index)
+	}
 	cmd.WaitDelay = time.Second
-	cmd.Stdin = strings.NewReader(c.Stdin)
-	out, errs := &boundedBuffer{max: cmp.Or(c.Cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
+	cmd.Stdin = strings.NewReader(c.stdin)
+	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, errs
 	err := p.programs.Start(cmd, start)
 	if err == nil {
@@ -102,7 +98,7 @@ func (p Program) Run(ctx context.Context, c Call, args ...string) (string, error
 	}
 	var exit *exec.ExitError
 	switch {
-	case out.full && c.Cut > 0:
+	case out.full && c.cut > 0:
 		return out.String(), nil
 	case out.full:
 		return "", fmt.Errorf("git %s prints more than %d MiB", name, maxOutput>>20)
@@ -138,12 +134,12 @@ func (b *boundedBuffer) String() string { return b.kept.String() }
 // no other variables of its own.
 var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
-// Find returns git for the working trees at roots. It ignores programs in the roots, in
+// find returns git for the working trees at roots. It ignores programs in the roots, in
 // folders that commands can write and in those for temporary files, because git could come
 // from the repository or from a command. Git reads the user's configuration, for the
 // filters of large files and for global ignore patterns, unless that lies in such a folder
 // too or is not a regular file.
-func (s Scratch) Find(environ []string, roots ...string) (Program, error) {
+func (s Scratch) find(environ []string, roots ...string) (program, error) {
 	programs := s.Programs
 	if programs == nil {
 		programs = &sandbox.Programs{}
@@ -167,7 +163,7 @@ func (s Scratch) Find(environ []string, roots ...string) (Program, error) {
 	search := programs.Path(variables["PATH"])
 	path, err := programs.Find("git", "", variables["PATH"])
 	if err != nil {
-		return Program{}, fmt.Errorf("git: %w", err)
+		return program{}, fmt.Errorf("git: %w", err)
 	}
 	env = append(env, "PATH="+search)
 	home, xdg := cmp.Or(variables["HOME"], variables["USERPROFILE"]), variables["XDG_CONFIG_HOME"]
@@ -183,7 +179,7 @@ func (s Scratch) Find(environ []string, roots ...string) (Program, error) {
 	}) {
 		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
-	return Program{Path: path, Env: env, programs: programs, confine: programs.Confine}, nil
+	return program{path: path, env: env, programs: programs, confine: programs.Confine}, nil
 }
 
 // present returns the file, or the nearest folder above that exists.

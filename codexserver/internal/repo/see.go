@@ -23,9 +23,9 @@ type oddities struct {
 
 // see looks for what git does not look at. It does not look into other repositories and
 // into ignored folders.
-func (s *Snapshot) see(nested, modules map[string]bool) (oddities, error) {
+func (s *Snapshot) see(ctx context.Context, nested, modules map[string]bool) (oddities, error) {
 	found := oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}}
-	list, err := s.mirror.git("", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	list, err := s.private.git(ctx, call{}, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
 		return found, err
 	}
@@ -47,12 +47,12 @@ func (s *Snapshot) see(nested, modules map[string]bool) (oddities, error) {
 			found.loose[name] = true
 		}
 	}
-	return found, s.walk("", skip, &found)
+	return found, s.walk(ctx, "", skip, &found)
 }
 
-func (s *Snapshot) walk(dir string, skip map[string]bool, found *oddities) error {
-	if s.mirror.ctx.Err() != nil {
-		return context.Cause(s.mirror.ctx)
+func (s *Snapshot) walk(ctx context.Context, dir string, skip map[string]bool, found *oddities) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	entries, err := os.ReadDir(s.path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func (s *Snapshot) walk(dir string, skip map[string]bool, found *oddities) error
 			if s.inScratch(name) {
 				continue
 			}
-			if err := s.walk(name, skip, found); err != nil {
+			if err := s.walk(ctx, name, skip, found); err != nil {
 				return err
 			}
 		case !kind.IsRegular() && kind&fs.ModeSymlink == 0:
@@ -153,7 +153,7 @@ func (s *Snapshot) gaps() []Gap {
 	if why := ignoredWhy(s.rest.seen.ignored, s.later.seen.ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
-	if mode := strings.ToLower(s.mirror.settings["core.filemode"]); slices.Contains([]string{"false", "no", "off", "0"}, mode) {
+	if mode := strings.ToLower(s.private.settings["core.filemode"]); slices.Contains([]string{"false", "no", "off", "0"}, mode) {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
 	return gaps

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
 // settings are the settings that are taken from a repository's configuration, with their
@@ -31,16 +30,16 @@ var settings = []struct {
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 
-// ReadSettings reads a configuration file of a repository as data, and returns its values
+// readSettings reads a configuration file of a repository as data, and returns its values
 // by key. A missing file has no settings. Includes are not followed. Git runs in dir.
-func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string]string, error) {
+func (p program) readSettings(ctx context.Context, file, dir string) (map[string]string, error) {
 	data, err := safefile.Read(file, maxSmallFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	// Git only parses the text. Neither these settings nor the user's affect this call; an
 	// includeIf of the user's would fail without a repository.
-	out, err := p.Run(ctx, Call{Dir: dir, Env: withoutUser, Stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
+	out, err := p.run(ctx, call{dir: dir, env: withoutUser, stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("the repository's configuration: %w", err)
 	}
@@ -59,9 +58,9 @@ func (p Program) ReadSettings(ctx context.Context, file, dir string) (map[string
 	return found, nil
 }
 
-// Configuration returns the text of a configuration file with the known settings of a
+// configuration returns the text of a configuration file with the known settings of a
 // repository.
-func Configuration(own map[string]string) string {
+func configuration(own map[string]string) string {
 	var text strings.Builder
 	text.WriteString("[core]\n\tbare = false\n\trepositoryformatversion = 1\n")
 	for _, s := range settings {
@@ -73,8 +72,8 @@ func Configuration(own map[string]string) string {
 	return text.String()
 }
 
-// Quote quotes a path for a file of git that has one path in each line.
-func Quote(path string) string {
+// quoted quotes a path for git's configuration, and for its files with a path in each line.
+func quoted(path string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range []byte(filepath.ToSlash(path)) {

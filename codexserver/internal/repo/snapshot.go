@@ -38,8 +38,7 @@ type Snapshot struct {
 	scratch string
 	own     bool // there is no repository
 	files   int  // how many files git may read
-	convert bool // git converts line ends without an attribute
-	mirror  *mirror
+	private *private
 	begin   time.Time // when the snapshot was begun; zero until it is taken
 	tree    string    // git's tree of the content
 	rest    rest
@@ -90,8 +89,7 @@ func take(ctx context.Context, dir string, scratch Scratch, files int) (*Snapsho
 	}
 	var err error
 	begin := time.Now()
-	if s.mirror, err = newSnapshotMirror(ctx, s.root, scratch, s.own); err == nil {
-		s.convert = s.mirror.converts()
+	if s.private, err = newSnapshotFolder(ctx, s.root, scratch, s.own); err == nil {
 		if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err == nil {
 			s.tree, s.rest, err = s.read(ctx)
 			s.begin = begin
@@ -103,60 +101,31 @@ func take(ctx context.Context, dir string, scratch Scratch, files int) (*Snapsho
 	return s, nil
 }
 
-// newSnapshotMirror makes a mirror with an index. Git uses only the mirror's configuration,
-// so that the user's filters do not run. The user's global ignore patterns still count.
-func newSnapshotMirror(ctx context.Context, root string, scratch Scratch, own bool) (m *mirror, err error) {
+// newSnapshotFolder makes a private git folder with an index. Git uses only its configuration,
+// so that the user's filters do not run.
+func newSnapshotFolder(ctx context.Context, root string, scratch Scratch, own bool) (p *private, err error) {
 	if own {
-		m, err = newEmptyMirror(ctx, root, scratch)
-	} else {
-		m, err = newMirror(ctx, root, scratch)
-	}
-	if err != nil {
-		return m, err
-	}
-	if !own {
-		if err := m.copyIndex(); err != nil {
-			return m, err
+		var program program
+		if program, err = scratch.find(os.Environ(), root); err == nil {
+			err = os.MkdirAll(scratch.Dir, 0o700)
 		}
-	}
-	userSettings, err := m.git("", "config", "-z", "--get-regexp", `^core\.(excludesfile|autocrlf|eol)$`)
-	if err != nil && ctx.Err() != nil {
-		return m, err
-	}
-	m.program.Env = append(m.program.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	m.options = []string{"-c", "core.untrackedCache=false", "-c", "core.splitIndex=false", "-c", "core.fsync=none", "-c", "core.looseCompression=0"}
-	for entry := range strings.SplitSeq(userSettings, "\x00") { // git fails if none is set
-		if key, value, ok := strings.Cut(entry, "\n"); ok && !strings.Contains(value, "\n") {
-			m.options = append(m.options, "-c", key+"="+value)
+		if err == nil {
+			p, err = scratch.temporary(ctx, source{root: root, program: program})
 		}
+	} else if p, err = scratch.mirror(ctx, root); err == nil {
+		err = copyIndex(p.dir, p.gitDir)
 	}
-	return m, nil
+	if err == nil {
+		p.options = []string{"-c", "core.fsync=none", "-c", "core.looseCompression=0"}
+		err = p.isolate(ctx)
+	}
+	return p, err
 }
 
 // converts reports whether git converts the line ends of files without an attribute.
-func (m *mirror) converts() bool {
-	value := m.settings["core.autocrlf"]
-	if value == "" { // the repository's own setting counts before the user's
-		for _, option := range m.options {
-			if v, ok := strings.CutPrefix(option, "core.autocrlf="); ok {
-				value = v
-			}
-		}
-	}
+func (p *private) converts() bool {
+	value := p.settings["core.autocrlf"]
 	return value != "" && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
-}
-
-// newEmptyMirror makes an empty repository for a folder without one.
-func newEmptyMirror(ctx context.Context, root string, scratch Scratch) (*mirror, error) {
-	m := &mirror{ctx: ctx, root: root}
-	var err error
-	if m.program, err = scratch.Find(os.Environ(), m.root); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(scratch.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	return m, m.make(scratch.Dir, nil)
 }
 
 // Root returns the top of the working tree, or the folder itself outside a repository.
@@ -179,23 +148,22 @@ func (s *Snapshot) Covers(file string) bool {
 
 // Remove deletes the snapshot.
 func (s *Snapshot) Remove() error {
-	if s.mirror == nil {
+	if s.private == nil {
 		return nil
 	}
-	return s.mirror.remove()
+	return s.private.remove()
 }
 
 // read updates the mirror's index from the folder, and writes its tree.
 func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
-	s.mirror.ctx = ctx
-	names, r, err := s.stale()
+	names, r, err := s.stale(ctx)
 	if err != nil {
 		return "", r, err
 	}
 	var walk sync.WaitGroup
 	var walkErr error
-	walk.Go(func() { r.seen, walkErr = s.see(r.nested, r.modules) })
-	tree, err = s.store(names, &r)
+	walk.Go(func() { r.seen, walkErr = s.see(ctx, r.nested, r.modules) })
+	tree, err = s.store(ctx, names, &r)
 	walk.Wait()
 	if err == nil {
 		err = walkErr
@@ -204,44 +172,43 @@ func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 }
 
 // store adds the content of files to the mirror's index, and writes its tree.
-func (s *Snapshot) store(names []string, r *rest) (tree string, err error) {
-	present, gone, err := s.sort(names, r)
+func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree string, err error) {
+	present, gone, err := s.sort(ctx, names, r)
 	if err != nil {
 		return "", err
 	}
-	if err = s.index(present); err != nil && s.mirror.ctx.Err() == nil {
-		err = s.index(s.markUnreadable(present, r))
+	if err = s.index(ctx, present); err != nil && ctx.Err() == nil {
+		err = s.index(ctx, s.markUnreadable(present, r))
 	}
 	if err != nil {
 		return "", err
 	}
 	if len(gone) > 0 {
-		if _, err := s.mirror.git(zeros(gone), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+		if _, err := s.private.git(ctx, call{stdin: zeros(gone)}, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
 			return "", err
 		}
 	}
-	tree, err = s.mirror.git("", "write-tree", "--missing-ok")
+	tree, err = s.private.git(ctx, call{}, "write-tree", "--missing-ok")
 	return strings.TrimSpace(tree), err
 }
 
 // index adds files to git's index. Git would write an object file for each, which takes
 // three times as long as one pack for many files. It writes large files to a pack, so
 // index makes all files count as large.
-func (s *Snapshot) index(names []string) error {
+func (s *Snapshot) index(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	m := *s.mirror
-	m.options = append(slices.Clone(m.options), "-c", "core.bigFileThreshold=1")
-	_, err := m.git(zeros(names), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	c := call{stdin: zeros(names), options: []string{"-c", "core.bigFileThreshold=1"}}
+	_, err := s.private.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	return err
 }
 
 // stale returns the files that differ from the index, and those that it does not have. It
 // also looks at files that the index marks as unchanged.
-func (s *Snapshot) stale() (names []string, r rest, err error) {
+func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error) {
 	r = rest{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
-	list, err := s.mirror.git("", "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard")
+	list, err := s.private.git(ctx, call{}, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, r, err
 	}
@@ -260,7 +227,7 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 			continue
 		}
 		stage, name, _ := strings.Cut(name, "\t")
-		if tracked = append(tracked, name); strings.HasPrefix(stage, gitlink+" ") {
+		if tracked = append(tracked, name); strings.HasPrefix(stage, modeModule+" ") {
 			r.modules[name] = s.isRepository(name)
 		}
 		if tag >= 'a' {
@@ -276,11 +243,11 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 		if len(flagged) == 0 {
 			continue
 		}
-		if _, err := s.mirror.git(zeros(flagged), "update-index", flag, "-z", "--stdin"); err != nil {
+		if _, err := s.private.git(ctx, call{stdin: zeros(flagged)}, "update-index", flag, "-z", "--stdin"); err != nil {
 			return nil, r, err
 		}
 	}
-	dirty, err := s.mirror.git("", "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
+	dirty, err := s.private.git(ctx, call{}, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
 	if err != nil {
 		return nil, r, err
 	}
@@ -290,22 +257,22 @@ func (s *Snapshot) stale() (names []string, r rest, err error) {
 			names = append(names, name)
 		}
 	}
-	again, err := s.again(tracked, &r)
+	again, err := s.again(ctx, tracked, &r)
 	return append(names, again...), r, err
 }
 
 // again returns files that git takes for unchanged, although their inodes have changed since
 // about the snapshot: many builds of git compare times in seconds, and programs can set the
 // time of a file. It removes them from the mirror's index.
-func (s *Snapshot) again(tracked []string, r *rest) ([]string, error) {
+func (s *Snapshot) again(ctx context.Context, tracked []string, r *rest) ([]string, error) {
 	if s.begin.IsZero() {
 		return nil, nil
 	}
 	since := s.begin.Add(-2 * time.Second)
 	var names []string
 	for _, name := range tracked {
-		if s.mirror.ctx.Err() != nil {
-			return nil, context.Cause(s.mirror.ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		info, err := os.Lstat(s.path(name))
 		if err == nil && info.Mode().IsRegular() && !r.known[name] && changeTime(info).After(since) {
@@ -315,7 +282,7 @@ func (s *Snapshot) again(tracked []string, r *rest) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	_, err := s.mirror.git(zeros(names), "update-index", "--force-remove", "-z", "--stdin")
+	_, err := s.private.git(ctx, call{stdin: zeros(names)}, "update-index", "--force-remove", "-z", "--stdin")
 	return names, err
 }
 
@@ -329,7 +296,7 @@ func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filep
 
 // sort separates the files that git must read from those that it cannot store, and marks
 // those that are too large.
-func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err error) {
+func (s *Snapshot) sort(ctx context.Context, names []string, r *rest) (present, gone []string, err error) {
 	bytes := int64(maxBytes)
 	if s.own {
 		bytes = maxOwnBytes
@@ -338,8 +305,8 @@ func (s *Snapshot) sort(names []string, r *rest) (present, gone []string, err er
 		return nil, nil, fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), s.files)
 	}
 	for _, name := range names {
-		if s.mirror.ctx.Err() != nil {
-			return nil, nil, context.Cause(s.mirror.ctx)
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
 		}
 		info, err := os.Lstat(s.path(name))
 		_, module := r.modules[name]
@@ -376,6 +343,3 @@ func (s *Snapshot) markUnreadable(names []string, r *rest) []string {
 		return true
 	})
 }
-
-// zeros joins names as a command reads them from its input.
-func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }

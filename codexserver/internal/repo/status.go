@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 )
 
@@ -15,7 +14,7 @@ type Status struct {
 	// if that cannot be read. Branch is its current branch, usually none.
 	Base, Head, Branch string
 	// Files are changed files by path. More is how many others have changed.
-	Files []FileChange
+	Files []Change
 	More  int
 	// Skipped are files that were left out.
 	Skipped []Skip
@@ -23,30 +22,6 @@ type Status struct {
 	Saved bool
 	// Notes are sentences about unusual things.
 	Notes []string
-}
-
-// Kind is what happened to a file.
-type Kind string
-
-// The kinds.
-const (
-	Added    Kind = "add"
-	Deleted  Kind = "delete"
-	Modified Kind = "update"
-	Moved    Kind = "move"
-)
-
-// FileChange is a changed file.
-type FileChange struct {
-	// Path is relative to the worktree's top, with slashes. From is the path before a
-	// move.
-	Path, From string
-	Kind       Kind
-	// Added and Removed count lines. They are 0 for binary files.
-	Added, Removed int
-	IsBinary       bool
-	// Mode and OldMode are the new and old mode of the file as git writes it, or "".
-	Mode, OldMode string
 }
 
 // Status compares the worktree with its first content.
@@ -72,44 +47,15 @@ func (w *Worktree) Status(ctx context.Context) (*Status, error) {
 
 func (w *Worktree) status(ctx context.Context, tree string, skipped []Skip) (*Status, error) {
 	s := &Status{Base: w.record.Base, Skipped: skipped, Notes: w.notes(), Saved: w.isSaved(tree)}
-	s.Head, s.Branch, _ = Head(w.record.admin(), w.record.CommonDir)
-	changes, err := w.changes(ctx, w.record.Start, tree, true)
-	if err != nil {
+	s.Head, s.Branch, _ = readHead(w.record.admin(), w.record.CommonDir)
+	var err error
+	if s.Files, err = w.private.diffTrees(ctx, w.record.Start, tree, true, true); err != nil {
 		return nil, err
 	}
-	counts, err := w.counts(ctx, w.record.Start, tree)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range changes {
-		if len(s.Files) == maxListed {
-			s.More = len(changes) - maxListed
-			break
-		}
-		s.Files = append(s.Files, c.show(counts))
+	if s.More = max(0, len(s.Files)-maxListed); s.More > 0 {
+		s.Files = s.Files[:maxListed]
 	}
 	return s, nil
-}
-
-func (c treeChange) show(counts map[string]lineCount) FileChange {
-	shown := FileChange{Path: c.path, Kind: Modified}
-	if c.before.exists() {
-		shown.OldMode = c.before.mode
-	}
-	if c.after.exists() {
-		shown.Mode = c.after.mode
-	}
-	switch {
-	case c.to != "":
-		shown.Path, shown.From, shown.Kind = c.to, c.path, Moved
-	case !c.before.exists():
-		shown.Kind = Added
-	case !c.after.exists():
-		shown.Kind = Deleted
-	}
-	n := counts[shown.Path]
-	shown.Added, shown.Removed, shown.IsBinary = n.added, n.removed, n.isBinary
-	return shown
 }
 
 // isSaved reports whether a tree of the worktree has no changes, or was applied or put on
@@ -140,6 +86,6 @@ func (w *Worktree) Diff(ctx context.Context, max int) (diff string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return w.git(ctx, call{tree: filepath.Join(w.folder(), "git"), cut: max}, "diff-tree", "-r", "-p", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+	return w.private.git(ctx, call{tree: w.private.dir, cut: max}, "diff-tree", "-r", "-p", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--src-prefix=a/", "--dst-prefix=b/", w.record.Start, tree)
 }

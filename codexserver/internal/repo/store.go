@@ -37,9 +37,6 @@ const (
 	callTimeout   = 2 * time.Minute
 )
 
-// git finds git.
-func (s Store) git() Scratch { return Scratch{Programs: s.Programs} }
-
 // make makes the folders and returns the store by their real paths.
 func (s Store) make() (Store, error) {
 	for _, dir := range []*string{&s.Trees, &s.Records} {

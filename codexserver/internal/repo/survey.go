@@ -151,7 +151,7 @@ func (v *Survey) Compare(ctx context.Context) ([]Change, error) {
 
 // last returns when a file changed, or its folder if it is gone.
 func (s *Snapshot) last(c Change) time.Time {
-	if c.link {
+	if c.isLink() {
 		return s.lastCommit(c.Path)
 	}
 	name := c.Path
@@ -168,7 +168,7 @@ func (s *Snapshot) last(c Change) time.Time {
 
 // lastCommit returns when the commit of a submodule changed, as its git folder shows.
 func (s *Snapshot) lastCommit(name string) (last time.Time) {
-	gitDir, _, err := Folders(s.path(name))
+	gitDir, _, err := folders(s.path(name))
 	if err != nil {
 		return time.Time{}
 	}

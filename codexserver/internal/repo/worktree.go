@@ -14,7 +14,7 @@ import (
 type Worktree struct {
 	store   Store
 	record  record
-	program Program
+	private *private // since the current call has begun
 }
 
 // ID returns the id of the worktree.
@@ -86,15 +86,35 @@ func (w *Worktree) check(ctx context.Context) error {
 	if real, err := filepath.EvalSymlinks(w.record.Path); err != nil || real != w.record.Path {
 		return refuse("%s was moved or replaced", w.record.Path)
 	}
-	found, err := w.store.openRepository(ctx, w.record.Root, w.folder())
+	found, err := w.store.openCallers(ctx, w.record.Root, w.folder(), w.record.Path)
 	if err != nil {
 		return err
 	}
 	if found.root != w.record.Root || found.gitDir != w.record.GitDir || found.commonDir != w.record.CommonDir {
 		return refuse("the git folder of %s was moved or replaced", w.record.Root)
 	}
-	w.program, err = w.store.git().Find(os.Environ(), w.record.Root, w.record.Path)
-	return err
+	w.use(found.source)
+	return nil
+}
+
+// use runs git on the private git folder of the worktree. It does not read the user's
+// configuration, because isolate has copied the needed settings.
+func (w *Worktree) use(r source) {
+	r.root = w.record.Path
+	w.private = r.private(w.folder())
+	w.private.env = append([]string{"GIT_INDEX_FILE=" + filepath.Join(w.folder(), "no-index")}, withoutUser...)
+	w.private.options = []string{"-c", "core.protectHFS=true"}
+}
+
+// folder has the record and the private git folder, and index has the worktree's content when
+// it was last read.
+func (w *Worktree) folder() string { return w.store.recordFolder(w.record.ID) }
+func (w *Worktree) index() string  { return filepath.Join(w.folder(), "index") }
+
+// scratch makes a folder for the files of one call.
+func (w *Worktree) scratch() (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp(w.folder(), "tmp-*")
+	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 
 // pointer returns the content of the file .git of the worktree.

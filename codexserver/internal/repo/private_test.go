@@ -24,12 +24,12 @@ func TestMirrorKeepsTheIndexTime(t *testing.T) {
 	if err := os.Chtimes(index, want, want); err != nil {
 		t.Fatal(err)
 	}
-	m, err := newMirror(t.Context(), root, Scratch{Dir: t.TempDir()})
+	m, err := Scratch{Dir: t.TempDir()}.mirror(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.remove()
-	if err := m.copyIndex(); err != nil {
+	if err := copyIndex(m.dir, m.gitDir); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(m.dir, "index"))
@@ -69,7 +69,7 @@ func TestLargeRefs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m, err := newMirror(t.Context(), root, Scratch{Dir: scratch}, "refs/heads")
+			m, err := Scratch{Dir: scratch}.mirror(t.Context(), root, "refs/heads")
 			if err == nil {
 				err = m.remove()
 			}
@@ -92,8 +92,7 @@ func TestManyFoldersOfRefs(t *testing.T) {
 		}
 	}
 	for _, entries := range []int{3, 4} {
-		m := &mirror{ctx: t.Context()}
-		err := m.copyTree(t.TempDir(), from, "refs", maxLooseRef, &allowance{entries, maxRefsSize})
+		err := (&private{}).copyTree(t.Context(), t.TempDir(), from, "refs", maxLooseRef, &allowance{entries, maxRefsSize})
 		if (err == nil) != (entries == 4) {
 			t.Errorf("%d entries: %v", entries, err)
 		}

@@ -1,0 +1,136 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ChangeKind is what happened to a file.
+type ChangeKind string
+
+// The kinds of a change.
+const (
+	Add    ChangeKind = "add"
+	Update ChangeKind = "update"
+	Delete ChangeKind = "delete"
+	Rename ChangeKind = "rename" // perhaps with an update
+)
+
+// Change is what differs in one file.
+type Change struct {
+	// Path is relative to the root, with slashes. The path of another repository ends with
+	// a slash.
+	Path string
+	// From is the path before a rename.
+	From string
+	// Kind is what happened.
+	Kind ChangeKind
+	// Lines are counted as git does. Nil means that the file is not text, or that a filter
+	// changes how git stores it.
+	Lines *Lines
+	// Last is when the file last changed, or its folder if the file is gone. It is zero if
+	// that is not known.
+	Last time.Time
+
+	old, new  entry
+	special   bool // a pipe, a socket or a device
+	filtered  bool // a filter changes how git stores it
+	converted bool // git changes its line ends or its encoding
+}
+
+// Lines are the lines of a change.
+type Lines struct{ Added, Removed int }
+
+// isLink reports whether the change is that of a submodule's commit.
+func (c Change) isLink() bool { return c.old.mode == modeModule || c.new.mode == modeModule }
+
+// Modes of files in git.
+const (
+	modeNone   = "000000"
+	modeFile   = "100644"
+	modeExec   = "100755"
+	modeModule = "160000"
+)
+
+// entry is a file of a tree.
+type entry struct{ mode, id string }
+
+func (e entry) exists() bool { return e.mode != modeNone && e.mode != "" }
+func (e entry) isFile() bool { return e.mode == modeFile || e.mode == modeExec }
+
+// diffTrees compares two trees, file by file, with or without renames and the numbers of lines.
+func (p *private) diffTrees(ctx context.Context, from, to string, find, count bool) ([]Change, error) {
+	if from == to {
+		return nil, nil
+	}
+	args := []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", renames(find), "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
+	if count {
+		args = append(args, "--numstat")
+	}
+	out, err := p.git(ctx, call{}, append(args, from, to)...)
+	if err != nil {
+		return nil, err
+	}
+	return parseChanges(out)
+}
+
+func renames(find bool) string {
+	if find {
+		return "--find-renames"
+	}
+	return "--no-renames"
+}
+
+// parseChanges parses the output of diff-tree: first the kinds, then the counts.
+func parseChanges(out string) ([]Change, error) {
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	next := func() string {
+		if len(fields) == 0 {
+			return ""
+		}
+		f := fields[0]
+		fields = fields[1:]
+		return f
+	}
+	var changes []Change
+	at := map[string]int{}
+	for len(fields) > 0 {
+		head := next()
+		if status, isRaw := strings.CutPrefix(head, ":"); isRaw {
+			words := strings.Fields(status) // two modes, two objects and a letter
+			if len(words) != 5 {
+				return nil, fmt.Errorf("git diff-tree prints %q", head)
+			}
+			c := Change{Kind: Update, Path: next(), old: entry{words[0], words[2]}, new: entry{words[1], words[3]}}
+			switch words[4][0] {
+			case 'A':
+				c.Kind = Add
+			case 'D':
+				c.Kind = Delete
+			case 'R':
+				c.Kind, c.From, c.Path = Rename, c.Path, next()
+			}
+			at[c.Path] = len(changes)
+			changes = append(changes, c)
+			continue
+		}
+		counts := strings.SplitN(head, "\t", 3)
+		if len(counts) < 3 {
+			return nil, fmt.Errorf("git diff-tree prints %q", head)
+		}
+		name := counts[2]
+		if name == "" { // a rename: both names follow
+			next()
+			name = next()
+		}
+		added, err := strconv.Atoi(counts[0])
+		removed, err2 := strconv.Atoi(counts[1])
+		if i, ok := at[name]; ok && err == nil && err2 == nil {
+			changes[i].Lines = &Lines{added, removed}
+		}
+	}
+	return changes, nil
+}
