@@ -3,8 +3,9 @@ package repo_test
 import (
 	"errors"
 	"fmt"
-	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,9 +26,11 @@ func replaced(pairs ...string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
+// TestApply merges many pairs of changes. Those in folders of their own share a repository:
+// one has all conflicts, and one all others.
 func TestApply(t *testing.T) {
 	type set = map[string]string
-	for _, tt := range []struct {
+	type row struct {
 		name     string
 		config   []string // key, value
 		base     set
@@ -36,7 +39,9 @@ func TestApply(t *testing.T) {
 		want     set // the caller's tree afterwards, "-" for no file
 		conflict set // or the conflicts by path
 		moves    set
-	}{
+		top      bool // it needs a repository of its own
+	}
+	rows := []row{
 		{name: "nothing", base: set{"a": text}},
 		{name: "a change", base: set{"a": text}, mine: set{"a": "x\n"}, want: set{"a": "x\n"}},
 		{name: "both, other lines", base: set{"a": text}, mine: set{"a": replaced("1", "one")}, theirs: set{"a": replaced("9", "nine")}, want: set{"a": replaced("1", "one", "9", "nine")}},
@@ -68,14 +73,35 @@ func TestApply(t *testing.T) {
 		{name: "a link in place of a file", base: set{"a": text, "b": "b"}, mine: set{"b": "> a"}, want: set{"b": "> a"}},
 		{name: "a file in place of a link", base: set{"a": text, "b": "> a"}, mine: set{"b": "B"}, want: set{"b": "B"}},
 		{name: "links on both sides", base: set{"a": "a", "l": "> a"}, mine: set{"l": "> b"}, theirs: set{"l": "> c"}, conflict: set{"l": "both have changed it, and it is not a regular file in all versions"}},
-		{name: "links that lead out", base: set{"a": "a"}, mine: set{"abs": "> /etc/passwd", "up": "> ../x", "git": "> .git/config", "in": "> s/../../x"},
+		{name: "links that lead out", top: true, base: set{"a": "a"}, mine: set{"abs": "> /etc/passwd", "up": "> ../x", "git": "> .git/config", "in": "> s/../../x"},
 			conflict: set{"abs": leads, "up": leads, "git": leads, "in": leads}},
 		{name: "line ends as they are", base: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\nfour\r\n"}, want: set{"a": "one\r\n2\r\n3\r\nfour\r\n"}},
 		{name: "line ends by attribute", base: set{".gitattributes": "*.bat text eol=crlf\n", "a.bat": "1\n2\n3\n4\n"}, mine: set{"a.bat": "one\r\n2\r\n3\r\n4\r\n", "new.bat": "1\n"},
 			theirs: set{"a.bat": "1\r\n2\r\n3\r\nfour\r\n"}, want: set{"a.bat": "one\r\n2\r\n3\r\nfour\r\n", "new.bat": "1\r\n"}},
 		{name: "line ends by configuration", config: []string{"core.autocrlf", "true"}, base: set{"a": "1\n2\n3\n4\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, want: set{"a": "one\r\n2\r\n3\r\n4\r\n"}},
 		{name: "odd names", base: set{"a": "a"}, mine: set{"ü *?[": "1", "new\nline": "2", "-dash": "3", ":(top)x": "4", "\"q\\": "5"}, want: set{"ü *?[": "1", "new\nline": "2", "-dash": "3", ":(top)x": "4", "\"q\\": "5"}},
-	} {
+	}
+	var groups [2]row // what merges, and conflicts
+	for _, tt := range rows {
+		if tt.top || tt.config != nil || tt.moves != nil {
+			continue
+		}
+		group := &groups[min(len(tt.conflict), 1)]
+		group.name += tt.name + "; "
+		for to, from := range map[*set]set{&group.base: tt.base, &group.mine: tt.mine, &group.theirs: tt.theirs, &group.want: tt.want, &group.conflict: tt.conflict} {
+			if *to == nil && from != nil {
+				*to = set{}
+			}
+			for name, content := range from {
+				if to == &group.conflict && strings.HasSuffix(content, " is a symbolic link") || strings.HasSuffix(content, " is a repository of its own") || strings.HasSuffix(content, " is not a folder") {
+					content = folderOf(tt.name) + "/" + content
+				}
+				(*to)[folderOf(tt.name)+"/"+name] = content
+			}
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(tt row) bool { return !tt.top && tt.config == nil && tt.moves == nil })
+	for _, tt := range append(rows, groups[:]...) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
 			for i := 0; i < len(tt.config); i += 2 {
@@ -110,7 +136,7 @@ func TestApply(t *testing.T) {
 					moves[rel(t, b.dir, from)] = rel(t, b.dir, *change.Update.MovePath)
 				}
 			}
-			if len(moves)+len(tt.moves) > 0 {
+			if tt.moves != nil {
 				same(t, "moves", tt.moves, moves)
 			}
 			if err := p.Apply(t.Context()); err != nil {
@@ -121,10 +147,8 @@ func TestApply(t *testing.T) {
 				want[name] = content
 				if content == "-" {
 					delete(want, name)
-					if name == "s" { // the folder above
-						if _, err := os.Lstat(filepath.Join(b.dir, name)); err == nil {
-							t.Error("the folder is left")
-						}
+					if path.Base(name) == "s" && exists(filepath.Join(b.dir, filepath.FromSlash(name))) { // the folder above
+						t.Error("the folder is left")
 					}
 				}
 			}
@@ -146,6 +170,9 @@ func TestApply(t *testing.T) {
 		})
 	}
 }
+
+// folderOf returns the folder of a row of TestApply.
+func folderOf(row string) string { return strings.NewReplacer(" ", "-", ",", "").Replace(row) }
 
 const leads = "it becomes a symbolic link out of the tree, or to git's files"
 
@@ -190,6 +217,10 @@ func TestChanges(t *testing.T) {
 
 // TestApplyChanged changes files after they were shown. Applying does not overwrite them.
 func TestApplyChanged(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "a", "b": "b"})
+	w := b.create(repo.CreateOptions{})
+	lay(t, w.Path(), map[string]string{"a": "A", "b": "B", "new": "n", "s/x": "x"})
 	for name, theirs := range map[string]map[string]string{
 		"content":          {"b": "their b"},
 		"mode":             {"b": "+x"},
@@ -200,26 +231,27 @@ func TestApplyChanged(t *testing.T) {
 		"a folder's place": {"s": "> ../elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "a", "b": "b"})
-			w := b.create(repo.CreateOptions{})
-			lay(t, w.Path(), map[string]string{"a": "A", "b": "B", "new": "n", "s/x": "x"})
 			p := b.plan(w)
 			lay(t, b.dir, theirs)
 			before := tree(t, b.dir)
 			var changed *repo.ChangedError
-			if err := p.Apply(t.Context()); !errors.As(err, &changed) {
+			if err := p.Apply(t.Context()); !errors.As(err, &changed) || errors.As(err, new(*repo.UnfinishedError)) {
 				t.Errorf("%v", err)
 			}
 			same(t, "the caller's tree", before, tree(t, b.dir))
+			lay(t, b.dir, map[string]string{"b": "-", "new": "-", "s": "-"})
+			lay(t, b.dir, map[string]string{"b": "b"})
 		})
+	}
+	if err := b.plan(w).Apply(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
 // TestApplyUnfinished changes a file while the plan is applied. Nothing is written over it, and
 // the error is an UnfinishedError, as files were written before.
 func TestApplyUnfinished(t *testing.T) {
-	for at := 1; at <= 8; at++ {
+	for _, at := range []int{1, 4, 8} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			b := newBench(t)
 			b.commit(map[string]string{"a": "a", "run": "r", "s/gone": "g", "z": "z", "l": "> a"})

@@ -13,6 +13,18 @@ import (
 // TestRoot compares Root with git, in a folder below a repository. Each case changes the
 // .git of that folder.
 func TestRoot(t *testing.T) {
+	run := func(dir, script string) (string, error) {
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_TEMPLATE_DIR=",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		text, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(text)), err
+	}
+	around := t.TempDir()
+	if text, err := run(around, "mkdir in; git init -q; git commit -q --allow-empty -m x"); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
 	for _, tt := range []struct {
 		name string
 		lay  string // in the shell, in the folder in
@@ -55,18 +67,10 @@ func TestRoot(t *testing.T) {
 			if tt.root == "in" {
 				want = in
 			}
-			run := func(script string) (string, error) {
-				cmd := exec.Command("sh", "-ec", script)
-				cmd.Dir = in
-				cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-					"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-				text, err := cmd.CombinedOutput()
-				return strings.TrimSpace(string(text)), err
-			}
-			if err := os.Mkdir(in, 0o700); err != nil {
+			if err := os.CopyFS(out, os.DirFS(around)); err != nil {
 				t.Fatal(err)
 			}
-			if text, err := run("git init -q ..; git -C .. commit -q --allow-empty -m x; " + tt.lay); err != nil {
+			if text, err := run(in, tt.lay); err != nil {
 				t.Fatalf("%v: %s", err, text)
 			}
 			if err := os.MkdirAll(filepath.Join(in, "sub"), 0o700); err != nil {
@@ -75,7 +79,7 @@ func TestRoot(t *testing.T) {
 			if got := repo.Root(filepath.Join(in, "sub")); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
-			if text, err := run("git -C sub rev-parse --show-toplevel"); (err != nil) != tt.dies || err == nil && text != want {
+			if text, err := run(in, "git -C sub rev-parse --show-toplevel"); (err != nil) != tt.dies || err == nil && text != want {
 				t.Errorf("git: %q %v, want %q", text, err, want)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func newBench(t testing.TB) *bench {
 	isolate(t, filepath.Join(top, "user"))
 	b := &bench{t, filepath.Join(top, "repo"), repo.StoreIn(filepath.Join(top, "home"))}
 	b.must(os.Mkdir(b.dir, 0o755))
-	b.git("init", "-q", "-b", "main")
+	b.git("init", "-q", "-b", "main", "--template=")
 	return b
 }
 
@@ -73,8 +74,12 @@ func (b *bench) commit(files map[string]string) string {
 	b.t.Helper()
 	lay(b.t, b.dir, files)
 	b.git("add", "-A")
-	b.git("commit", "-q", "--allow-empty", "-m", "x")
-	return b.git("rev-parse", "HEAD")
+	return hashIn(b.git("-c", "core.abbrev=no", "commit", "--allow-empty", "-m", "x"))
+}
+
+// hashIn returns the hash of a new commit, as git commit prints it.
+func hashIn(out string) string {
+	return regexp.MustCompile("[0-9a-f]{40,64}").FindString(out)
 }
 
 // lay writes files, after removing others: a value is a content, "-" to remove, "+x" for

@@ -3,6 +3,7 @@
 package repo_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,23 +26,47 @@ var traps = []string{
 // TestHostileRepository checks that the repository's configuration runs no program and does
 // not change the result.
 func TestHostileRepository(t *testing.T) {
-	for _, tt := range []struct {
+	rows := []struct {
 		name string
+		in   int // the rows of a number share a repository
 		// lay puts something into the repository that would start script.
 		lay func(r *fixture, script string)
-	}{
-		{"programs", func(r *fixture, script string) {
-			for _, key := range traps {
-				r.git("config", key, script)
-			}
-			r.git("config", "filter.evil.required", "true")
+	}{ // in order: after some of them git commits no more
+		{"a repository in it", 1, func(r *fixture, script string) {
+			r.git("init", "-q", "nested")
+			r.write("nested/x", "x")
+			r.git("-C", "nested", "add", "x")
+			r.git("-C", "nested", "commit", "-q", "-m", "x")
+			r.git("-C", "nested", "config", "core.fsmonitor", script)
+			r.git("add", "nested")
+			r.git("commit", "-q", "-m", "nested")
+			r.git("push", "-q", "origin", "main")
+			r.write("nested/x", "y")
 		}},
-		{"aliases", func(r *fixture, script string) {
+		{"an index in two parts", 1, func(r *fixture, _ string) { r.git("update-index", "--split-index") }},
+		{"hooks", 1, func(r *fixture, script string) {
+			for _, name := range []string{"post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction", "query-watchman"} {
+				for _, dir := range []string{".git/hooks", ".git/own"} {
+					r.write(dir+"/"+name, "#!/bin/sh\n"+script)
+					if err := os.Chmod(filepath.Join(r.dir, dir, name), 0o755); err != nil {
+						r.t.Fatal(err)
+					}
+				}
+			}
+			r.git("config", "core.hooksPath", ".git/own")
+		}},
+		{"aliases", 1, func(r *fixture, script string) {
 			for _, command := range []string{"diff", "rev-parse", "rev-list", "ls-files", "add", "config", "for-each-ref"} {
 				r.git("config", "alias."+command, "!"+script)
 			}
 		}},
-		{"an included file", func(r *fixture, script string) {
+		{"a worktree's configuration", 1, func(r *fixture, script string) {
+			r.git("config", "extensions.worktreeConfig", "true")
+			for _, key := range traps {
+				r.git("config", "--worktree", key, script)
+			}
+		}},
+		{"an included file", 1, func(r *fixture, script string) {
 			var text strings.Builder
 			for _, key := range traps {
 				section, name, _ := strings.Cut(key, ".")
@@ -54,54 +79,22 @@ func TestHostileRepository(t *testing.T) {
 			r.git("config", "include.path", "../included")
 			r.write(".git/info/exclude", "included\n")
 		}},
-		{"a worktree's configuration", func(r *fixture, script string) {
-			r.git("config", "extensions.worktreeConfig", "true")
+		{"programs", 1, func(r *fixture, script string) {
 			for _, key := range traps {
-				r.git("config", "--worktree", key, script)
+				r.git("config", key, script)
 			}
+			r.git("config", "filter.evil.required", "true")
 		}},
-		{"hooks", func(r *fixture, script string) {
-			for _, name := range []string{"post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction", "query-watchman"} {
-				for _, dir := range []string{".git/hooks", ".git/own"} {
-					r.write(dir+"/"+name, "#!/bin/sh\n"+script)
-					if err := os.Chmod(filepath.Join(r.dir, dir, name), 0o755); err != nil {
-						r.t.Fatal(err)
-					}
-				}
-			}
-			r.git("config", "core.hooksPath", ".git/own")
-		}},
-		{"objects that a remote has promised", func(r *fixture, script string) {
+		{"objects that a remote has promised", 1, func(r *fixture, script string) {
 			r.git("config", "remote.origin.promisor", "true")
 			r.git("config", "extensions.partialClone", "origin")
 			r.git("config", "remote.origin.url", "ext::sh -c '"+script+"'")
 			r.git("config", "protocol.ext.allow", "always")
 		}},
-		{"another working tree", func(r *fixture, _ string) {
+		{"another working tree", 1, func(r *fixture, _ string) {
 			r.git("config", "core.worktree", filepath.Dir(r.dir))
 		}},
-		{"another list of what is ignored, attributes that wait", func(r *fixture, _ string) {
-			pipe := filepath.Join(filepath.Dir(r.dir), "pipe")
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				r.t.Fatal(err)
-			}
-			for _, key := range []string{"core.attributesFile", "core.excludesFile", "include.path"} {
-				cmd := []string{"config", "--file", ".git/config", key, pipe}
-				r.git(cmd...)
-			}
-		}},
-		{"a repository in it", func(r *fixture, script string) {
-			r.git("init", "-q", "nested")
-			r.write("nested/x", "x")
-			r.git("-C", "nested", "add", "x")
-			r.git("-C", "nested", "commit", "-q", "-m", "x")
-			r.git("-C", "nested", "config", "core.fsmonitor", script)
-			r.git("add", "nested")
-			r.git("commit", "-q", "-m", "nested")
-			r.git("push", "-q", "origin", "main")
-			r.write("nested/x", "y")
-		}},
-		{"a .git that is a link", func(r *fixture, script string) {
+		{"a .git that is a link", 2, func(r *fixture, script string) {
 			r.git("config", "core.fsmonitor", script)
 			for _, err := range []error{
 				os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", filepath.Join(r.dir, ".git")),
@@ -111,8 +104,7 @@ func TestHostileRepository(t *testing.T) {
 				}
 			}
 		}},
-		{"an index in two parts", func(r *fixture, _ string) { r.git("update-index", "--split-index") }},
-		{"its own git", func(r *fixture, script string) {
+		{"its own git", 2, func(r *fixture, script string) {
 			r.write("node_modules/.bin/git", "#!/bin/sh\n"+script)
 			if err := os.Chmod(filepath.Join(r.dir, "node_modules/.bin/git"), 0o755); err != nil {
 				r.t.Fatal(err)
@@ -120,7 +112,17 @@ func TestHostileRepository(t *testing.T) {
 			r.write(".git/info/exclude", "node_modules\n")
 			r.t.Setenv("PATH", filepath.Join(r.dir, "node_modules/.bin")+":"+filepath.Join(r.dir, "..", "w", "node_modules", ".bin")+":"+os.Getenv("PATH"))
 		}},
-		{"a home in it", func(r *fixture, script string) {
+		{"another list of what is ignored, attributes that wait", 2, func(r *fixture, _ string) {
+			pipe := filepath.Join(filepath.Dir(r.dir), "pipe")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				r.t.Fatal(err)
+			}
+			for _, key := range []string{"core.attributesFile", "core.excludesFile", "include.path"} {
+				cmd := []string{"config", "--file", ".git/config", key, pipe}
+				r.git(cmd...)
+			}
+		}},
+		{"a home in it", 3, func(r *fixture, script string) {
 			r.write("home/.gitconfig", "[core]\n\tfsmonitor = \""+script+"\"\n[diff]\n\tnoprefix = true\n[core]\n\texcludesFile = /dev/null\n[filter \"evil\"]\n\tclean = \""+script+"\"\n")
 			r.write(".git/info/exclude", "home\n")
 			if err := os.Unsetenv("GIT_CONFIG_GLOBAL"); err != nil {
@@ -128,7 +130,7 @@ func TestHostileRepository(t *testing.T) {
 			}
 			r.t.Setenv("HOME", filepath.Join(r.dir, "home"))
 		}},
-		{"variables of git's", func(r *fixture, script string) {
+		{"variables of git's", 3, func(r *fixture, script string) {
 			r.t.Setenv("GIT_EXTERNAL_DIFF", script)
 			r.t.Setenv("GIT_INDEX_FILE", "/dev/null")
 			r.t.Setenv("GIT_DIR", "/nowhere")
@@ -136,8 +138,9 @@ func TestHostileRepository(t *testing.T) {
 			r.t.Setenv("GIT_CONFIG_KEY_0", "filter.evil.clean")
 			r.t.Setenv("GIT_CONFIG_VALUE_0", script)
 		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	}
+	for in := range 4 {
+		t.Run(fmt.Sprint(in), func(t *testing.T) {
 			r := newRepo(t)
 			r.write(".gitattributes", "* filter=evil diff=evil merge=evil\nb* filter=EviL\n")
 			r.write("a.txt", "one\n")
@@ -145,7 +148,11 @@ func TestHostileRepository(t *testing.T) {
 			r.push()
 			trap := filepath.Join(t.TempDir(), "ran")
 			clean := take(t, r.dir)
-			tt.lay(r, "touch '"+trap+"'; cat")
+			for _, tt := range rows {
+				if tt.in == in {
+					tt.lay(r, "touch '"+trap+"'; cat")
+				}
+			}
 			if err := os.Remove(trap); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
@@ -181,20 +188,29 @@ func TestHostileRepository(t *testing.T) {
 
 // TestSpecialGitFiles checks that special files in place of git's files block nothing.
 func TestSpecialGitFiles(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	r.push()
+	r.write(".git/info/attributes", "")
 	for _, name := range []string{"commondir", "HEAD", "config", "packed-refs", "index", "refs/heads/main", "shallow", "info/exclude"} {
 		for kind, lay := range map[string]func(string) error{
 			"pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
 			"zero": func(path string) error { return os.Symlink("/dev/zero", path) },
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				r := newRepo(t)
-				r.write("a.txt", "one\n")
-				r.commit("first")
-				r.push()
-				path := filepath.Join(r.dir, ".git", name)
-				if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+				path, saved := filepath.Join(r.dir, ".git", name), filepath.Join(t.TempDir(), "saved")
+				if err := os.Rename(path, saved); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
+				t.Cleanup(func() {
+					if err := os.Remove(path); err != nil {
+						t.Error(err)
+					}
+					if err := os.Rename(saved, path); err != nil && !os.IsNotExist(err) {
+						t.Error(err)
+					}
+				})
 				if err := lay(path); err != nil {
 					t.Fatal(err)
 				}

@@ -28,8 +28,7 @@ func newRepo(t testing.TB) *fixture {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.git("init", "-q", "-b", "main")
-	r.git("init", "-q", "--bare", "../o.git")
+	r.git("init", "-q", "-b", "main", "--template=")
 	return r
 }
 
@@ -63,12 +62,14 @@ func (r *fixture) write(name, text string) {
 func (r *fixture) commit(message string) string {
 	r.t.Helper()
 	r.git("add", "-A")
-	r.git("commit", "-q", "-m", message)
-	return r.git("rev-parse", "HEAD")
+	return hashIn(r.git("-c", "core.abbrev=no", "commit", "-m", message))
 }
 
 func (r *fixture) push() {
 	r.t.Helper()
+	if !exists(filepath.Join(r.dir, "../o.git")) {
+		r.git("init", "-q", "--bare", "--template=", "../o.git")
+	}
 	r.git("remote", "add", "origin", "../o.git")
 	r.git("push", "-q", "origin", "main")
 }

@@ -103,7 +103,8 @@ func (w *Worktree) use(r source) {
 	r.root = w.record.Path
 	w.private = r.private(w.folder())
 	w.private.env = append([]string{"GIT_INDEX_FILE=" + filepath.Join(w.folder(), "no-index")}, withoutUser...)
-	w.private.options = []string{"-c", "core.protectHFS=true"}
+	// One flush for all new objects, not one for each; git before 2.36 has none.
+	w.private.options = []string{"-c", "core.protectHFS=true", "-c", "core.fsyncMethod=batch"}
 }
 
 // folder has the record and the private git folder, and index has the worktree's content when

@@ -63,58 +63,18 @@ func TestHostile(t *testing.T) {
 		b.gitIn(dir, "config", "commit.gpgSign", "true")
 		b.gitIn(dir, "config", "submodule.recurse", "true")
 	}
-	for _, tt := range []struct {
+	type row struct {
 		name string
+		// in is the scenario: its rows share a repository and a worktree.
+		in string
 		// repo spoils the repository, and work the worktree.
 		repo func(b *bench, tr *trap)
 		work func(b *bench, tr *trap, w *repo.Worktree)
 		// control is a command that springs the trap, which proves that the trap works.
 		control []string
-	}{
-		{name: "programs", repo: func(b *bench, tr *trap) { configure(b, b.dir, tr) }, control: []string{"status"}},
-		{name: "filters", repo: func(b *bench, tr *trap) {
-			b.git("config", "filter.evil.clean", tr.script)
-			b.git("config", "filter.evil.smudge", tr.script)
-			b.git("config", "filter.evil.required", "true")
-			lay(b.t, b.dir, map[string]string{".git/info/attributes": "* filter=evil\n*.txt -filter\n"})
-			lay(b.t, b.dir, map[string]string{"other": "x"})
-		}, control: []string{"add", "-A"}},
-		{name: "hooks", repo: func(b *bench, tr *trap) {
-			for _, name := range []string{"post-checkout", "post-index-change", "reference-transaction", "pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "post-merge", "pre-auto-gc", "fsmonitor-watchman", "applypatch-msg", "post-rewrite"} {
-				tr.executable(filepath.Join(b.dir, ".git", "hooks", name))
-				tr.executable(filepath.Join(b.dir, ".git", "own", name))
-			}
-		}, control: []string{"branch", "control"}},
-		{name: "hooks elsewhere", repo: func(b *bench, tr *trap) {
-			tr.executable(filepath.Join(b.dir, ".git", "own", "reference-transaction"))
-			tr.executable(filepath.Join(b.dir, ".git", "own", "post-index-change"))
-			b.git("config", "core.hooksPath", ".git/own")
-		}, control: []string{"branch", "control"}},
-		{name: "an included configuration", repo: func(b *bench, tr *trap) {
-			lay(b.t, b.dir, map[string]string{".git/more": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n\tworktree = /\n[filter \"evil\"]\n\tclean = \"" + tr.script + "\"\n"})
-			b.git("config", "include.path", "more")
-			b.git("config", "includeIf.gitdir:/.path", "more")
-		}},
-		{name: "files that wait", repo: func(b *bench, _ *trap) {
-			pipe := filepath.Join(filepath.Dir(b.dir), "pipe")
-			b.must(syscall.Mkfifo(pipe, 0o600))
-			for _, key := range []string{"core.attributesFile", "core.excludesFile", "mailmap.file", "blame.ignoreRevsFile"} {
-				b.git("config", "--file", ".git/config", key, pipe)
-			}
-		}},
-		{name: "a promise", repo: func(b *bench, tr *trap) {
-			b.git("config", "remote.origin.promisor", "true")
-			b.git("config", "extensions.partialClone", "origin")
-			b.git("config", "remote.origin.url", "ext::sh -c '"+tr.script+"'")
-			b.git("config", "protocol.ext.allow", "always")
-		}},
-		{name: "replaced objects", repo: func(b *bench, _ *trap) {
-			lay(b.t, b.dir, map[string]string{"evil": "evil\n"})
-			evil := b.git("hash-object", "-w", "evil")
-			b.git("replace", b.git("rev-parse", "HEAD:a.txt"), evil)
-			lay(b.t, b.dir, map[string]string{"evil": "-"})
-		}},
-		{name: "a submodule", repo: func(b *bench, tr *trap) {
+	}
+	rows := []row{ // in order: after some of them git commits no more, or blocks
+		{name: "a submodule", in: "the repository", repo: func(b *bench, tr *trap) {
 			b.git("init", "-q", "nested")
 			lay(b.t, b.dir, map[string]string{"nested/x": "x"})
 			b.gitIn(b.dir+"/nested", "add", "-A")
@@ -128,7 +88,50 @@ func TestHostile(t *testing.T) {
 			b.gitIn(w.Path()+"/nested", "commit", "-q", "--allow-empty", "-m", "x")
 			configure(b, filepath.Join(w.Path(), "nested"), tr)
 		}, control: []string{"status"}},
-		{name: "the worktree's .git is a file of another repository", work: func(b *bench, tr *trap, w *repo.Worktree) {
+		{name: "replaced objects", in: "the repository", repo: func(b *bench, _ *trap) {
+			lay(b.t, b.dir, map[string]string{"evil": "evil\n"})
+			evil := b.git("hash-object", "-w", "evil")
+			b.git("replace", b.git("rev-parse", "HEAD:a.txt"), evil)
+			lay(b.t, b.dir, map[string]string{"evil": "-"})
+		}},
+		{name: "filters", in: "the repository", repo: func(b *bench, tr *trap) {
+			b.git("config", "filter.evil.clean", tr.script)
+			b.git("config", "filter.evil.smudge", tr.script)
+			b.git("config", "filter.evil.required", "true")
+			lay(b.t, b.dir, map[string]string{".git/info/attributes": "* filter=evil\n*.txt -filter\n"})
+			lay(b.t, b.dir, map[string]string{"other": "x"})
+		}, control: []string{"add", "-A"}},
+		{name: "hooks", in: "the repository", repo: func(b *bench, tr *trap) {
+			for _, name := range []string{"post-checkout", "post-index-change", "reference-transaction", "pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "post-merge", "pre-auto-gc", "fsmonitor-watchman", "applypatch-msg", "post-rewrite"} {
+				tr.executable(filepath.Join(b.dir, ".git", "hooks", name))
+				tr.executable(filepath.Join(b.dir, ".git", "own", name))
+			}
+		}, control: []string{"branch", "control"}},
+		{name: "an included configuration", in: "the repository", repo: func(b *bench, tr *trap) {
+			lay(b.t, b.dir, map[string]string{".git/more": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n\tworktree = /\n[filter \"evil\"]\n\tclean = \"" + tr.script + "\"\n"})
+			b.git("config", "include.path", "more")
+			b.git("config", "includeIf.gitdir:/.path", "more")
+		}},
+		{name: "programs", in: "the repository", repo: func(b *bench, tr *trap) { configure(b, b.dir, tr) }, control: []string{"status"}},
+		{name: "hooks elsewhere", in: "the repository", repo: func(b *bench, tr *trap) {
+			tr.executable(filepath.Join(b.dir, ".git", "own", "reference-transaction"))
+			tr.executable(filepath.Join(b.dir, ".git", "own", "post-index-change"))
+			b.git("config", "core.hooksPath", ".git/own")
+		}, control: []string{"branch", "another"}},
+		{name: "a promise", in: "the repository", repo: func(b *bench, tr *trap) {
+			b.git("config", "remote.origin.promisor", "true")
+			b.git("config", "extensions.partialClone", "origin")
+			b.git("config", "remote.origin.url", "ext::sh -c '"+tr.script+"'")
+			b.git("config", "protocol.ext.allow", "always")
+		}},
+		{name: "files that wait", in: "the repository", repo: func(b *bench, _ *trap) {
+			pipe := filepath.Join(filepath.Dir(b.dir), "pipe")
+			b.must(syscall.Mkfifo(pipe, 0o600))
+			for _, key := range []string{"core.attributesFile", "core.excludesFile", "mailmap.file", "blame.ignoreRevsFile"} {
+				b.git("config", "--file", ".git/config", key, pipe)
+			}
+		}},
+		{name: "the worktree's .git is a file of another repository", in: "the worktree, its .git a file", work: func(b *bench, tr *trap, w *repo.Worktree) {
 			evil := b.evil(tr, configure)
 			lay(b.t, w.Path(), map[string]string{".git": "gitdir: " + evil + "\n"})
 			b.gitIn(w.Path(), "status")
@@ -136,12 +139,23 @@ func TestHostile(t *testing.T) {
 				b.t.Error("the trap is none")
 			}
 		}},
-		{name: "the worktree's .git is a link", work: func(b *bench, tr *trap, w *repo.Worktree) {
+		{name: "git's own folder for the worktree leads elsewhere", in: "the worktree, its .git a file", work: func(b *bench, tr *trap, w *repo.Worktree) {
+			evil := b.evil(tr, configure)
+			lay(b.t, filepath.Join(b.dir, ".git", "worktrees", "codex-mcp-"+w.ID()), map[string]string{
+				"commondir": evil + "\n", "index": "-", "config.worktree": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n",
+			})
+		}},
+		{name: "the worktree's .git is a link", in: "the worktree, its .git a link", work: func(b *bench, tr *trap, w *repo.Worktree) {
 			evil := b.evil(tr, configure)
 			lay(b.t, w.Path(), map[string]string{".git": "-"})
 			lay(b.t, w.Path(), map[string]string{".git": "> " + evil})
 		}},
-		{name: "the worktree's .git is a folder", work: func(b *bench, tr *trap, w *repo.Worktree) {
+		{name: "its own git", in: "the worktree, its .git a link", work: func(b *bench, tr *trap, w *repo.Worktree) {
+			tr.executable(filepath.Join(w.Path(), "bin", "git"))
+			b.t.Setenv("PATH", filepath.Join(w.Path(), "bin")+":"+os.Getenv("PATH"))
+			lay(b.t, w.Path(), map[string]string{".gitignore": "bin\n.gitignore\n"})
+		}},
+		{name: "the worktree's .git is a folder", in: "the worktree, its .git a folder", work: func(b *bench, tr *trap, w *repo.Worktree) {
 			lay(b.t, w.Path(), map[string]string{".git": "-"})
 			b.gitIn(w.Path(), "init", "-q")
 			configure(b, w.Path(), tr)
@@ -149,22 +163,7 @@ func TestHostile(t *testing.T) {
 				tr.executable(filepath.Join(w.Path(), ".git", "hooks", name))
 			}
 		}},
-		{name: "the worktree's .git is a pipe", work: func(b *bench, _ *trap, w *repo.Worktree) {
-			lay(b.t, w.Path(), map[string]string{".git": "-"})
-			b.must(syscall.Mkfifo(filepath.Join(w.Path(), ".git"), 0o600))
-		}},
-		{name: "git's own folder for the worktree leads elsewhere", work: func(b *bench, tr *trap, w *repo.Worktree) {
-			evil := b.evil(tr, configure)
-			lay(b.t, filepath.Join(b.dir, ".git", "worktrees", "codex-mcp-"+w.ID()), map[string]string{
-				"commondir": evil + "\n", "index": "-", "config.worktree": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n",
-			})
-		}},
-		{name: "its own git", work: func(b *bench, tr *trap, w *repo.Worktree) {
-			tr.executable(filepath.Join(w.Path(), "bin", "git"))
-			b.t.Setenv("PATH", filepath.Join(w.Path(), "bin")+":"+os.Getenv("PATH"))
-			lay(b.t, w.Path(), map[string]string{".gitignore": "bin\n.gitignore\n"})
-		}},
-		{name: "variables", work: func(b *bench, tr *trap, _ *repo.Worktree) {
+		{name: "variables", in: "the worktree, its .git a folder", work: func(b *bench, tr *trap, _ *repo.Worktree) {
 			for name, value := range map[string]string{
 				"GIT_EXTERNAL_DIFF": tr.script, "GIT_EDITOR": tr.script, "GIT_PAGER": tr.script, "GIT_INDEX_FILE": "/dev/null", "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/",
 				"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": tr.script, "GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_NAMESPACE": "x",
@@ -172,20 +171,35 @@ func TestHostile(t *testing.T) {
 				b.t.Setenv(name, value)
 			}
 		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+		{name: "the worktree's .git is a pipe", in: "the worktree, its .git a pipe", work: func(b *bench, _ *trap, w *repo.Worktree) {
+			lay(b.t, w.Path(), map[string]string{".git": "-"})
+			b.must(syscall.Mkfifo(filepath.Join(w.Path(), ".git"), 0o600))
+		}},
+	}
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].in == rows[0].in {
+			n++
+		}
+		group := rows[:n]
+		rows = rows[n:]
+		t.Run(group[0].in, func(t *testing.T) {
 			b := newBench(t)
 			tr := newTrap(t)
 			b.commit(map[string]string{"a.txt": "one\n", "b.txt": "two\n", ".gitattributes": "*.txt diff=evil merge=evil\n*.dat filter=evil\n", "x.dat": "x"})
-			if tt.repo != nil {
+			for _, tt := range group {
+				if tt.repo == nil {
+					continue
+				}
 				tt.repo(b, tr)
-			}
-			if tt.control != nil {
-				cmd := exec.CommandContext(t.Context(), "git", tt.control...)
-				cmd.Dir = b.dir
-				out, _ := cmd.CombinedOutput() // the script is not a good one
-				if !tr.sprung() {
-					t.Errorf("the trap does not work: %s", out)
+				tr.sprung()
+				if tt.control != nil {
+					cmd := exec.CommandContext(t.Context(), "git", tt.control...)
+					cmd.Dir = b.dir
+					out, _ := cmd.CombinedOutput() // the script is not a good one
+					if !tr.sprung() {
+						t.Errorf("%s: the trap does not work: %s", tt.name, out)
+					}
 				}
 			}
 			lay(t, b.dir, map[string]string{"along.txt": "along\n"})
@@ -196,9 +210,11 @@ func TestHostile(t *testing.T) {
 			if tr.sprung() {
 				t.Error("creating runs a program of the repository")
 			}
-			if tt.work != nil {
-				tt.work(b, tr, w)
-				tr.sprung()
+			for _, tt := range group {
+				if tt.work != nil {
+					tt.work(b, tr, w)
+					tr.sprung()
+				}
 			}
 			lay(t, w.Path(), map[string]string{"a.txt": "1\n", "new.txt": "new\n", "x.dat": "y"})
 			s, err := w.Status(t.Context())
@@ -242,6 +258,9 @@ func TestHostile(t *testing.T) {
 // evil makes a repository that configures the trap, and returns its git folder.
 func (b *bench) evil(tr *trap, configure func(*bench, string, *trap)) string {
 	dir := filepath.Join(filepath.Dir(b.dir), "evil")
+	if exists(dir) {
+		return filepath.Join(dir, ".git")
+	}
 	b.must(os.Mkdir(dir, 0o755))
 	b.gitIn(dir, "init", "-q")
 	b.gitIn(dir, "commit", "-q", "--allow-empty", "-m", "evil")
