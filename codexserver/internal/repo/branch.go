@@ -51,7 +51,7 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 		return nil, err
 	}
 	defer remove()
-	tree, skipped, err := w.contents(ctx, scratch)
+	tree, _, skipped, err := w.contents(ctx, scratch, false)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (w *Worktree) snapshot(ctx context.Context, dir, index string) (tree string
 	if err := w.leaveFiltered(ctx, c, s); err != nil {
 		return "", nil, err
 	}
-	if err := w.fillIndex(ctx, c, s); err != nil {
+	if err := w.private.store(ctx, c, s.files, s.gone); err != nil {
 		return "", nil, err
 	}
 	tree, err = w.private.line(ctx, c, "write-tree", "--missing-ok")
@@ -139,44 +139,23 @@ func filterReason(filter string) string {
 	return fmt.Sprintf("it needs the filter %q, which is not run", filter)
 }
 
-// fillIndex updates an index from the selected files.
-func (w *Worktree) fillIndex(ctx context.Context, c call, s *selection) error {
-	if len(s.gone) > 0 {
-		var gone strings.Builder
-		for _, name := range s.gone {
-			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(w.record.Base)), name)
-		}
-		c.stdin = gone.String()
-		if _, err := w.private.git(ctx, c, "update-index", "-z", "--index-info"); err != nil {
-			return err
-		}
-	}
-	if len(s.files) == 0 {
-		return nil
-	}
-	c.stdin = zeros(s.files)
-	_, err := w.private.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-	return err
-}
-
-// contents writes the worktree's content as a tree. It keeps the index, so that the next
-// call reads only files that have changed since.
-func (w *Worktree) contents(ctx context.Context, scratch string) (tree string, skipped []Skip, err error) {
+// contents writes the worktree's content as a tree, and compares it with the first content. It
+// keeps the index, so that the next call reads only files that have changed since.
+func (w *Worktree) contents(ctx context.Context, scratch string, count bool) (tree string, changes []Change, skipped []Skip, err error) {
 	index := filepath.Join(scratch, "index")
 	if err := copyFile(scratch, w.folder(), "index", maxIndex); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if tree, skipped, err = w.snapshot(ctx, w.record.Path, index); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	changes, err := w.private.diffTrees(ctx, w.record.Start, tree, false, false)
-	if err != nil {
-		return "", nil, err
+	if changes, err = w.private.diffTrees(ctx, w.record.Start, tree, true, count); err != nil {
+		return "", nil, nil, err
 	}
 	for _, c := range changes {
 		if c.new.mode == modeModule {
-			return "", nil, refuse("%s has become a repository of its own", c.Path)
+			return "", nil, nil, refuse("%s has become a repository of its own", c.Path)
 		}
 	}
-	return tree, skipped, os.Rename(index, w.index())
+	return tree, changes, skipped, os.Rename(index, w.index())
 }

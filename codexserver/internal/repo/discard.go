@@ -109,11 +109,7 @@ func (w *Worktree) measure(ctx context.Context, found *LossError) (tree string, 
 		return "", err
 	}
 	defer remove()
-	tree, skipped, err := w.contents(ctx, scratch)
-	if err != nil {
-		return "", err
-	}
-	if found.Status, err = w.status(ctx, tree, skipped); err != nil {
+	if found.Status, tree, err = w.status(ctx, scratch); err != nil {
 		return "", err
 	}
 	if found.Status.Branch != "" || found.Status.Head == w.record.Base || found.Status.Head == w.record.Branched {

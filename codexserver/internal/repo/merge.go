@@ -3,10 +3,13 @@ package repo
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +17,7 @@ import (
 // worktree's current and the caller's.
 func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch string, changes []Change) error {
 	conflicts := &ConflictError{}
+	changes, p.moves = split(changes)
 	gone := map[string]bool{}
 	for _, c := range changes {
 		gone[c.Path] = !c.new.exists()
@@ -63,6 +67,22 @@ func (w *Worktree) merge(ctx context.Context, p *Plan, root *os.Root, scratch st
 		return conflicts
 	}
 	return nil
+}
+
+// split makes a deletion and an addition of each move. It also returns the moves, the new paths
+// by the old ones.
+func split(changes []Change) (all []Change, moves map[string]string) {
+	moves = map[string]string{}
+	for _, c := range changes {
+		if c.Kind == Rename {
+			moves[c.From] = c.Path
+			all = append(all, Change{Path: c.From, old: c.old})
+			c.old = entry{mode: modeNone}
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return all, moves
 }
 
 // blocked returns why the caller's tree cannot have a file of the worktree, or "".
@@ -145,7 +165,7 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 			s.files = append(s.files, f.path)
 		}
 	}
-	if err := w.fillIndex(ctx, c, s); err != nil {
+	if err := w.private.store(ctx, c, s.files, s.gone); err != nil {
 		return nil, nil, err
 	}
 	out, err := w.private.git(ctx, c, "ls-files", "-z", "--stage")
@@ -230,27 +250,22 @@ func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was strin
 // stage has git write the merged files to scratch, with the line ends for the caller's
 // tree, and reads them.
 func (w *Worktree) stage(ctx context.Context, p *Plan, scratch string) error {
-	before, after := map[string]entry{}, map[string]entry{}
+	var list strings.Builder
+	planned := map[string]*plannedFile{}
 	for _, f := range p.files {
-		before[f.path], after[f.path] = f.was, f.is
+		planned[f.path] = f
+		if f.is.exists() {
+			fmt.Fprintf(&list, "%s %s\t%s\x00", f.is.mode, f.is.id, f.path)
+		}
 	}
-	from, err := w.private.writeIndex(ctx, filepath.Join(scratch, "before"), before)
-	if err != nil {
-		return err
-	}
+	maps.DeleteFunc(p.moves, func(from, to string) bool { // the caller's tree may have one of them already
+		old, new := planned[from], planned[to]
+		return old == nil || new == nil || old.is.exists() || new.was.exists()
+	})
 	index := filepath.Join(scratch, "after")
-	to, err := w.private.writeIndex(ctx, index, after)
-	if err != nil {
-		return err
-	}
-	moves, err := w.private.diffTrees(ctx, from, to, true, false)
-	if err != nil {
-		return err
-	}
-	p.moves = map[string]string{}
-	for _, c := range moves {
-		if c.Kind == Rename {
-			p.moves[c.From] = c.Path
+	if list.Len() > 0 {
+		if _, err := w.private.git(ctx, call{index: index, stdin: list.String()}, "update-index", "-z", "--index-info"); err != nil {
+			return err
 		}
 	}
 	dir := filepath.Join(scratch, "stage")

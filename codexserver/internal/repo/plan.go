@@ -107,11 +107,8 @@ func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 	if p.info, err = root.Stat("."); err != nil {
 		return nil, err
 	}
-	if p.tree, p.Skipped, err = w.contents(ctx, scratch); err != nil {
-		return nil, err
-	}
-	changes, err := w.private.diffTrees(ctx, w.record.Start, p.tree, false, false)
-	if err != nil {
+	var changes []Change
+	if p.tree, changes, p.Skipped, err = w.contents(ctx, scratch, false); err != nil {
 		return nil, err
 	}
 	if err := w.merge(ctx, p, root, scratch, changes); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,19 +256,19 @@ func (p *private) attributes(ctx context.Context, c call, files, names []string,
 // zeros joins names as a command reads them from its input.
 func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }
 
-// writeIndex makes an index of some files and returns its tree.
-func (p *private) writeIndex(ctx context.Context, index string, files map[string]entry) (string, error) {
-	var text strings.Builder
-	for path, e := range files {
-		if e.exists() {
-			fmt.Fprintf(&text, "%s %s\t%s\x00", e.mode, e.id, path)
+// store updates an index from files of the working tree, and removes those that are gone.
+func (p *private) store(ctx context.Context, c call, present, gone []string) error {
+	for _, one := range []struct {
+		names []string
+		flags []string
+	}{{gone, []string{"--force-remove"}}, {present, []string{"--add", "--remove", "--replace"}}} {
+		if len(one.names) == 0 {
+			continue
+		}
+		c.stdin = zeros(one.names)
+		if _, err := p.git(ctx, c, slices.Concat([]string{"update-index"}, one.flags, []string{"-z", "--stdin"})...); err != nil {
+			return err
 		}
 	}
-	c := call{index: index, stdin: text.String()}
-	if c.stdin != "" {
-		if _, err := p.git(ctx, c, "update-index", "-z", "--index-info"); err != nil {
-			return "", err
-		}
-	}
-	return p.line(ctx, c, "write-tree", "--missing-ok")
+	return nil
 }

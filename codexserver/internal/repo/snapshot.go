@@ -177,31 +177,16 @@ func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree str
 	if err != nil {
 		return "", err
 	}
-	if err = s.index(ctx, present); err != nil && ctx.Err() == nil {
-		err = s.index(ctx, s.markUnreadable(present, r))
+	// Git would write an object file for each file, which takes three times as long as one
+	// pack for many. It writes large files to a pack, so all files count as large.
+	c := call{options: []string{"-c", "core.bigFileThreshold=1"}}
+	if err = s.private.store(ctx, c, present, gone); err != nil && ctx.Err() == nil {
+		err = s.private.store(ctx, c, s.markUnreadable(present, r), nil)
 	}
 	if err != nil {
 		return "", err
 	}
-	if len(gone) > 0 {
-		if _, err := s.private.git(ctx, call{stdin: zeros(gone)}, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
-			return "", err
-		}
-	}
-	tree, err = s.private.git(ctx, call{}, "write-tree", "--missing-ok")
-	return strings.TrimSpace(tree), err
-}
-
-// index adds files to git's index. Git would write an object file for each, which takes
-// three times as long as one pack for many files. It writes large files to a pack, so
-// index makes all files count as large.
-func (s *Snapshot) index(ctx context.Context, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	c := call{stdin: zeros(names), options: []string{"-c", "core.bigFileThreshold=1"}}
-	_, err := s.private.git(ctx, c, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-	return err
+	return s.private.line(ctx, call{}, "write-tree", "--missing-ok")
 }
 
 // stale returns the files that differ from the index, and those that it does not have. It
@@ -282,8 +267,7 @@ func (s *Snapshot) again(ctx context.Context, tracked []string, r *rest) ([]stri
 	if len(names) == 0 {
 		return nil, nil
 	}
-	_, err := s.private.git(ctx, call{stdin: zeros(names)}, "update-index", "--force-remove", "-z", "--stdin")
-	return names, err
+	return names, s.private.store(ctx, call{}, nil, names)
 }
 
 // inScratch reports whether a file belongs to a mirror.
@@ -304,6 +288,7 @@ func (s *Snapshot) sort(ctx context.Context, names []string, r *rest) (present, 
 	if len(names) > s.files {
 		return nil, nil, fmt.Errorf("%w: %d files, and at most %d may be read", ErrLarge, len(names), s.files)
 	}
+	links := map[string]bool{}
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
@@ -311,6 +296,8 @@ func (s *Snapshot) sort(ctx context.Context, names []string, r *rest) (present, 
 		info, err := os.Lstat(s.path(name))
 		_, module := r.modules[name]
 		switch {
+		case s.behindLink(path.Dir(name), links):
+			gone = append(gone, name)
 		case err != nil || info.Mode()&os.ModeSymlink != 0 || module:
 			present = append(present, name)
 		case !info.Mode().IsRegular(): // git reports that the file is deleted
@@ -325,6 +312,21 @@ func (s *Snapshot) sort(ctx context.Context, names []string, r *rest) (present, 
 		}
 	}
 	return present, gone, nil
+}
+
+// behindLink reports whether a folder below the root is or lies behind a symbolic link, and
+// remembers it.
+func (s *Snapshot) behindLink(dir string, known map[string]bool) bool {
+	if dir == "." {
+		return false
+	}
+	is, ok := known[dir]
+	if !ok {
+		info, err := os.Lstat(s.path(dir))
+		is = err == nil && info.Mode()&os.ModeSymlink != 0 || s.behindLink(path.Dir(dir), known)
+		known[dir] = is
+	}
+	return is
 }
 
 // markUnreadable marks the files that cannot be read, and returns the others.

@@ -91,6 +91,11 @@ func TestCompare(t *testing.T) {
 		}, func(r *fixture) { r.write("a.txt", "x\n"); r.write("b.txt", "x\n") }, "update >a.txt +--\nupdate >b.txt +-\n"},
 		{"a file that becomes a folder", nil, func(r *fixture) { r.remove("a.txt"); r.write("a.txt/b", "b\n") }, "delete >a.txt --\nadd >a.txt/b +\n"},
 		{"a folder that becomes a file", func(r *fixture) { r.write("d/x", "x\n") }, func(r *fixture) { r.remove("d/x"); r.remove("d"); r.write("d", "y\nz\n") }, "add >d ++\ndelete >d/x -\n"},
+		{"a folder that becomes a link", func(r *fixture) { r.write("d/x", "x\n"); r.write("d/e/y", "y\n"); r.commit("d") }, func(r *fixture) {
+			if err := errors.Join(os.Rename(filepath.Join(r.dir, "d"), filepath.Join(r.dir, "../moved")), os.Symlink("../moved", filepath.Join(r.dir, "d"))); err != nil {
+				r.t.Fatal(err)
+			}
+		}, "add >d +\ndelete >d/e/y -\ndelete >d/x -\n"},
 		{"large files", func(r *fixture) {
 			r.write("same", large)
 			r.write("changed", large)

@@ -38,24 +38,22 @@ func (w *Worktree) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer remove()
-	tree, skipped, err := w.contents(ctx, scratch)
-	if err != nil {
-		return nil, err
-	}
-	return w.status(ctx, tree, skipped)
+	s, _, err := w.status(ctx, scratch)
+	return s, err
 }
 
-func (w *Worktree) status(ctx context.Context, tree string, skipped []Skip) (*Status, error) {
-	s := &Status{Base: w.record.Base, Skipped: skipped, Notes: w.notes(), Saved: w.isSaved(tree)}
-	s.Head, s.Branch, _ = readHead(w.record.admin(), w.record.CommonDir)
-	var err error
-	if s.Files, err = w.private.diffTrees(ctx, w.record.Start, tree, true, true); err != nil {
-		return nil, err
+// status is Status, with the tree of the content.
+func (w *Worktree) status(ctx context.Context, scratch string) (s *Status, tree string, err error) {
+	tree, changes, skipped, err := w.contents(ctx, scratch, true)
+	if err != nil {
+		return nil, "", err
 	}
+	s = &Status{Base: w.record.Base, Files: changes, Skipped: skipped, Notes: w.notes(), Saved: w.isSaved(tree)}
+	s.Head, s.Branch, _ = readHead(w.record.admin(), w.record.CommonDir)
 	if s.More = max(0, len(s.Files)-maxListed); s.More > 0 {
 		s.Files = s.Files[:maxListed]
 	}
-	return s, nil
+	return s, tree, nil
 }
 
 // isSaved reports whether a tree of the worktree has no changes, or was applied or put on
@@ -82,7 +80,7 @@ func (w *Worktree) Diff(ctx context.Context, max int) (diff string, err error) {
 		return "", err
 	}
 	defer remove()
-	tree, _, err := w.contents(ctx, scratch)
+	tree, _, _, err := w.contents(ctx, scratch, false)
 	if err != nil {
 		return "", err
 	}
