@@ -41,10 +41,8 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 // [Store.Unfinished] repeats until a later plan of the worktree is applied. The index and
 // HEAD do not change.
 func (p *Plan) Apply(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	w := p.worktree
-	end, err := w.begin(ctx)
+	ctx, _, end, err := w.begin(ctx)
 	if err != nil {
 		return err
 	}

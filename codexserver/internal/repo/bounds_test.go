@@ -70,9 +70,6 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(want, s, cmpopts.IgnoreUnexported(repo.Change{})); diff != "" {
 		t.Error("(-want +got)\n" + diff)
 	}
-	if diff, err := w.Diff(t.Context(), 100); err != nil || len(diff) != 100 {
-		t.Errorf("%d bytes, %v", len(diff), err)
-	}
 }
 
 // TestMany checks that a list of files is limited, and all are applied.

@@ -35,9 +35,7 @@ type Branch struct {
 // its parent is the worktree's HEAD. Branch does not check out the new branch, and does
 // not change an existing one.
 func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	end, err := w.begin(ctx)
+	ctx, scratch, end, err := w.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +44,6 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 	if err := w.checkName(ctx, b.Name); err != nil {
 		return nil, err
 	}
-	scratch, remove, err := w.scratch()
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
 	tree, _, skipped, err := w.contents(ctx, scratch, false)
 	if err != nil {
 		return nil, err

@@ -150,16 +150,14 @@ type differ struct {
 
 // run returns at most max bytes of the diff of changes, or of all without changes.
 func (d *differ) run(ctx context.Context, max int, changes ...Change) (string, error) {
-	args := []string{"diff-tree", "-r", "-p", "--binary", "--full-index", "--no-color", renames(d.renames), "--no-ext-diff", "--no-textconv",
-		"--unified=3", "--inter-hunk-context=0", "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix,
-		"--submodule=short", "--ignore-submodules=dirty", d.tree, d.now, "--"}
+	args := []string{"-r", "-p", "--binary", "--full-index", renames(d.renames), "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix, d.tree, d.now, "--"}
 	for _, c := range changes {
 		args = append(args, c.Path)
 		if c.From != "" {
 			args = append(args, c.From)
 		}
 	}
-	return d.private.git(ctx, call{cut: max, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
+	return d.private.diff(ctx, call{cut: max, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, "diff-tree", args...)
 }
 
 // sections returns the section of each change, or "" for those that are too large or that

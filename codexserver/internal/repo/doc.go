@@ -18,7 +18,7 @@
 // A [Store] makes a worktree for each thread, so that several can work on one repository at
 // the same time, and brings their work back.
 //
-//	Store.Create ──▶ Worktree ──▶ Status, Diff
+//	Store.Create ──▶ Worktree ──▶ Status
 //	                          ──▶ Plan ──▶ (a person is asked) ──▶ Plan.Apply
 //	                          ──▶ Branch
 //	                          ──▶ Discard ──▶ LossError ──▶ Discard(token)

@@ -81,9 +81,7 @@ const maxPlan = 256 << 20
 // Plan merges the worktree's changes with the caller's tree, without writing to it. The
 // error is a [*ConflictError] if a file cannot be merged.
 func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	end, err := w.begin(ctx)
+	ctx, scratch, end, err := w.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +91,6 @@ func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	defer unlock()
-	scratch, remove, err := w.scratch()
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
 	root, err := os.OpenRoot(w.record.Root)
 	if err != nil {
 		return nil, err

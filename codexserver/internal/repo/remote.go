@@ -40,13 +40,9 @@ func DiffToRemote(ctx context.Context, dir string, scratch Scratch) (sha, diff s
 	if err := copyIndex(m.dir, m.gitDir); err != nil {
 		return "", "", fmt.Errorf("repo: %w", err)
 	}
-	tracked, err := m.diff(ctx, sha)
+	tracked, untracked, err := m.diffAll(ctx, call{}, sha, "--binary")
 	if err != nil {
 		return "", "", fmt.Errorf("repo: changes: %w", err)
-	}
-	untracked, err := m.untracked(ctx)
-	if err != nil {
-		return "", "", fmt.Errorf("repo: untracked files: %w", err)
 	}
 	return sha, strings.ToValidUTF8(tracked+untracked, "\uFFFD"), nil
 }
@@ -95,20 +91,24 @@ func (p *private) closest(ctx context.Context) (string, error) {
 	return closest, nil
 }
 
-// diff compares the tree with a commit, or with the index if there are no args. Its format
-// does not depend on the user's configuration.
-func (p *private) diff(ctx context.Context, args ...string) (string, error) {
-	return p.git(ctx, call{}, append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", "--find-renames",
-		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)...)
+// diff returns a diff in git's format, which does not depend on the user's configuration.
+func (p *private) diff(ctx context.Context, c call, command string, args ...string) (string, error) {
+	return p.git(ctx, c, append([]string{command, "--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", "--inter-hunk-context=0",
+		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, args...)...)
 }
 
-// untracked returns a diff that adds the untracked files.
-func (p *private) untracked(ctx context.Context) (string, error) {
-	own, err := p.ofUntracked(ctx)
-	if own == nil || err != nil {
-		return "", err
+// diffAll returns the diff of the working tree against a commit, and one that adds the
+// untracked files.
+func (p *private) diffAll(ctx context.Context, c call, from string, options ...string) (tracked, untracked string, err error) {
+	options = append(options, "--find-renames")
+	if tracked, err = p.diff(ctx, c, "diff", append(options, from, "--")...); err != nil {
+		return "", "", err
 	}
-	return own.diff(ctx)
+	own, err := p.ofUntracked(ctx)
+	if own != nil && err == nil {
+		untracked, err = own.diff(ctx, c, "diff", append(options, "--")...)
+	}
+	return tracked, untracked, err
 }
 
 // ofUntracked returns a mirror whose index has only the untracked files, or nil if there

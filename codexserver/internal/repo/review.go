@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -114,14 +115,10 @@ func (p *private) review(ctx context.Context, c *Changes, target protocol.Review
 				return err
 			}
 		}
-		if err := p.compare(ctx, c, head); err != nil {
-			return err
-		}
-		own, err := p.ofUntracked(ctx)
-		if own == nil || err != nil {
-			return err
-		}
-		return own.compare(ctx, c)
+		tracked, untracked, err := p.diffAll(ctx, call{cut: maxReview}, head)
+		c.add(tracked)
+		c.add(untracked)
+		return err
 	}
 	return errors.New("unknown target")
 }
@@ -132,15 +129,17 @@ func (p *private) emptyTree(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// compare adds a diff to c. Its format does not depend on the user's configuration.
-func (p *private) compare(ctx context.Context, c *Changes, args ...string) error {
-	args = append([]string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--unified=3", "--inter-hunk-context=0",
-		"--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"}, append(args, "--")...)
-	out, err := p.git(ctx, call{cut: maxReview}, args...)
-	c.Diff += out
-	if len(out) == maxReview {
+// compare adds the diff of a commit against another, or against the working tree.
+func (p *private) compare(ctx context.Context, c *Changes, commits ...string) error {
+	out, err := p.diff(ctx, call{cut: maxReview}, "diff", slices.Concat([]string{"--find-renames"}, commits, []string{"--"})...)
+	c.add(out)
+	return err
+}
+
+func (c *Changes) add(diff string) {
+	c.Diff += diff
+	if len(diff) == maxReview {
 		c.Cut = true
 		c.Diff += "\n"
 	}
-	return err
 }

@@ -26,18 +26,11 @@ type Status struct {
 
 // Status compares the worktree with its first content.
 func (w *Worktree) Status(ctx context.Context) (*Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	end, err := w.begin(ctx)
+	ctx, scratch, end, err := w.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	scratch, remove, err := w.scratch()
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
 	s, _, err := w.status(ctx, scratch)
 	return s, err
 }
@@ -63,27 +56,4 @@ func (w *Worktree) isSaved(tree string) bool {
 		return true
 	}
 	return slices.Contains(w.record.Saved, tree)
-}
-
-// Diff returns the changes that [Worktree.Status] lists as a diff in git's format, without
-// the content of binary files. It is cut off after max bytes.
-func (w *Worktree) Diff(ctx context.Context, max int) (diff string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	end, err := w.begin(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer end()
-	scratch, remove, err := w.scratch()
-	if err != nil {
-		return "", err
-	}
-	defer remove()
-	tree, _, _, err := w.contents(ctx, scratch, false)
-	if err != nil {
-		return "", err
-	}
-	return w.private.git(ctx, call{tree: w.private.dir, cut: max}, "diff-tree", "-r", "-p", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
-		"--src-prefix=a/", "--dst-prefix=b/", w.record.Start, tree)
 }

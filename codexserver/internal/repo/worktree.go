@@ -60,17 +60,24 @@ func (w *Worktree) ReadOnly() []string {
 	return all
 }
 
-// begin locks the worktree and checks that its folders were not moved or replaced.
-func (w *Worktree) begin(ctx context.Context) (end func(), err error) {
+// begin locks the worktree, checks that its folders were not moved or replaced, and makes a
+// folder for the files of the call. It bounds the time of the call.
+func (w *Worktree) begin(ctx context.Context) (_ context.Context, scratch string, end func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	unlock, err := w.store.lock(ctx, w.record.ID)
 	if err != nil {
-		return nil, err
+		cancel()
+		return ctx, "", nil, err
 	}
-	if err := w.check(ctx); err != nil {
-		unlock()
-		return nil, err
+	release := func() { unlock(); cancel() }
+	if err = w.check(ctx); err == nil {
+		var remove func()
+		if scratch, remove, err = w.scratch(); err == nil {
+			return ctx, scratch, func() { remove(); release() }, nil
+		}
 	}
-	return unlock, nil
+	release()
+	return ctx, "", nil, err
 }
 
 // check reads the record again and compares it with the folders on disk.
