@@ -180,7 +180,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 	t.Setenv("GIT_CONFIG_SYSTEM", filepath.Join(home, "config"))
 	for file, text := range map[string]string{
 		ignored:                        "*.tmp\n",
-		os.Getenv("GIT_CONFIG_SYSTEM"): "[core]\n\texcludesFile = " + ignored + "\n[filter \"mine\"]\n\tclean = touch '" + trap + "'; cat\n",
+		os.Getenv("GIT_CONFIG_SYSTEM"): "[core]\n\texcludesFile = " + ignored + "\n[filter \"mine\"]\n\tclean = touch '" + trap + "'; false\n\trequired = true\n", // in a sandbox it cannot touch
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
