@@ -65,6 +65,9 @@ func (c *conversation) full() bool {
 // makeRoom compacts a full history. It fails when the history is full again after the
 // next response, since another compaction would not help.
 func (t *turn) makeRoom(ctx context.Context) error {
+	if t.size() >= smallHistory {
+		t.learnWindow(ctx)
+	}
 	if !t.full() {
 		t.compacted = false
 		return nil

@@ -8,9 +8,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// windowTimeout is how long the first turn of a conversation waits for the provider's list
-// of models.
-const windowTimeout = 2 * time.Second
+const (
+	// smallHistory is the number of tokens below which the window does not matter.
+	smallHistory = 2000
+	// windowTimeout is how long a turn waits for the provider's list of models.
+	windowTimeout = 2 * time.Second
+)
 
 // window is the context window of a model.
 type window struct {

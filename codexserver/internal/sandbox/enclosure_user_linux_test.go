@@ -20,5 +20,6 @@ func TestEnclosureAsUser(t *testing.T) {
 		t.Run("Enclosure", TestEnclosure)
 		t.Run("Ends", TestEnclosureEnds)
 		t.Run("Fails", TestEnclosureFails)
+		t.Run("Try", TestTryEnclosure)
 	})
 }
