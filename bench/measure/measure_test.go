@@ -1,10 +1,18 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
 )
+
+func TestMain(m *testing.M) {
+	native.Main() // does not return if the engine started this process to run commands
+	os.Exit(m.Run())
+}
 
 // Each task fails without its solution and passes with it. The engine applies the solution
 // like a patch of a model.

@@ -159,7 +159,7 @@ func TestArguments(t *testing.T) {
 	for _, tt := range []struct{ arguments, want string }{
 		{`{}`, "argument /target is missing"},
 		{`{"target":"all"}`, "argument /target: "},
-		{`{"target":7}`, "argument /target: want a string"},
+		{`{"target":7}`, "argument /target: got number, want string"},
 		{`{"target":"base"}`, "argument /branch is missing"},
 		{`{"target":"commit"}`, "argument /commit is missing"},
 		{`{"target":"uncommitted","branch":"main"}`, "argument /branch is for the target base"},
