@@ -8,13 +8,13 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changestest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestChanges runs every kind of change with an app-server that runs the command.
 func TestChanges(t *testing.T) {
-	changestest.Run(t, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
+	servertest.RunChanges(t, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
 		f := newFake(t)
 		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
 			sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -63,7 +63,7 @@ type Engine struct {
 	options  Options
 	args     []string // of the app-server
 	defaults defaults // of every conversation
-	self     *program.Self
+	self     *policy.Self
 	programs *sandbox.Programs
 
 	processes proc.Pool
@@ -100,7 +100,7 @@ func New(o *Options) (*Engine, error) {
 	if err := proc.Ready(); err != nil && e.options.Dial == nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
-	e.self = program.NewSelf(e.options.Self)
+	e.self = policy.NewSelf(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -60,13 +60,13 @@ func (t *thread) folder() string {
 // place describes where a command of the thread runs in dir, and which folders count as
 // writable: those of every conversation. That holds even in a read-only sandbox, because an
 // earlier turn or a patch may have written there.
-func (t *thread) place(dir string) program.Place {
+func (t *thread) place(dir string) policy.Place {
 	folders := append([]string{dir}, t.child.programs.Folders()...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.roots...)}
 	env := os.Environ()
-	return program.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
+	return policy.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
 }
 
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex

@@ -14,8 +14,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -141,7 +141,7 @@ type Engine struct {
 	log       *slog.Logger
 	auth      *auth.Keeper
 	processes proc.Pool
-	self      *program.Self
+	self      *policy.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
 	requests  slots // bounds the requests, each with a connection
@@ -171,7 +171,7 @@ func New(o *Options) (*Engine, error) {
 		activity:  &tool.Activity{},
 		version:   o.Version,
 		log:       o.Logger,
-		self:      program.NewSelf(o.Self),
+		self:      policy.NewSelf(o.Self),
 	}
 	e.programs = &sandbox.Programs{More: e.folders.Paths}
 	if o.Environ == nil {

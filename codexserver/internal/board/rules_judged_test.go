@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -51,7 +51,7 @@ func TestRulesAsJudged(t *testing.T) {
 }
 
 // workshop is a workspace with its own programs in PATH, before those of a system.
-func workshop(t *testing.T) program.Place {
+func workshop(t *testing.T) policy.Place {
 	t.Helper()
 	base := t.TempDir()
 	work, links, system := filepath.Join(base, "work"), filepath.Join(base, "links"), filepath.Join(base, "system")
@@ -73,5 +73,5 @@ func workshop(t *testing.T) program.Place {
 		}
 	}
 	path := filepath.Join(work, "node_modules/.bin") + ":" + links + ":" + filepath.Join(work, "bin") + ":" + system
-	return program.Place{Dir: work, Env: []string{"PATH=" + path}, Roots: []string{work}}
+	return policy.Place{Dir: work, Env: []string{"PATH=" + path}, Roots: []string{work}}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
 // Programs finds and starts programs. The zero value knows only the folders for temporary
@@ -61,7 +61,7 @@ func (p *Programs) Add(folders ...string) {
 func (p *Programs) Given(folders ...string) {
 	home, err := os.UserHomeDir()
 	p.Add(slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
-		return err == nil && filepath.IsAbs(folder) && program.LeadsThrough(home, program.Folders([]string{folder}))
+		return err == nil && filepath.IsAbs(folder) && policy.LeadsThrough(home, policy.Folders([]string{folder}))
 	})...)
 }
 
@@ -69,7 +69,7 @@ func (p *Programs) Given(folders ...string) {
 // name may lead to another one.
 func (p *Programs) add(folder string) {
 	known := p.folders[folder]
-	for _, info := range program.Folders([]string{folder}) {
+	for _, info := range policy.Folders([]string{folder}) {
 		if !slices.ContainsFunc(known, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 			known = append(known, info)
 		}
@@ -101,7 +101,7 @@ func (p *Programs) roots(also ...string) []os.FileInfo {
 	if p.More != nil {
 		names = append(names, p.More()...)
 	}
-	roots := program.Folders(names)
+	roots := policy.Folders(names)
 	for _, known := range p.folders {
 		roots = append(roots, known...)
 	}
@@ -133,7 +133,7 @@ func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
 // check returns an [*ProgramError] if commands can write the program at a path that the user or
 // Find has chosen.
 func (p *Programs) check(path string) error {
-	if program.LeadsThrough(path, p.named()) {
+	if policy.LeadsThrough(path, p.named()) {
 		return &ProgramError{path}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (p *Programs) check(path string) error {
 // those for temporary files as a whole do not, because the user has chosen one there.
 func (p *Programs) named() []os.FileInfo {
 	return slices.DeleteFunc(p.roots(), func(root os.FileInfo) bool {
-		return slices.ContainsFunc(program.Folders(p.temporary()), func(dir os.FileInfo) bool { return os.SameFile(root, dir) })
+		return slices.ContainsFunc(policy.Folders(p.temporary()), func(dir os.FileInfo) bool { return os.SameFile(root, dir) })
 	})
 }
 
@@ -152,7 +152,7 @@ func (p *Programs) named() []os.FileInfo {
 func (p *Programs) Writable(path string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return program.LeadsThrough(path, p.roots(p.temporary()...))
+	return policy.LeadsThrough(path, p.roots(p.temporary()...))
 }
 
 // Path returns the folders of a PATH that no command can write.
@@ -161,7 +161,7 @@ func (p *Programs) Path(list string) string {
 	defer p.mu.RUnlock()
 	roots := p.roots(p.temporary()...)
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || program.LeadsThrough(dir, roots)
+		return !filepath.IsAbs(dir) || policy.LeadsThrough(dir, roots)
 	}), string(filepath.ListSeparator))
 }
 
@@ -220,7 +220,7 @@ func (p *Programs) search(name, path string) ([]string, error) {
 		found, err := exec.LookPath(filepath.Join(folder, name))
 		switch {
 		case err != nil:
-		case program.LeadsThrough(found, roots):
+		case policy.LeadsThrough(found, roots):
 			refused = errors.Join(refused, &ProgramError{found})
 		default:
 			all = append(all, found)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/internal/workerlink"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // fakeWorker is a worker without a process. It takes a second to end.

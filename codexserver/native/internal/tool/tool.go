@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -276,14 +275,14 @@ func (t *Turn) roots() (sandbox.Roots, error) {
 
 // place returns the place of the turn's commands in dir. Its roots do not depend on the
 // sandbox mode: a command of another turn, or a patch, may have written to these folders.
-func (t *Turn) place(dir string) program.Place {
+func (t *Turn) place(dir string) policy.Place {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
 	roots := sandbox.AskedRoots(p, t.Cwd, env)
 	if others := t.box.options.Writable; others != nil {
 		roots = append(roots, others()...)
 	}
-	return program.Place{Dir: dir, Env: env, Roots: roots}
+	return policy.Place{Dir: dir, Env: env, Roots: roots}
 }
 
 // approval returns the sum of what a command named when the user approved it for the

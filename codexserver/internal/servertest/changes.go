@@ -1,7 +1,4 @@
-// Package changestest checks that what a turn changed is reported truly, for every kind of
-// change and any engine. What a report does not list, it must name as not looked at, and
-// `git apply` must take every diff.
-package changestest
+package servertest
 
 import (
 	"cmp"
@@ -27,12 +24,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// Start returns an engine whose turns run one shell command in the folder, and call after
+// ChangesEngine returns an engine whose turns run one shell command in the folder, and call after
 // when the command has ended. Roots are the writable roots that it reports.
-type Start func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine
+type ChangesEngine func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine
 
-// Run runs the table with an engine.
-func Run(t *testing.T, start Start) {
+// RunChanges runs the table with an engine.
+func RunChanges(t *testing.T, start ChangesEngine) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -73,7 +70,7 @@ type place struct {
 	old  string // a copy of dir before the turn
 }
 
-func (k *kind) run(t *testing.T, template string, start Start) {
+func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package program
+package policy
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
@@ -28,12 +27,12 @@ type Place struct {
 //
 // The path is that of such a program if it is certain that it would run, otherwise "".
 func (p Place) Replaceable(argv []string) (path string, yes bool) {
-	commands, plain := policy.Commands(argv)
+	commands, plain := Commands(argv)
 	if !plain || p.searchesCurrent() {
 		return "", true
 	}
 	s := starts{Place: p, roots: Folders(p.Roots), done: map[part]bool{}}
-	programs, shell := commands, policy.LooksLikeShell(argv[0])
+	programs, shell := commands, LooksLikeShell(argv[0])
 	if shell {
 		yes = slices.ContainsFunc(p.profiles(), func(file string) bool { return exists(file) && LeadsThrough(file, s.roots) })
 		programs = append([][]string{argv[:1]}, commands...)
@@ -81,7 +80,7 @@ func (s *starts) replaceable(word string) bool {
 		}
 		s.done[part] = true
 		path, err := proc.LookPath(part.name, s.Dir, s.Env)
-		return part.whole && policy.LooksLikeShell(part.name) || err == nil && LeadsThrough(path, s.roots)
+		return part.whole && LooksLikeShell(part.name) || err == nil && LeadsThrough(path, s.roots)
 	})
 }
 

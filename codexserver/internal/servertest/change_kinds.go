@@ -1,4 +1,4 @@
-package changestest
+package servertest
 
 import (
 	"time"

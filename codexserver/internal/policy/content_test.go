@@ -1,6 +1,6 @@
 //go:build unix
 
-package program_test
+package policy_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
 // TestContent changes a file after an approval for the session.
@@ -98,13 +98,13 @@ func TestContent(t *testing.T) {
 			for _, err := range []error{
 				os.Symlink("data", work+"/link"), os.Symlink("../system/other", work+"/out"), os.Symlink("sub", work+"/lane"),
 				os.Symlink("../work/data", base+"/system/linked"),
-				syscall.Mkfifo(work+"/pipe", 0o600), large.Truncate(program.MaxContent + 1), large.Close(),
+				syscall.Mkfifo(work+"/pipe", 0o600), large.Truncate(policy.MaxContent + 1), large.Close(),
 			} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			p := program.Place{
+			p := policy.Place{
 				Dir: work, Env: []string{"PATH=" + work + "/bin:" + base + "/system", "HOME=" + work + "/home"},
 				Roots: []string{work, base + "/other"},
 			}
@@ -132,7 +132,7 @@ func TestContent(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := (program.Place{Dir: "/", Env: []string{"PATH=/bin:"}}).Content([]string{"ls"}); ok {
+	if _, ok := (policy.Place{Dir: "/", Env: []string{"PATH=/bin:"}}).Content([]string{"ls"}); ok {
 		t.Error("the current folder is in PATH")
 	}
 }

@@ -1,13 +1,13 @@
 //go:build unix
 
-package program_test
+package policy_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
 func TestStartedBy(t *testing.T) {
@@ -44,7 +44,7 @@ func TestStartedBy(t *testing.T) {
 	loop := filepath.Join(dir, "loop")
 	write(loop, "#!/bin/sh\nexec "+loop+"\n")
 
-	p := program.NewSelf(self)
+	p := policy.NewSelf(self)
 	for _, tt := range []struct {
 		name string
 		argv []string
@@ -85,7 +85,7 @@ func TestStartedBy(t *testing.T) {
 		{"an empty word", []string{""}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := program.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
+			c := policy.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
 			if got := p.StartedBy(c); got != tt.want {
 				t.Errorf("%v", got)
 			}
@@ -97,11 +97,11 @@ func TestStartedBy(t *testing.T) {
 	if err := os.Rename(self+".new", self); err != nil {
 		t.Fatal(err)
 	}
-	if !p.StartedBy(program.Command{Argv: []string{self}}) {
+	if !p.StartedBy(policy.Command{Argv: []string{self}}) {
 		t.Error("not found after an update")
 	}
-	for _, none := range []*program.Self{program.NewSelf(""), program.NewSelf(filepath.Join(dir, "nosuch")), nil} {
-		if none.StartedBy(program.Command{Argv: []string{self}}) {
+	for _, none := range []*policy.Self{policy.NewSelf(""), policy.NewSelf(filepath.Join(dir, "nosuch")), nil} {
+		if none.StartedBy(policy.Command{Argv: []string{self}}) {
 			t.Error("no program is found")
 		}
 	}

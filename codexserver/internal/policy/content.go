@@ -1,4 +1,4 @@
-package program
+package policy
 
 import (
 	"crypto/sha256"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 )
 
@@ -27,9 +26,9 @@ const MaxContent = 64 << 20
 // all of this is unchanged.
 //
 // It returns false if no approval may last: the words have another meaning than themselves
-// (see [policy.Literal]), name a folder, or name a file that cannot be read whole.
+// (see [Literal]), name a folder, or name a file that cannot be read whole.
 func (p Place) Content(argv []string) (sum string, ok bool) {
-	words, programs, ok := policy.Literal(argv)
+	words, programs, ok := Literal(argv)
 	if !ok || len(words) > maxWords || p.searchesCurrent() || runtime.GOOS == "windows" { // there PATH alone does not find programs
 		return "", false
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package program_test
+package policy_test
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/program"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
 func Example() {
-	p := program.Place{Dir: "/nowhere", Env: []string{"PATH=/usr/bin:/bin"}, Roots: []string{"/nowhere"}}
+	p := policy.Place{Dir: "/nowhere", Env: []string{"PATH=/usr/bin:/bin"}, Roots: []string{"/nowhere"}}
 	for _, argv := range [][]string{{"ls", "-l"}, {"./ls"}, {"sh", "-c", "ls && $X"}} {
 		_, yes := p.Replaceable(argv)
 		fmt.Println(argv, yes)
@@ -68,7 +68,7 @@ func TestReplaceable(t *testing.T) {
 	for home, want := range map[string]bool{
 		"linked": true, "own": false, "none": false, "work/bare": false, "work/home": true, "alias/home": true,
 	} {
-		p := program.Place{Dir: work, Env: []string{"PATH=" + filepath.Join(base, "system"), "HOME=" + filepath.Join(base, home)}, Roots: []string{work}}
+		p := policy.Place{Dir: work, Env: []string{"PATH=" + filepath.Join(base, "system"), "HOME=" + filepath.Join(base, home)}, Roots: []string{work}}
 		if _, yes := p.Replaceable([]string{"sh", "-lc", "tool"}); yes != want {
 			t.Errorf("with a profile in %s: %t", home, yes)
 		}
@@ -125,7 +125,7 @@ func TestReplaceable(t *testing.T) {
 		{"more words than are checked", system, work, []string{work}, []string{"tool", strings.Repeat("-", 1000)}, "not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := program.Place{Dir: tt.dir, Env: []string{"PATH=/none", "PATH=" + tt.path}, Roots: tt.roots}
+			p := policy.Place{Dir: tt.dir, Env: []string{"PATH=/none", "PATH=" + tt.path}, Roots: tt.roots}
 			path, yes := p.Replaceable(tt.argv)
 			got := "no"
 			if yes {
