@@ -12,9 +12,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // work runs this program as the worker of one user of codex-mcp-gateway, and returns its

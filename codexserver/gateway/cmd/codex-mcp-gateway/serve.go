@@ -17,9 +17,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // mcpPath is the path of the MCP endpoint.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"go.opentelemetry.io/otel/attribute"

@@ -16,9 +16,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/google/go-cmp/cmp"
 )
 

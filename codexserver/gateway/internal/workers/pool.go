@@ -17,8 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // Options configure a [Pool].

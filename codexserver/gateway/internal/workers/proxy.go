@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // admission is a value in the context of each admitted request: its principal, and the

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/google/go-cmp/cmp"
 )
 
