@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // A repository can hold a symbolic link to a file with secrets, and instructions go to the

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 )
 
 // A conversation is one section of the page.
@@ -25,7 +25,7 @@ type conversation struct {
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
 	failed                      bool              // the turn has reported an error
-	clock                       stall.Clock
+	clock                       thread.Clock
 }
 
 // header is what a page shows of a conversation in addition to its entries.

@@ -10,7 +10,7 @@ import (
 // readers are packages that may open files directly, because the files are their own or the
 // kernel's. All other packages below codexserver use safefile.
 var readers = []string{
-	"codexserver/internal/safefile/",
+	"internal/safefile/",
 	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/servertest/",              // what tests look at

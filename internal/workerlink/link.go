@@ -91,7 +91,7 @@ func (l *Link) Check() error {
 
 // Report sends a status to the gateway. It fails only if the gateway has ended.
 func (l *Link) Report(s Status) error {
-	line, err := json.Marshal(s)
+	line, err := json.Marshal(s, json.Deterministic(true))
 	if err != nil {
 		return err
 	}

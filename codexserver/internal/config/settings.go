@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 )
@@ -242,7 +241,7 @@ const (
 	DefaultGrace         = time.Second
 	DefaultResult        = 80_000
 	DefaultDrain         = 30 * time.Second
-	DefaultStall         = stall.Default
+	DefaultStall         = 5 * time.Minute
 	DefaultFiles         = 100_000
 	DefaultBefore        = 5 * time.Second
 	DefaultAfter         = 30 * time.Second

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Seal encrypts and authenticates states that clients keep for the server (AES-256-GCM).

@@ -10,11 +10,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,7 +45,7 @@ type Job struct {
 type moment struct {
 	doing     string
 	since     time.Time
-	clock     stall.Clock
+	clock     thread.Clock
 	last      string              // the agent's last message
 	questions []*approval.Request // the open ones
 	asked     bool                // a question opened that no caller has seen
@@ -274,7 +273,7 @@ func (j *Job) state() State {
 		s.Status, s.Question = Waiting, brief(subject(j.now.questions[0]))
 	default:
 		s.Status = Running
-		silent, most := j.now.clock.Since(), stall.Limit(j.options.Stall)
+		silent, most := j.now.clock.Since(), thread.StallLimit(j.options.Stall)
 		if most > 0 && !silent.IsZero() && time.Since(silent) >= most {
 			s.Stuck, s.Doing, s.Since = true, "stuck", silent
 		}

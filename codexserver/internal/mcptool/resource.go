@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
@@ -136,7 +135,7 @@ func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, 
 		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
 	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).structured)
-	var wrong *trail.RangeError
+	var wrong *thread.RangeError
 	var unknown unknownThread
 	switch {
 	case errors.As(err, &wrong), errors.As(err, &unknown):

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
@@ -89,7 +88,7 @@ func (t *Table) callShow(ctx context.Context, c *call, a *showArguments) *mcptyp
 	}
 	shownID := Cut(at.thread, maxBrief)
 	p, err := t.read(ctx, c.Threads, at, c.OpenOnly, t.room(c.MaxText).structured)
-	var wrong *trail.RangeError
+	var wrong *thread.RangeError
 	if errors.As(err, &wrong) {
 		return failure(shownID, fmt.Sprintf("codex-show: argument /%s: %s", wrong.Argument, wrong.Reason))
 	}
@@ -128,14 +127,14 @@ func (e unknownThread) Error() string {
 }
 
 // read returns the page at a passage, at most most bytes of JSON. The error is an
-// [unknownThread] or a [*trail.RangeError] if the passage does not exist.
+// [unknownThread] or a [*thread.RangeError] if the passage does not exist.
 func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, openOnly bool, most int) (*page, error) {
 	tr, err := t.trail(ctx, threads, at, openOnly)
 	if err != nil {
 		return nil, err
 	}
 	room := max(min(most, maxPage), report.MinLimit) - pageCost
-	var p trail.Page
+	var p thread.Page
 	switch at.what {
 	case diffView:
 		p, err = tr.Diff(at.offset, room)
@@ -159,7 +158,7 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, ope
 
 // trail returns the trail of a thread that the client holds, or one read from a rollout. A
 // thread of another client is unknown.
-func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*trail.Trail, error) {
+func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*thread.Trail, error) {
 	if th := threads.Find(at.thread); th != nil {
 		return th.Trail(), nil
 	}
@@ -183,7 +182,7 @@ func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, op
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return trail.ReadRollout(ctx, path, at.thread)
+	return thread.ReadTrail(ctx, path, at.thread)
 }
 
 // fit returns the longest beginning of a text that has at most most bytes of JSON.

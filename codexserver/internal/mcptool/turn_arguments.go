@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 )
 
 // turnArguments are the arguments of a turn, which codex and codex-reply share.

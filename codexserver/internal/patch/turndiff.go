@@ -12,7 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Diff is the combined diff of a turn's patches against the current files. The zero value is

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // MaxContent is how many bytes of files an approval can remember.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // BranchOptions are the options of [Worktree.Branch].

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Limits of what is copied from a repository.

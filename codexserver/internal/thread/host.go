@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -23,7 +22,7 @@ type host struct {
 	log    *slog.Logger
 	board  *board.Board
 	stream bool // the engine is an [engine.Streamer]
-	trail  *trail.Trail
+	trail  *Trail
 	desk   deskObserver
 
 	mu          sync.Mutex // also keeps events in the order of Emit

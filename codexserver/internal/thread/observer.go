@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -100,7 +99,7 @@ func (t *Thread) observed(a Attendance, f func(context.Context) error) func(cont
 // trailObserver keeps what a thread does in its trail.
 type trailObserver struct {
 	NoQuestions
-	*trail.Trail
+	*Trail
 }
 
 // Event implements [Observer].

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -21,7 +20,7 @@ type Table struct {
 	engine    engine.Engine
 	approvals *board.Options
 	log       *slog.Logger
-	trails    *trail.Store
+	trails    *TrailStore
 	server    string     // a unique id
 	reviving  sync.Mutex // only one thread at a time is resumed from its rollout
 
@@ -39,7 +38,7 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *board.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: trail.NewStore(trail.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: NewTrailStore(MaxTrailsInMemory), server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -49,7 +48,7 @@ func NewTable(e engine.Engine, approvals *board.Options) *Table {
 // KeepIn makes threads keep their trails in files in a folder instead of in memory.
 // Commands must not be able to write to the folder. KeepIn must be called before the first
 // thread begins.
-func (t *Table) KeepIn(folder string) { t.trails = trail.InFile(folder) }
+func (t *Table) KeepIn(folder string) { t.trails = TrailsInFile(folder) }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -56,7 +55,7 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 }
 
 // Trail returns the record of what the thread has done.
-func (t *Thread) Trail() *trail.Trail { return t.host.trail }
+func (t *Thread) Trail() *Trail { return t.host.trail }
 
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }

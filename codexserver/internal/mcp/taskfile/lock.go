@@ -3,7 +3,7 @@ package taskfile
 import (
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"io/fs"
 	"os"
 )

@@ -1,4 +1,4 @@
-package trail_test
+package thread_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -55,7 +55,7 @@ func TestReadRollout(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			tr, err := trail.ReadRollout(t.Context(), path, "one")
+			tr, err := thread.ReadTrail(t.Context(), path, "one")
 			if err != nil || tt.fault != "" {
 				if tt.fault == "" || err == nil || !strings.Contains(err.Error(), tt.fault) {
 					t.Errorf("%v, want %q", err, tt.fault)
@@ -68,7 +68,7 @@ func TestReadRollout(t *testing.T) {
 			}
 		})
 	}
-	if _, err := trail.ReadRollout(t.Context(), t.TempDir(), "one"); err == nil {
+	if _, err := thread.ReadTrail(t.Context(), t.TempDir(), "one"); err == nil {
 		t.Error("a folder was read")
 	}
 }

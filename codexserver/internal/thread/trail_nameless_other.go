@@ -1,6 +1,6 @@
 //go:build !unix
 
-package trail
+package thread
 
 import (
 	"errors"

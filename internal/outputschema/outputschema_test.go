@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 )
 
 const person = `{"type":"object","required":["name"],"additionalProperties":false,"properties":{

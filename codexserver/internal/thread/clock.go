@@ -1,5 +1,4 @@
-// Package stall measures how long a model has been silent.
-package stall
+package thread
 
 import (
 	"time"
@@ -7,17 +6,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Default is how long a model may be silent before it counts as stuck.
-const Default = 5 * time.Minute
+// DefaultStall is how long a model may be silent before it counts as stuck.
+const DefaultStall = 5 * time.Minute
 
-// Limit returns the limit for an option. 0 means [Default], a negative value means no
+// StallLimit returns the limit for an option. 0 means [DefaultStall], a negative value means no
 // limit and returns 0.
-func Limit(option time.Duration) time.Duration {
+func StallLimit(option time.Duration) time.Duration {
 	switch {
 	case option < 0:
 		return 0
 	case option == 0:
-		return Default
+		return DefaultStall
 	}
 	return option
 }
@@ -88,10 +87,10 @@ func (c *Clock) end(call string) {
 	}
 }
 
-// Asked takes in a question.
+// Asked records a question.
 func (c *Clock) Asked() { c.asked++ }
 
-// Decided takes in that a question was decided.
+// Decided records the end of a question.
 func (c *Clock) Decided() {
 	c.asked = max(c.asked-1, 0)
 	c.hear()

@@ -3,7 +3,7 @@ package safefile_test
 import (
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // TestEndlessFiles checks that reading fails for kernel files that count as regular but

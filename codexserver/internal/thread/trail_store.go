@@ -1,4 +1,4 @@
-package trail
+package thread
 
 import (
 	"container/list"
@@ -10,8 +10,8 @@ import (
 
 // How many bytes all trails of one server keep, in a file or in memory.
 const (
-	MaxInFile   = 256 << 20
-	MaxInMemory = 64 << 20
+	MaxTrailsInFile   = 256 << 20
+	MaxTrailsInMemory = 64 << 20
 )
 
 const (
@@ -19,8 +19,8 @@ const (
 	pieceCost = 4 << 10  // overhead of a piece, such as the last block in a file
 )
 
-// Store limits the total size of its trails. It is safe for concurrent use.
-type Store struct {
+// TrailStore limits the total size of its trails. It is safe for concurrent use.
+type TrailStore struct {
 	mu     sync.Mutex // guards all trails
 	max    int
 	used   int
@@ -28,16 +28,18 @@ type Store struct {
 	slots  *slots    // nil keeps the bytes in memory
 }
 
-// NewStore returns a store that keeps at most max bytes in memory.
-func NewStore(max int) *Store { return &Store{max: max} }
+// NewTrailStore returns a store that keeps at most max bytes in memory.
+func NewTrailStore(max int) *TrailStore { return &TrailStore{max: max} }
 
-// InFile returns a store that keeps its bytes in a file without a name in a folder, which is
+// TrailsInFile returns a store that keeps its bytes in a file without a name in a folder, which is
 // made if missing. If there can be no such file, it keeps them in memory.
-func InFile(folder string) *Store { return &Store{max: MaxInFile, slots: &slots{folder: folder}} }
+func TrailsInFile(folder string) *TrailStore {
+	return &TrailStore{max: MaxTrailsInFile, slots: &slots{folder: folder}}
+}
 
 // shelf limits the total size of texts of one kind of one thread.
 type shelf struct {
-	store *Store
+	store *TrailStore
 	max   int
 	used  int
 	texts []*text // the oldest, which loses its beginning first, comes first
@@ -145,7 +147,7 @@ func (p *piece) write(part string) (err error) {
 	st := p.text.shelf.store
 	if p.size == 0 && st.slots != nil {
 		if p.slot, err = st.slots.take(); err != nil { // continue in memory
-			st.slots, st.max = nil, min(st.max, MaxInMemory)
+			st.slots, st.max = nil, min(st.max, MaxTrailsInMemory)
 		}
 	}
 	if p.slot < 0 {

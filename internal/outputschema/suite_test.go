@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 )
 
 // TestSuite runs the official test suite. testdata/SOURCE says what it leaves out.

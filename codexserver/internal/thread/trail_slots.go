@@ -1,4 +1,4 @@
-package trail
+package thread
 
 import (
 	"os"

@@ -1,11 +1,11 @@
-package stall_test
+package thread_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/stall"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -48,7 +48,7 @@ func TestClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var c stall.Clock
+				var c thread.Clock
 				for _, m := range tt.events {
 					switch m.(type) {
 					case question:
@@ -73,8 +73,8 @@ func TestClock(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	for option, want := range map[time.Duration]time.Duration{0: stall.Default, -1: 0, time.Second: time.Second} {
-		if got := stall.Limit(option); got != want {
+	for option, want := range map[time.Duration]time.Duration{0: thread.DefaultStall, -1: 0, time.Second: time.Second} {
+		if got := thread.StallLimit(option); got != want {
 			t.Errorf("%v means %v, want %v", option, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package trail_test
+package thread_test
 
 import (
 	"encoding/json"
@@ -10,21 +10,21 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/trail"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
 
-func newTrail(t *testing.T) *trail.Trail {
+func newTrail(t *testing.T) *thread.Trail {
 	t.Helper()
-	tr := trail.InFile(filepath.Join(t.TempDir(), "new")).New()
+	tr := thread.TrailsInFile(filepath.Join(t.TempDir(), "new")).New()
 	t.Cleanup(tr.Close)
 	return tr
 }
 
 // all reads a text page by page, and checks that the pages have no gaps.
-func all(t *testing.T, most int, read func(offset int64, most int) (trail.Page, error)) (string, trail.Page) {
+func all(t *testing.T, most int, read func(offset int64, most int) (thread.Page, error)) (string, thread.Page) {
 	t.Helper()
 	var b strings.Builder
 	offset := int64(0)
@@ -154,7 +154,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("at the end: %+v, %v", p, err)
 	}
 	for _, offset := range []int64{total + 1, -1, 1<<63 - 1} {
-		var wrong *trail.RangeError
+		var wrong *thread.RangeError
 		if _, err := tr.Diff(offset, 100); !errors.As(err, &wrong) || wrong.Argument != "offset" {
 			t.Errorf("%d: %v", offset, err)
 		}
@@ -169,7 +169,7 @@ func TestOldestIsDropped(t *testing.T) {
 		tr.Changed(i, mark)
 	}
 	p, err := tr.Diff(0, 1000)
-	if err != nil || p.Offset == 0 || p.Cut != p.Offset || p.Total-p.Offset > trail.MaxDiffs || p.Total-p.Offset < trail.MaxDiffs*9/10 {
+	if err != nil || p.Offset == 0 || p.Cut != p.Offset || p.Total-p.Offset > thread.MaxDiffs || p.Total-p.Offset < thread.MaxDiffs*9/10 {
 		t.Errorf("%d to %d of which %d are cut, %v", p.Offset, p.Total, p.Cut, err)
 	}
 	again, err := tr.Diff(p.Offset+10, 10)
@@ -184,7 +184,7 @@ func TestWithoutAFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tr := trail.InFile(file).New()
+	tr := thread.TrailsInFile(file).New()
 	text := strings.Repeat("x", 100_000)
 	tr.Changed(1, text)
 	if got, _ := all(t, 1000, tr.Diff); got != "# turn 1\n"+text {
@@ -194,7 +194,7 @@ func TestWithoutAFile(t *testing.T) {
 
 // TestFileIsBounded checks that the file reuses the room of dropped pieces.
 func TestFileIsBounded(t *testing.T) {
-	s := trail.InFile(t.TempDir())
+	s := thread.TrailsInFile(t.TempDir())
 	for i := range 300 {
 		tr := s.New()
 		tr.Changed(i, strings.Repeat(string(rune('a'+i%26)), 1<<20))
@@ -205,7 +205,7 @@ func TestFileIsBounded(t *testing.T) {
 			tr.Close()
 		}
 	}
-	if n := trail.FileSize(s); n == 0 || n > trail.MaxInFile {
+	if n := thread.FileSize(s); n == 0 || n > thread.MaxTrailsInFile {
 		t.Errorf("the file has %d bytes", n)
 	}
 }
@@ -213,8 +213,8 @@ func TestFileIsBounded(t *testing.T) {
 // TestStoreIsBounded checks the limit for all trails together, and that a closed trail
 // frees its room.
 func TestStoreIsBounded(t *testing.T) {
-	s := trail.NewStore(1 << 20)
-	kept := func(trails []*trail.Trail) (bytes int64) {
+	s := thread.NewTrailStore(1 << 20)
+	kept := func(trails []*thread.Trail) (bytes int64) {
 		for _, tr := range trails {
 			p, err := tr.Diff(0, 10)
 			if err != nil {
@@ -224,7 +224,7 @@ func TestStoreIsBounded(t *testing.T) {
 		}
 		return bytes
 	}
-	var trails []*trail.Trail
+	var trails []*thread.Trail
 	for range 40 {
 		tr := s.New()
 		tr.Changed(1, strings.Repeat("x", 100<<10))
@@ -258,7 +258,7 @@ func TestOutput(t *testing.T) {
 	}
 	wrong := func(command int) {
 		t.Helper()
-		var e *trail.RangeError
+		var e *thread.RangeError
 		if _, _, err := tr.Output(command, 0, 10); !errors.As(err, &e) || e.Argument != "command" {
 			t.Errorf("command %d: %v", command, err)
 		}
@@ -284,7 +284,7 @@ func TestOutput(t *testing.T) {
 	begin("c")
 	long := strings.Repeat("é", 3<<20)
 	tr.Event(protocol.ExecCommandEnd{CallID: "c", Stdout: long})
-	text, p := all(t, 45_000, func(offset int64, most int) (trail.Page, error) {
+	text, p := all(t, 45_000, func(offset int64, most int) (thread.Page, error) {
 		p, _, err := tr.Output(4, offset, most)
 		return p, err
 	})
@@ -328,7 +328,7 @@ func TestOutputsAreBounded(t *testing.T) {
 		}
 		kept -= min(p.Cut-3<<20, p.Total)
 	}
-	if kept > trail.MaxOutputs || kept < trail.MaxOutputs*9/10 {
+	if kept > thread.MaxOutputs || kept < thread.MaxOutputs*9/10 {
 		t.Errorf("%d bytes are kept", kept)
 	}
 }
@@ -369,7 +369,7 @@ func FuzzTranscript(f *testing.F) {
 				t.Errorf("line %d is %q", i, line)
 			}
 		}
-		all(t, size, func(offset int64, most int) (trail.Page, error) {
+		all(t, size, func(offset int64, most int) (thread.Page, error) {
 			p, _, err := tr.Output(0, offset, most)
 			return p, err
 		})

@@ -1,4 +1,4 @@
-package trail
+package thread
 
 import (
 	"bufio"
@@ -9,8 +9,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,15 +20,15 @@ const (
 	maxRolloutLine = 16 << 20 // longer lines are skipped
 )
 
-// ReadRollout returns the trail of a thread from its rollout. The trail has only a
+// ReadTrail returns the trail of a thread from its rollout. The trail has only a
 // transcript. Lines that cannot be decoded are skipped.
-func ReadRollout(ctx context.Context, path, thread string) (*Trail, error) {
+func ReadTrail(ctx context.Context, path, thread string) (*Trail, error) {
 	f, err := safefile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
 	defer f.Close()
-	t := NewStore(2 * MaxTranscript).New()
+	t := NewTrailStore(2 * MaxTranscript).New()
 	var said message
 	found := false
 	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)

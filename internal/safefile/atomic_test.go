@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 func TestWrite(t *testing.T) {

@@ -1,4 +1,4 @@
-package trail
+package thread
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const (
 
 // Trail records what one thread does. It is safe for concurrent use.
 type Trail struct {
-	store      *Store
+	store      *TrailStore
 	transcript *text
 	diffs      *text  // nil before the first
 	outputs    *shelf // nil before the first command
@@ -34,7 +34,7 @@ type Trail struct {
 }
 
 // New returns the trail of a new thread. The caller must close it.
-func (s *Store) New() *Trail {
+func (s *TrailStore) New() *Trail {
 	return &Trail{store: s, transcript: (&shelf{store: s, max: MaxTranscript}).newText()}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 )
 
 // FuzzOracle compares the verdicts on random schemas and answers with those of another

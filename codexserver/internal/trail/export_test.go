@@ -1,4 +1,0 @@
-package trail
-
-// FileSize returns the size of a store's file.
-func FileSize(s *Store) int64 { return s.slots.next * pieceSize }
