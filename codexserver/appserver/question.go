@@ -127,7 +127,7 @@ const steerLimit = 2 * time.Second
 // input to the turn, before the answer. If the app-server refuses the input, the model sees
 // only the refusal.
 func (a *question) explain(threadID, turnID string, out elicit.Outcome) {
-	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" {
+	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" || a.turn.ctx.Err() != nil {
 		return
 	}
 	text := "About the last approval request: " + out.ForModel() + "."
@@ -243,6 +243,8 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	d := decisionOf(out)
 	switch {
+	case a.turn.ctx.Err() != nil:
+		d = cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
 	case a.ctx.Err() != nil && d != cancelTurn:
 		d = decline
 	case d == accept || d == acceptForSession:
