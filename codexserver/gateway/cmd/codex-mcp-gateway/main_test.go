@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -169,15 +167,15 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// client returns a client with the server's token.
+func (s *httpServer) client() servertest.HTTPClient {
+	return servertest.HTTPClient{URL: s.url, Token: s.token}
+}
+
 // get returns the status of a path.
 func (s *httpServer) get(path string) int {
 	s.t.Helper()
-	answer, err := http.Get(s.url + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	answer.Body.Close()
-	return answer.StatusCode
+	return s.client().Status(s.t, path)
 }
 
 // call calls the tool codex with a prompt.
@@ -185,36 +183,9 @@ func (s *httpServer) call(prompt string) (status int, body string, err error) {
 	return s.request("codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`, "")
 }
 
-// threadArgument finds the argument that a header mirrors.
-var threadArgument = regexp.MustCompile(`"arguments":{[^}]*"threadId":"([^"]*)"`)
-
-// mirrorThread sets the header for params with a threadId, as clients do.
-func mirrorThread(r *http.Request, params string) {
-	if id := threadArgument.FindStringSubmatch(params); id != nil {
-		r.Header.Set("Mcp-Param-Thread-Id", id[1])
-	}
-}
-
 // request sends a tools/call with these members in its params and in its _meta.
 func (s *httpServer) request(name, params, meta string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+mcpPath, strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
-	if err != nil {
-		return 0, "", err
-	}
-	for header, value := range map[string]string{
-		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
-	} {
-		r.Header.Set(header, value)
-	}
-	mirrorThread(r, params)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, "", err
-	}
-	defer answer.Body.Close()
-	read, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(read), err
+	return s.client().Call(ctx, name, params, meta)
 }

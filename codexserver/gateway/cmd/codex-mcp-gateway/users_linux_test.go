@@ -92,7 +92,7 @@ func (s *httpServer) askAt(path, capabilities, method, name, params string) (sta
 	} {
 		r.Header.Set(header, value)
 	}
-	mirrorThread(r, params)
+	servertest.MirrorThread(r, params)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
