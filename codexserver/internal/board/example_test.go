@@ -1,0 +1,26 @@
+package board_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// A rule denies one command. Nobody can be asked about the other, so it is denied, too.
+func Example() {
+	b := board.New(&board.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}}, func(string) {})
+	for _, command := range [][]string{{"git", "push"}, {"make"}} {
+		d := b.Decide(context.Background(), &approval.Request{
+			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},
+			Question: (&elicit.ExecQuestion{Command: command, Cwd: "/work"}).Question(),
+		})
+		fmt.Println(command, d.Decision, d.By)
+	}
+	// Output:
+	// [git push] denied rule
+	// [make] denied client
+}
