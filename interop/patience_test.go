@@ -73,13 +73,17 @@ func (m *meeting) patient(ctx context.Context, c client, s setup) (summary strin
 		start := time.Now()
 		r, err := m.call(ctx, c)
 		calls, longest = calls+1, max(longest, time.Since(start))
+		if err != nil {
+			err = fmt.Errorf("call %d, begun at %v, ended at %v: %w", calls, start.Sub(begun), time.Since(begun), err)
+		}
 		return r, err
 	}
 	first, err := within(m.task(map[string]any{"background": true}))
 	if err != nil {
 		return "", err
 	}
-	wait := map[string]any{"seconds": callLimit.Seconds() / 2}
+	// A question that opens when the wait ends is asked, and then the call waits once more.
+	wait := map[string]any{"seconds": callLimit.Seconds() / 3}
 	if m.modern() && m.engine.over != overStdio {
 		wait["threadIds"] = []string{first.Structured.ThreadID} // several clients share what runs there
 	}
