@@ -12,8 +12,9 @@ const (
 	// maxStrangers bounds what other users and programs of the machine can use up, who can
 	// connect too: connections that have sent no token.
 	maxStrangers = 256
-	// patience is how long such a connection is kept at least.
-	patience = 50 * time.Millisecond
+	// patience is how long such a connection is kept at least: long enough for a busy
+	// machine to read its request.
+	patience = 200 * time.Millisecond
 )
 
 // A crowd is a listener that many may use at the same time. It never refuses a connection: if
