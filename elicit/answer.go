@@ -28,6 +28,22 @@ func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	return q.limit(read(result, o, q.notDone()))
 }
 
+// ReadInputResponse reads the answer to q: the raw value in inputResponses under the key of
+// the InputRequest. It decides as Read does, except that the flat {"decision": …} never
+// counts, whatever o says: no server asks a client of this version for it.
+//
+// The caller checks the rest: the question was asked in a result and is still open, it is
+// answered once, and the repeated call has the tool and the arguments of the first. A
+// missing key means that there is no answer yet: ask again.
+func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outcome {
+	modern := Options{}
+	if o != nil {
+		modern = *o
+	}
+	modern.NoLegacyFlat = true
+	return q.Read(response, &modern)
+}
+
 func read(result json.RawMessage, o *Options, notDone string) Outcome {
 	unread := func(detail string) Outcome {
 		return Outcome{

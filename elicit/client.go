@@ -19,6 +19,24 @@ type Client struct {
 	Name string
 }
 
+// RequestClient returns what the _meta of a request of MCP 2026-07-28 says about its
+// client. A member that is missing or ambiguous leaves its field empty; a client without
+// Capabilities cannot be asked. Do not use the result for another request: each request
+// declares its own client.
+func RequestClient(meta json.RawMessage) Client {
+	const prefix = "io.modelcontextprotocol/"
+	var members map[string]jsontext.Value
+	if unmarshal(meta, &members) != nil {
+		return Client{}
+	}
+	client := Client{Capabilities: json.RawMessage(members[prefix+"clientCapabilities"])}
+	client.ProtocolVersion, _ = text(members[prefix+"protocolVersion"])
+	if name, ok := member(json.RawMessage(members[prefix+"clientInfo"]), "name"); ok {
+		client.Name, _ = text(name)
+	}
+	return client
+}
+
 // CanAsk reports whether the client declared that it answers elicitations in form mode:
 // with {"elicitation":{}}, or since MCP 2025-11-25 with {"elicitation":{"form":{}}}. A
 // client with {"elicitation":{"url":{}}} shows no forms.

@@ -75,6 +75,23 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// InputRequest returns q as one of the inputRequests of a result, with which a server asks
+// since MCP 2026-07-28
+// (https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr): the method
+// elicitation/create with the Params for that client. Use it only if client.CanAsk()
+// returns true. It fails as Params does.
+func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, error) {
+	params, err := q.Params(client, o)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := marshal(map[string]any{"method": method, "params": jsontext.Value(params)})
+	if err != nil {
+		return nil, fmt.Errorf("elicit: input request: %w", err)
+	}
+	return raw, nil
+}
+
 // ReadError reads the failure of q as the function ReadError does, in words
 // that fit q.
 func (q *Question) ReadError(err error, o *Options) Outcome {
