@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -90,7 +91,10 @@ func viewQuestion(r *approval.Request) *questionView {
 	return v
 }
 
+// facts returns what a question has besides its message, without what the page shows anyway.
 func facts(meta map[string]any) string {
+	meta = maps.Clone(meta)
+	delete(meta, thread.MetaFacts)
 	if len(meta) == 0 {
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -27,16 +26,32 @@ func (legacyClient) Decider() approval.Decider { return approval.ByClient }
 // Ask implements [board.Place].
 func (c legacyClient) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	asked := *r.Question // a copy, because others read it
-	if _, other := r.Event.(protocol.RawEvent); other {
-		asked.Extra = map[string]any{"threadId": r.Thread.ID}
-	} else {
-		asked.Extra = codexMembers(r.Event)
-		asked.Extra["threadId"] = r.Thread.ID
-		asked.Extra["codex_mcp_tool_call_id"] = c.call
-		asked.Extra["codex_event_id"] = r.Turn
-		asked.Meta = map[string]any{board.MetaKey: board.Meta(r)}
-	}
+	asked.Extra = c.codexMembers(r)
 	return c.session.theAsker().Ask(ctx, &asked), nil
+}
+
+// codexMembers returns the facts of a question under Codex's names. They are next to the
+// message. Most SDKs drop them.
+func (c legacyClient) codexMembers(r *approval.Request) map[string]any {
+	m := map[string]any{"threadId": r.Thread.ID}
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		m["codex_elicitation"], m["codex_call_id"] = "exec-approval", e.CallID
+		m["codex_command"], m["codex_cwd"] = e.Command, e.Cwd
+	case protocol.PatchApprovalRequest:
+		m["codex_elicitation"], m["codex_call_id"] = "patch-approval", e.CallID
+		m["codex_changes"] = e.Changes
+		if e.Reason != "" {
+			m["codex_reason"] = e.Reason
+		}
+		if e.GrantRoot != "" {
+			m["codex_grant_root"] = e.GrantRoot
+		}
+	default:
+		return m
+	}
+	m["codex_mcp_tool_call_id"], m["codex_event_id"] = c.call, r.Turn
+	return m
 }
 
 // theAsker returns the asker for the client.
@@ -56,34 +71,6 @@ func (ss *LegacySession) elicit(ctx context.Context, params json.RawMessage) (js
 	var result json.RawMessage
 	err := caller{ss}.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
 	return result, err
-}
-
-// codexMembers returns the facts of a question under Codex's names. They are next to the
-// message. Most SDKs drop them.
-func codexMembers(r protocol.EventMsg) map[string]any {
-	switch r := r.(type) {
-	case protocol.ExecApprovalRequest:
-		return map[string]any{
-			"codex_elicitation": "exec-approval",
-			"codex_call_id":     r.CallID,
-			"codex_command":     r.Command,
-			"codex_cwd":         r.Cwd,
-		}
-	case protocol.PatchApprovalRequest:
-		m := map[string]any{
-			"codex_elicitation": "patch-approval",
-			"codex_call_id":     r.CallID,
-			"codex_changes":     r.Changes,
-		}
-		if r.Reason != "" {
-			m["codex_reason"] = r.Reason
-		}
-		if r.GrantRoot != "" {
-			m["codex_grant_root"] = r.GrantRoot
-		}
-		return m
-	}
-	return map[string]any{}
 }
 
 // caller sends the session's questions to the client.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -32,11 +31,11 @@ type question struct {
 // The order of the two is not known, so the stricter one counts.
 const race = 20 * time.Millisecond
 
-// ask opens a question and waits for its answer, or until ctx ends. It returns more than one
-// answer if several raced.
-func (c *call) ask(ctx context.Context, params stdjson.RawMessage) ([]stdjson.RawMessage, error) {
-	request, err := inputRequest(params)
-	if err != nil {
+// ask opens the question of an elicitation/create request and waits for its answer, or until
+// ctx ends. It returns more than one answer if several raced.
+func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMessage, error) {
+	request := &modern.ElicitRequest{}
+	if err := request.UnmarshalJSON(raw); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
@@ -152,21 +151,6 @@ func indexOf(questions []*question, keys []string, key string) int {
 	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
 }
 
-// inputRequest returns an elicitation/create request for a result.
-func inputRequest(params stdjson.RawMessage) (modern.InputRequest, error) {
-	raw, err := json.Marshal(map[string]any{"q": map[string]any{
-		"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params),
-	}})
-	if err != nil {
-		return nil, err
-	}
-	var requests modern.InputRequests
-	if err := requests.UnmarshalJSON(raw); err != nil {
-		return nil, err
-	}
-	return requests["q"], nil
-}
-
 // client is the place that asks the client. Its questions are sent in the result of a
 // request.
 type client struct{ *call }
@@ -177,19 +161,14 @@ func (client) Decider() approval.Decider { return approval.ByClient }
 // Ask implements [board.Place].
 func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	o := &p.session.server.Approvals
-	asked := *r.Question // a copy, because others read it
-	asked.Extra = nil
-	if asked.Meta == nil {
-		asked.Meta = map[string]any{board.MetaKey: board.Meta(r)}
-	}
 	p.mu.Lock()
 	who := p.client
 	p.mu.Unlock()
-	params, err := asked.Params(who, o)
+	request, err := r.Question.InputRequest(who, o)
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
-	answers, err := p.ask(ctx, params)
+	answers, err := p.ask(ctx, request)
 	switch {
 	case err == nil:
 		out := r.Question.ReadInputResponse(answers[0], o)
@@ -213,7 +192,11 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	answers, err := c.ask(ctx, params)
+	request, err := json.Marshal(map[string]any{"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params)})
+	if err != nil {
+		return nil, err
+	}
+	answers, err := c.ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}

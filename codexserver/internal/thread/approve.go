@@ -59,6 +59,11 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
 	observers := h.observers
 	h.mu.Unlock()
+	if q.Meta == nil {
+		asked := *q // a copy, because the question of Approve is the engine's
+		asked.Meta = map[string]any{MetaFacts: facts(r)}
+		r.Question = &asked
+	}
 	for _, o := range observers {
 		o.Asked(r)
 	}
@@ -73,6 +78,27 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
 	}
 	return d.Outcome
+}
+
+// MetaFacts is the member of [elicit.Question.Meta] with the facts of a question, for clients
+// that show more than its message.
+const MetaFacts = "codex/approval"
+
+// facts returns threadId, eventId, and for a command or a patch also kind, callId, command
+// and cwd or changes, and reason.
+func facts(r *approval.Request) map[string]any {
+	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
+	var reason string
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		m["kind"], m["callId"], m["command"], m["cwd"], reason = "exec", e.CallID, e.Command, e.Cwd, e.Reason
+	case protocol.PatchApprovalRequest:
+		m["kind"], m["callId"], m["changes"], reason = "patch", e.CallID, e.Changes, e.Reason
+	}
+	if reason != "" {
+		m["reason"] = reason
+	}
+	return m
 }
 
 // listChanges summarizes a patch, sorted by path. Links are those of the request.

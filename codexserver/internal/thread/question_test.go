@@ -3,6 +3,7 @@ package thread_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestPatchIsApprovedOnce does not let an approval last for the session if the engine does
@@ -116,4 +118,43 @@ func asked(c *servertest.Client) string {
 		return p.Message
 	}
 	return ""
+}
+
+// TestFactsOfQuestions gives each question its facts, unless the engine has set some, and does
+// not change the engine's question.
+func TestFactsOfQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []map[string]any
+		rules := approval.Rules{Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+			got = append(got, r.Question.Meta)
+			return elicit.Outcome{Decision: elicit.Denied}, true
+		}}
+		changes := map[string]protocol.FileChange{"/work/a": {Add: &protocol.FileContent{Content: "x"}}}
+		bare := &elicit.Question{Message: "Sure?"}
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"ls"}, Cwd: "/work", Reason: "why"})
+			host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "d", Changes: changes})
+			host.Approve(ctx, bare)
+			host.Approve(ctx, &elicit.Question{Message: "Sure?", Meta: map[string]any{"own": 1}})
+			return nil
+		})
+		answer, err := codexserver.New(e, &codexserver.Options{Rules: rules}).Run(t.Context(), codexserver.Turn{Prompt: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fact := func(more map[string]any) map[string]any {
+			m := map[string]any{"threadId": answer.Thread, "eventId": "0"}
+			maps.Copy(m, more)
+			return map[string]any{"codex/approval": m}
+		}
+		want := []map[string]any{
+			fact(map[string]any{"kind": "exec", "callId": "c", "command": []string{"ls"}, "cwd": "/work", "reason": "why"}),
+			fact(map[string]any{"kind": "patch", "callId": "d", "changes": changes}),
+			fact(nil),
+			{"own": 1},
+		}
+		if diff := cmp.Diff(want, got); diff != "" || bare.Meta != nil {
+			t.Errorf("engine's question: %v; facts (-want +got):\n%s", bare.Meta, diff)
+		}
+	})
 }
