@@ -27,6 +27,23 @@ type question struct {
 	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
 }
 
+// questionnaire has the questions of a call.
+type questionnaire struct {
+	questions []*question // the open ones, in order of arrival
+	racing    []*question // those that were answered less than the time race ago
+	keys      int         // how many questions there were
+	rounds    int         // how many results had questions
+}
+
+// requests returns the open questions for a result. The call's mutex is held.
+func (q *questionnaire) requests() modern.InputRequests {
+	requests := modern.InputRequests{}
+	for _, open := range q.questions {
+		requests[open.key] = open.request
+	}
+	return requests
+}
+
 // race is how long after an answer another one counts that came over another connection.
 // The order of the two is not known, so the stricter one counts.
 const race = 20 * time.Millisecond

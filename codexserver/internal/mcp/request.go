@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -133,6 +134,41 @@ func decode(raw stdjson.RawMessage, into any) error {
 		return invalid(string(syntax.JSONPointer), "%v", syntax.Err)
 	}
 	return invalid("", "%v", err)
+}
+
+// decodeText decodes a member that must be a string.
+func decodeText(v jsontext.Value, path string, into *string) error {
+	if v.Kind() != '"' {
+		return invalid(path, "want a string")
+	}
+	return decode(stdjson.RawMessage(v), into)
+}
+
+// members returns the members of an object at a path. It refuses duplicates of them, but
+// ignores those within a member: an answer that cannot be read counts as a refusal, so that
+// its question does not stay open.
+func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil, invalid(path, "want an object")
+	}
+	m := map[string]jsontext.Value{}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, invalid(path, "%v", err)
+		}
+		key := name.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, invalid(path+"/"+escape(key), "%v", err)
+		}
+		if _, twice := m[key]; twice {
+			return nil, invalid(path+"/"+escape(key), "comes twice")
+		}
+		m[key] = v.Clone()
+	}
+	return m, nil
 }
 
 // invalid returns the error for params with a missing or wrong member.

@@ -1,14 +1,10 @@
 package mcp
 
 import (
-	stdjson "encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -162,137 +158,4 @@ func endWords(r *mcptypes.CallToolResult) string {
 		return "ended with an error"
 	}
 	return "done"
-}
-
-// moment is the state of a task at one moment.
-type moment struct {
-	status   taskfile.Status
-	message  string
-	doing    string // message without the duration
-	requests modern.InputRequests
-}
-
-// now returns the current state. If form is false the client does not support elicitation.
-// The caller holds c.mu.
-func (c *call) now(form bool) moment {
-	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
-	if c.job != nil {
-		state := c.job.State()
-		m.message = state.Words()
-		state.Since = time.Now()
-		m.doing = state.Words()
-	}
-	if len(c.questions) == 0 || !form {
-		return m
-	}
-	m.status, m.requests = taskfile.InputRequired, modern.InputRequests{}
-	for _, q := range c.questions {
-		m.requests[q.key] = q.request
-	}
-	return m
-}
-
-// detailed returns the task for a poll. The caller holds the call's mutex.
-func (t *task) detailed(form bool) modern.DetailedTask {
-	if t.over {
-		return finished(t.file)
-	}
-	now := t.call.now(form)
-	shared := t.shared(now.message)
-	if now.status == taskfile.InputRequired {
-		return shared.InputRequired(now.requests)
-	}
-	return shared.Working()
-}
-
-// How often a client should poll, in milliseconds. This delays each approval.
-const (
-	pollOften  = 500
-	pollSeldom = 2_000
-)
-
-// shared returns the members of an unfinished task that do not depend on its status. The
-// caller holds the call's mutex.
-func (t *task) shared(message string) modern.Task {
-	poll := int64(pollSeldom)
-	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
-		poll = pollOften
-	}
-	return modern.Task{
-		TaskId: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
-		StatusMessage: &message, PollIntervalMs: &poll,
-	}
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// finished returns a task that has ended, from its file.
-func finished(f taskfile.Task) modern.DetailedTask {
-	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
-	t := modern.Task{
-		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TtlMs: &ttl,
-	}
-	if f.Status == taskfile.Cancelled {
-		return t.Cancelled()
-	}
-	return t.Completed(stdjson.RawMessage(f.Result))
-}
-
-// foreign returns a task that this process does not serve, from its file.
-func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
-	switch owner {
-	case taskfile.Gone:
-		answer, did := mcptool.Ended(f.Thread(), f.Did)
-		if did != "" {
-			did = "; " + did
-		}
-		result, _ := modern.Encode((&call{session: s}).complete(answer)) // its parts always encode
-		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran"+did, jsontext.Value(result)
-		if f.Expires.IsZero() {
-			f.Expires = time.Now().Add(taskfile.Keep)
-		}
-		return finished(f)
-	case taskfile.Other:
-		poll := int64(pollSeldom)
-		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
-		return modern.Task{
-			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
-		}.Working()
-	}
-	return finished(f)
-}
-
-// live returns the task with an id if this process serves it and it belongs to the
-// session's principal, and nil otherwise.
-func (s *ModernSession) live(id string) *task {
-	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
-		return t
-	}
-	return nil
-}
-
-// find returns a task of the session's principal: the task if this process serves it, or
-// else its file.
-func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
-	if t := s.live(id); t != nil {
-		return t, taskfile.Task{}, taskfile.Self, nil
-	}
-	s.reads <- struct{}{}
-	file, owner, err := s.server.Tasks.store.Get(id)
-	<-s.reads
-	switch {
-	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
-		return nil, file, owner, invalid("/taskId", "no such task")
-	case err != nil:
-		return nil, file, owner, fmt.Errorf("read the task: %w", err)
-	}
-	if t := s.live(id); t != nil { // it became a task meanwhile
-		return t, file, taskfile.Self, nil
-	}
-	return nil, file, owner, nil
-}
-
-// elsewhere returns the error for a request that only the serving process can handle.
-func elsewhere(f taskfile.Task) error {
-	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
 }

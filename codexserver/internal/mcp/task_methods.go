@@ -2,9 +2,14 @@ package mcp
 
 import (
 	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,39 +19,18 @@ import (
 
 // getTask returns the state of a task.
 func (s *ModernSession) getTask(q *request) (any, error) {
-	var p struct {
-		TaskID string `json:"taskId"`
-	}
-	err := q.needTasks()
-	if err == nil {
-		err = decode(q.rpc.Params, &p)
-	}
+	id, err := q.taskID()
 	if err != nil {
 		return nil, err
 	}
-	if t := s.live(p.TaskID); t != nil {
-		return s.taskResult(t, q.form), nil
-	}
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	s.later(q.rpc, func() (any, error) {
-		t, file, owner, err := s.find(p.TaskID)
-		switch {
-		case err != nil:
-			return nil, err
-		case t != nil:
-			return s.taskResult(t, q.form), nil
+	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
+		if t == nil {
+			return &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}, nil
 		}
-		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}, nil
-	}, nil, s.open.leave)
-	return nil, nil
-}
-
-func (s *ModernSession) taskResult(t *task, form bool) *modern.GetTaskResult {
-	t.call.mu.Lock()
-	defer t.call.mu.Unlock()
-	return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(form)}
+		t.call.mu.Lock()
+		defer t.call.mu.Unlock()
+		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.form)}, nil
+	})
 }
 
 // updateTask takes answers to the questions of a task. It ignores unknown and answered
@@ -63,23 +47,57 @@ func (s *ModernSession) updateTask(q *request) (any, error) {
 	if err := decode(stdjson.RawMessage(m["taskId"]), &id); err != nil {
 		return nil, invalid("/taskId", "want a string")
 	}
-	return s.change(q, id, &modern.UpdateTaskResult{Meta: s.resultMeta()}, func(t *task) error {
+	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
 		answers, err := members("/inputResponses", m["inputResponses"])
-		if err == nil && t != nil {
+		switch {
+		case err != nil:
+			return nil, err
+		case t != nil:
 			t.call.take(nil, answers)
+		case owner == taskfile.Other:
+			return nil, elsewhere(file)
 		}
-		return err
+		return &modern.UpdateTaskResult{Meta: s.resultMeta()}, nil
 	})
 }
 
-// change calls f with the task of an id if this process serves it, and with nil if the task
-// has ended, and returns the result.
-func (s *ModernSession) change(q *request, id string, result any, f func(*task) error) (any, error) {
-	if t := s.live(id); t != nil {
-		if err := f(t); err != nil {
-			return nil, err
+// cancelTask interrupts the turn of a task without waiting for its end.
+func (s *ModernSession) cancelTask(q *request) (any, error) {
+	id, err := q.taskID()
+	if err != nil {
+		return nil, err
+	}
+	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
+		switch {
+		case t != nil:
+			t.call.mu.Lock()
+			t.cancelled = true
+			t.call.mu.Unlock()
+			t.call.cancel(thread.ErrInterrupted)
+		case owner == taskfile.Other:
+			return nil, elsewhere(file)
 		}
-		return result, nil
+		return &modern.CancelTaskResult{Meta: s.resultMeta()}, nil
+	})
+}
+
+// taskID returns the id in the params of a request for a task.
+func (q *request) taskID() (string, error) {
+	var p struct {
+		TaskID string `json:"taskId"`
+	}
+	err := q.needTasks()
+	if err == nil {
+		err = decode(q.rpc.Params, &p)
+	}
+	return p.TaskID, err
+}
+
+// serveTask answers a request with what f returns for the task of an id: the task if this
+// process serves it, or else nil and its file.
+func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.Task, taskfile.Owner) (any, error)) (any, error) {
+	if t := s.live(id); t != nil {
+		return f(t, taskfile.Task{}, taskfile.Self)
 	}
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -89,36 +107,136 @@ func (s *ModernSession) change(q *request, id string, result any, f func(*task) 
 		if err != nil {
 			return nil, err
 		}
-		if err := f(t); err != nil {
-			return nil, err
-		}
-		if owner == taskfile.Other {
-			return nil, elsewhere(file)
-		}
-		return result, nil
+		return f(t, file, owner)
 	}, nil, s.open.leave)
 	return nil, nil
 }
 
-// cancelTask interrupts the turn of a task without waiting for its end.
-func (s *ModernSession) cancelTask(q *request) (any, error) {
-	var p struct {
-		TaskID string `json:"taskId"`
+// live returns the task with an id if this process serves it and it belongs to the
+// session's principal, and nil otherwise.
+func (s *ModernSession) live(id string) *task {
+	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
+		return t
 	}
-	err := q.needTasks()
-	if err == nil {
-		err = decode(q.rpc.Params, &p)
+	return nil
+}
+
+// find returns a task of the session's principal: the task if this process serves it, or
+// else its file.
+func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
+	if t := s.live(id); t != nil {
+		return t, taskfile.Task{}, taskfile.Self, nil
 	}
-	if err != nil {
-		return nil, err
+	s.reads <- struct{}{}
+	file, owner, err := s.server.Tasks.store.Get(id)
+	<-s.reads
+	switch {
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
+		return nil, file, owner, invalid("/taskId", "no such task")
+	case err != nil:
+		return nil, file, owner, fmt.Errorf("read the task: %w", err)
 	}
-	return s.change(q, p.TaskID, &modern.CancelTaskResult{Meta: s.resultMeta()}, func(t *task) error {
-		if t != nil {
-			t.call.mu.Lock()
-			t.cancelled = true
-			t.call.mu.Unlock()
-			t.call.cancel(thread.ErrInterrupted)
+	if t := s.live(id); t != nil { // it became a task meanwhile
+		return t, file, taskfile.Self, nil
+	}
+	return nil, file, owner, nil
+}
+
+// elsewhere returns the error for a request that only the serving process can handle.
+func elsewhere(f taskfile.Task) error {
+	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
+}
+
+// moment is the state of a task at one moment.
+type moment struct {
+	status   taskfile.Status
+	message  string
+	doing    string // message without the duration
+	requests modern.InputRequests
+}
+
+// now returns the current state. If form is false the client does not support elicitation.
+// The caller holds c.mu.
+func (c *call) now(form bool) moment {
+	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
+	if c.job != nil {
+		state := c.job.State()
+		m.message = state.Words()
+		state.Since = time.Now()
+		m.doing = state.Words()
+	}
+	if len(c.questions) > 0 && form {
+		m.status, m.requests = taskfile.InputRequired, c.requests()
+	}
+	return m
+}
+
+// detailed returns the task for a poll. The caller holds the call's mutex.
+func (t *task) detailed(form bool) modern.DetailedTask {
+	if t.over {
+		return finished(t.file)
+	}
+	now := t.call.now(form)
+	shared := t.shared(now.message)
+	if now.status == taskfile.InputRequired {
+		return shared.InputRequired(now.requests)
+	}
+	return shared.Working()
+}
+
+// How often a client should poll, in milliseconds. This delays each approval.
+const (
+	pollOften  = 500
+	pollSeldom = 2_000
+)
+
+// shared returns the members of an unfinished task that do not depend on its status. The
+// caller holds the call's mutex.
+func (t *task) shared(message string) modern.Task {
+	poll := int64(pollSeldom)
+	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
+		poll = pollOften
+	}
+	return modern.Task{
+		TaskId: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
+		StatusMessage: &message, PollIntervalMs: &poll,
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// finished returns a task that has ended, from its file.
+func finished(f taskfile.Task) modern.DetailedTask {
+	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
+	t := modern.Task{
+		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TtlMs: &ttl,
+	}
+	if f.Status == taskfile.Cancelled {
+		return t.Cancelled()
+	}
+	return t.Completed(stdjson.RawMessage(f.Result))
+}
+
+// foreign returns a task that this process does not serve, from its file.
+func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
+	switch owner {
+	case taskfile.Gone:
+		answer, did := mcptool.Ended(f.Thread(), f.Did)
+		if did != "" {
+			did = "; " + did
 		}
-		return nil
-	})
+		result, _ := modern.Encode((&call{session: s}).complete(answer)) // its parts always encode
+		f.Status, f.Message, f.Result = taskfile.Completed, "the server ended while this task ran"+did, jsontext.Value(result)
+		if f.Expires.IsZero() {
+			f.Expires = time.Now().Add(taskfile.Keep)
+		}
+		return finished(f)
+	case taskfile.Other:
+		poll := int64(pollSeldom)
+		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
+		return modern.Task{
+			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
+		}.Working()
+	}
+	return finished(f)
 }
