@@ -81,23 +81,24 @@ func inputOf(definition string) func() (*input, error) {
 	})
 }
 
-// check removes nulls from the arguments of a call, and returns an error that names an argument.
-// alike are arguments of a tool that ignores unknown ones, but not these misspelt.
-func (in *input) check(given map[string]any, alike []string) error {
+// check removes nulls from the arguments of a call, and lets a number outside its bounds count as
+// the nearest one inside. It reports whether there was one. An error names an argument. alike are
+// arguments of a tool that ignores unknown ones, but not these misspelt.
+func (in *input) check(given map[string]any, alike []string) (clamped bool, err error) {
 	if err := in.names("", given, alike); err != nil {
-		return err
+		return false, err
 	}
 	for _, name := range in.Required {
 		if _, ok := given[name]; !ok && (name != "threadId" || given["conversationId"] == nil && given["sessionId"] == nil) {
-			return fmt.Errorf("argument /%s is missing", name)
+			return false, fmt.Errorf("argument /%s is missing", name)
 		}
 	}
-	in.clamp(given)
+	clamped = in.clamp(given)
 	var wrong *outputschema.FaultError
 	if err := in.fits.CheckValue(given); errors.As(err, &wrong) && wrong.Path != "" {
-		return fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
+		return false, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
 	}
-	return nil
+	return clamped, nil
 }
 
 // names removes nulls, which count as missing, and refuses unknown names. Otherwise a caller
@@ -137,11 +138,12 @@ func (o *object) names(path string, given map[string]any, alike []string) error 
 	return nil
 }
 
-// clamp lets a number outside the bounds of its schema count as the nearest one inside.
-func (o *object) clamp(given map[string]any) {
+func (o *object) clamp(given map[string]any) (clamped bool) {
 	for name, v := range given {
 		if n, ok := v.(float64); ok && o.Properties[name].Minimum != nil && o.Properties[name].Maximum != nil {
-			given[name] = min(max(n, *o.Properties[name].Minimum), *o.Properties[name].Maximum)
+			inside := min(max(n, *o.Properties[name].Minimum), *o.Properties[name].Maximum)
+			given[name], clamped = inside, clamped || inside != n
 		}
 	}
+	return clamped
 }

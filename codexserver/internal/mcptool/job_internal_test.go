@@ -190,12 +190,17 @@ func TestAnswered(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
+	one := newTool("codex-wait", waitTool, nil)
 	for arguments, want := range map[string]time.Duration{
 		`{}`: 45 * time.Second, `{"seconds":null}`: 45 * time.Second, `{"seconds":0}`: 0, `{"seconds":-1}`: 0,
 		`{"seconds":0.5}`: 500 * time.Millisecond, `{"seconds":50}`: 50 * time.Second, `{"seconds":1e300}`: 50 * time.Second,
 	} {
 		var a waitArguments
-		if err := decodeArguments(json.RawMessage(arguments), &a); err != nil || a.wait() != want {
+		checked, err := new(Table).check(&one, json.RawMessage(arguments))
+		if err == nil {
+			err = decodeArguments(checked, &a)
+		}
+		if err != nil || a.wait() != want {
 			t.Errorf("%s: %v, %v, want %v", arguments, a.wait(), err, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -249,7 +250,7 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 			}
 		}()
 	}
-	err := t.check(&t.tools[i], arguments)
+	arguments, err := t.check(&t.tools[i], arguments)
 	var r *mcptypes.CallToolResult
 	if err == nil {
 		r, err = t.tools[i].call(ctx, own, arguments)
@@ -260,20 +261,24 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	return r
 }
 
-// check returns an error that names an argument that is locked or does not fit the schema.
-func (t *Table) check(one *tool, arguments stdjson.RawMessage) error {
+// check returns the arguments with numbers inside their bounds, or an error that names an
+// argument that is locked or does not fit the schema.
+func (t *Table) check(one *tool, arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
 	in, err := one.input()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	given := map[string]any{}
 	if err := decodeArguments(arguments, &given); err != nil {
-		return err
+		return nil, err
 	}
 	if err := unlocked(given, t.locked[one.name]); err != nil {
-		return err
+		return nil, err
 	}
-	return in.check(given, one.alike)
+	if clamped, err := in.check(given, one.alike); err != nil || !clamped {
+		return arguments, err
+	}
+	return json.Marshal(given)
 }
 
 // result returns the texts as blocks, and also as structured content, because some clients

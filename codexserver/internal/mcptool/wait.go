@@ -21,14 +21,11 @@ import (
 //go:embed wait.json
 var waitTool string
 
-const (
-	defaultWait = 45 * time.Second
-	maxWait     = 50 * time.Second
-)
+const defaultWait = 45 * time.Second
 
 type waitArguments struct {
 	ThreadIDs []string `json:"threadIds"`
-	Seconds   *float64 `json:"seconds"`
+	Seconds   *float64 `json:"seconds"` // within the bounds of the tool's definition
 }
 
 // wait returns the time to wait, from the argument seconds.
@@ -36,7 +33,7 @@ func (a *waitArguments) wait() time.Duration {
 	if a.Seconds == nil {
 		return defaultWait
 	}
-	return time.Duration(min(max(*a.Seconds, 0), maxWait.Seconds()) * float64(time.Second))
+	return time.Duration(*a.Seconds * float64(time.Second))
 }
 
 // row is the result of codex-wait for one thread.
