@@ -44,77 +44,19 @@ func (o *Options) logger() *slog.Logger {
 
 // Board puts the questions of one thread to its places. It is safe for concurrent use.
 type Board struct {
+	places
 	options *Options
-	log     *slog.Logger
 	invite  func(words string)
-
-	mu        sync.Mutex
-	places    []*attachment // in the order of their arrival, the desk first
-	questions map[*question]bool
 }
-
-// attachment is a place of a board or a relay.
-type attachment struct {
-	place Place
-	ctx   context.Context // ends when the place leaves
-}
-
-// question is one open question. The board's mutex guards the counters.
-type question struct {
-	request  *approval.Request
-	ctx      context.Context // ends with the first answer, the time-out, or the turn
-	withdraw context.CancelCauseFunc
-	ends     chan end
-	over     chan struct{} // closed when the question is removed
-
-	asked, ended int // places that were asked, and places whose end was awaited
-}
-
-// end is how a question ended at one place. By is never empty.
-type end struct {
-	out elicit.Outcome
-	by  approval.Decider
-	err error // the place could not show the question
-}
-
-// withdrawal is how long a place may take to return after its question is over.
-const withdrawal = time.Second
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
 // question, the board calls invite with the desk's words. Nil ignores them.
 func New(o *Options, invite func(words string)) *Board {
-	b := &Board{options: o, log: o.logger(), invite: invite, questions: map[*question]bool{}}
+	b := &Board{places: places{log: o.logger()}, options: o, invite: invite}
 	if o.Desk != nil {
 		b.Attach(deskPlace{o.Desk, &o.Questions})
 	}
 	return b
-}
-
-// Attach adds a place. It is asked every question that is open now or later, until leave is
-// called. Leave withdraws its open questions.
-func (b *Board) Attach(p Place) (leave func()) {
-	return attach(&b.mu, &b.places, p, func(a *attachment) {
-		for q := range b.questions {
-			b.askAt(q, a)
-		}
-	})
-}
-
-// attach adds a place to a list that mu guards, and calls ask with it while mu is held.
-// Leave removes the place, and withdraws its questions.
-func attach(mu *sync.Mutex, list *[]*attachment, p Place, ask func(*attachment)) (leave func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &attachment{place: p, ctx: ctx}
-	mu.Lock()
-	defer mu.Unlock()
-	*list = append(*list, a)
-	ask(a)
-	return func() {
-		mu.Lock()
-		*list = slices.DeleteFunc(*list, func(other *attachment) bool { return other == a })
-		mu.Unlock()
-		cancel()
-	}
 }
 
 // Decide returns the decision about r. It always returns, at the latest soon after ctx
@@ -164,10 +106,7 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision 
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
-	q := b.open(bounded, r)
-	best, failures := b.await(q)
-	b.close(q)
-
+	best, failures := b.askAll(bounded, r, b.sendInvitation)
 	unanswered := best.by == "" || !isAnswer(best.out)
 	by := cmp.Or(best.by, approval.ByClient)
 	switch {
@@ -183,90 +122,154 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision 
 	return approval.Decision{Outcome: best.out, By: by}
 }
 
-// open asks a question at every place.
-func (b *Board) open(ctx context.Context, r *approval.Request) *question {
-	q := &question{request: r, ends: make(chan end), over: make(chan struct{})}
-	q.ctx, q.withdraw = context.WithCancelCause(ctx)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.questions[q] = true
-	for _, a := range b.places {
-		b.askAt(q, a)
+// sendInvitation sends the desk's invitation after another place could not show the
+// question.
+func (b *Board) sendInvitation(e end, over bool) {
+	inviter, ok := b.options.Desk.(approval.Inviter)
+	if !ok || b.invite == nil || e.by == approval.ByDesk || e.err == nil && isAnswer(e.out) || over {
+		return
 	}
-	return q
+	var words string
+	_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
+	if words != "" {
+		b.invite(words)
+	}
 }
 
-// close removes the question from the board and from its places.
-func (b *Board) close(q *question) {
-	b.mu.Lock()
-	delete(b.questions, q)
-	b.mu.Unlock()
-	q.withdraw(nil)
-	close(q.over)
+// places are the places of a board or a relay, and the questions that are open there.
+type places struct {
+	log *slog.Logger
+	// keep keeps a question open until a place answers it, even while there is none.
+	keep bool
+
+	mu        sync.Mutex
+	list      []*attachment // in the order of their arrival, the desk first
+	questions map[*question]bool
 }
 
-// await waits for the end of the question at its places and returns the answer that counts.
-// If there is no answer, it returns the end at a place that could show the question, or the
-// zero end if none could.
-func (b *Board) await(q *question) (best end, failures []string) {
-	for b.pending(q) {
-		e, ok := q.next()
-		if !ok {
-			b.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
-			break
+// attachment is an attached place.
+type attachment struct {
+	place Place
+	ctx   context.Context // ends when the place leaves
+}
+
+// question is one open question.
+type question struct {
+	request *approval.Request
+	ctx     context.Context // ends with the first answer, the time-out, or the turn
+	ends    chan end
+	over    chan struct{} // closed when the question is removed
+	asked   int           // places; the mutex guards it
+}
+
+// end is how a question ended at one place. By is never empty.
+type end struct {
+	out elicit.Outcome
+	by  approval.Decider
+	err error // the place could not show the question
+}
+
+// withdrawal is how long places may take to return after their question is over.
+const withdrawal = time.Second
+
+// Attach adds a place. It is asked every question that is open now or later, until leave is
+// called. Leave withdraws its open questions.
+func (p *places) Attach(place Place) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &attachment{place, ctx}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, a)
+	for q := range p.questions {
+		p.askAt(q, a)
+	}
+	return func() {
+		p.mu.Lock()
+		p.list = slices.DeleteFunc(p.list, func(other *attachment) bool { return other == a })
+		p.mu.Unlock()
+		cancel()
+	}
+}
+
+// askAll asks a question at every place until ctx ends, and returns the answer that counts. If
+// there is none, it returns the end at a place that could show the question, or the zero end if
+// none could. It calls ended, unless nil, after each end, with whether the question is over.
+func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, failures []string) {
+	ctx, withdraw := context.WithCancelCause(ctx)
+	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{})}
+	defer close(q.over)
+	defer withdraw(nil)
+	p.open(q)
+	over := ctx.Done()
+	var late <-chan time.Time
+	for n := 0; p.pending(q, n); {
+		var e end
+		select {
+		case e = <-q.ends:
+			n++
+		case <-over:
+			over, late = nil, time.After(withdrawal)
+			continue
+		case <-late:
+			p.log.Warn("a place does not return from a question that is over", "thread", r.Thread.ID)
+			p.remove(q)
+			return best, failures
 		}
 		switch {
 		case e.err != nil:
-			b.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
+			p.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
 			failures = append(failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
 		case isAnswer(e.out):
-			q.withdraw(approval.ErrElsewhere)
+			withdraw(approval.ErrElsewhere)
 			if best.by == "" || !isAnswer(best.out) || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
 		case best.by == "":
 			best = e
-		case !isAnswer(best.out) && q.ctx.Err() != nil:
+		case !isAnswer(best.out) && ctx.Err() != nil:
 			best.by = e.by // the last place that was asked
 		}
-		b.sendInvitation(q, e)
+		if ended != nil {
+			ended(e, ctx.Err() != nil)
+		}
 	}
 	return best, failures
 }
 
-// next returns the end of the question at the next place. It returns false if the question
-// is over but the places do not return.
-func (q *question) next() (end, bool) {
-	select {
-	case e := <-q.ends:
-		return e, true
-	case <-q.ctx.Done():
+// open adds a question and asks it at every place.
+func (p *places) open(q *question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.questions == nil {
+		p.questions = map[*question]bool{}
 	}
-	timer := time.NewTimer(withdrawal)
-	defer timer.Stop()
-	select {
-	case e := <-q.ends:
-		return e, true
-	case <-timer.C:
-		return end{}, false
+	p.questions[q] = true
+	for _, a := range p.list {
+		p.askAt(q, a)
 	}
 }
 
-// pending reports whether the end at another place is to be awaited. If not, it removes the
-// question from the board, so that a place that is attached later is not asked.
-func (b *Board) pending(q *question) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q.ended == q.asked {
-		delete(b.questions, q)
-		return false
+// pending reports whether the end at another place than the first n is to be awaited. If not,
+// it removes the question, so that a place that is attached later is not asked.
+func (p *places) pending(q *question, n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n < q.asked || p.keep && q.ctx.Err() == nil {
+		return true
 	}
-	q.ended++
-	return true
+	delete(p.questions, q)
+	return false
 }
 
-// askAt asks the question at a place. b.mu is held.
-func (b *Board) askAt(q *question, a *attachment) {
+// remove removes a question.
+func (p *places) remove(q *question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.questions, q)
+}
+
+// askAt asks a question at a place. p.mu is held.
+func (p *places) askAt(q *question, a *attachment) {
 	q.asked++
 	ctx, cancel := context.WithCancel(q.ctx)
 	stop := context.AfterFunc(a.ctx, cancel)
@@ -274,7 +277,7 @@ func (b *Board) askAt(q *question, a *attachment) {
 		defer cancel()
 		defer stop()
 		e := end{by: a.place.Decider()}
-		e.err = guard(b.log, "Place.Ask", func() (err error) {
+		e.err = guard(p.log, "Place.Ask", func() (err error) {
 			e.out, err = a.place.Ask(ctx, q.request)
 			return err
 		})
@@ -283,20 +286,6 @@ func (b *Board) askAt(q *question, a *attachment) {
 		case <-q.over:
 		}
 	}()
-}
-
-// sendInvitation sends the desk's invitation after another place could not show the
-// question.
-func (b *Board) sendInvitation(q *question, e end) {
-	inviter, ok := b.options.Desk.(approval.Inviter)
-	if !ok || b.invite == nil || e.by == approval.ByDesk || e.err == nil && isAnswer(e.out) || q.ctx.Err() != nil {
-		return
-	}
-	var words string
-	_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
-	if words != "" {
-		b.invite(words)
-	}
 }
 
 var errPanic = errors.New("it panicked")
