@@ -63,7 +63,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	own, background := board.Place(deaf{s}), board.Place(deaf{s})
 	if q.form {
 		own, background = client{c}, hold{s}
-		tc.Attendance.Elicit, tc.Place, tc.Hold = c.elicit, own, c.hold
+		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
 	}
 	s.places(tc, own, background, q.form, q.unasked)
 	c.call = tc

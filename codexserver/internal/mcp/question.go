@@ -205,6 +205,24 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	return r.Question.ReadError(err, o), nil
 }
 
+// Hold implements [mcptool.Place].
+func (p client) Hold(ctx context.Context) (waited bool) {
+	for {
+		p.mu.Lock()
+		out, changed := len(p.questions) > 0, p.changed
+		p.mu.Unlock()
+		if !out {
+			return waited
+		}
+		waited = true
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return waited
+		}
+	}
+}
+
 // elicit asks a question other than an approval.
 func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)

@@ -267,22 +267,3 @@ func (c *call) abandon() {
 		c.cancel(errAbandoned)
 	}
 }
-
-// hold waits while the client has open questions, and reports whether there were any. A
-// tool whose time is over uses it to wait for the answers before it returns.
-func (c *call) hold(ctx context.Context) (waited bool) {
-	for {
-		c.mu.Lock()
-		out, changed := len(c.questions) > 0, c.changed
-		c.mu.Unlock()
-		if !out {
-			return waited
-		}
-		waited = true
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return waited
-		}
-	}
-}

@@ -31,13 +31,10 @@ type Call struct {
 	Attendance, Background thread.Attendance
 	// Place asks the questions of turns in the background while codex-wait waits for them.
 	// It is nil if the client is asked anyway, or cannot be asked.
-	Place board.Place
+	Place Place
 	// Asks is true if the client is asked about turns in the background even when
 	// codex-wait does not wait for them.
 	Asks bool
-	// Hold waits while the client has open questions of Place. It returns false if there
-	// were none. It is nil without Place.
-	Hold func(context.Context) bool
 	// Relay has the questions that the client's principal decides for others while
 	// codex-wait waits. Taker asks them. Both are nil for other clients.
 	Relay *board.Relay
@@ -57,6 +54,13 @@ type Call struct {
 	Folder func(context.Context) string
 
 	read []*Job // the jobs whose results the call returns
+}
+
+// Place is a place whose client may have questions when the time of a call is over.
+type Place interface {
+	board.Place
+	// Hold waits while the client has open questions. It returns false if there were none.
+	Hold(context.Context) bool
 }
 
 // call is a call in a table.

@@ -72,7 +72,7 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 		timer.Stop()
 		// The call stays open while the client has an open question, so that the answer
 		// finds a call.
-		if ctx.Err() != nil || c.Hold == nil || !c.Hold(ctx) {
+		if ctx.Err() != nil || c.Place == nil || !c.Place.Hold(ctx) {
 			return c.rows(a, jobs)
 		}
 	}
