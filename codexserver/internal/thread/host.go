@@ -88,7 +88,7 @@ func (h *host) observe(others ...Observer) {
 // list sets the observers in the order in which they receive an event. The caller holds h.mu.
 func (h *host) list(others ...Observer) {
 	h.listeners.awaited = h.now.Awaited
-	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners, trailObserver{Trail: h.trail}}, others, []Observer{h.desk})
+	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners, h.trail}, others, []Observer{h.desk})
 }
 
 // deny makes every question of the running turn denied without asking. "" ends that.

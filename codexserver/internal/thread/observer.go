@@ -96,20 +96,6 @@ func (t *Thread) observed(a Attendance, f func(context.Context) error) func(cont
 	}
 }
 
-// trailObserver keeps what a thread does in its trail.
-type trailObserver struct {
-	NoQuestions
-	*Trail
-}
-
-// Event implements [Observer].
-func (t trailObserver) Event(e Event) { t.Trail.Event(e.Msg) }
-
-// Decided implements [Observer].
-func (t trailObserver) Decided(r *approval.Request, d approval.Decision) {
-	t.Trail.Decided(r.Question, string(d.By), d.Outcome)
-}
-
 // deskObserver reports events to a desk. Its board reports the decisions.
 type deskObserver struct {
 	NoQuestions

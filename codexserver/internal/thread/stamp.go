@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"cmp"
+
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -18,41 +20,36 @@ func newTurnID() string {
 // stamp sets the ids of the thread and the turn in events that have them. It keeps an id
 // that an engine has set.
 func stamp(m protocol.EventMsg, turn string) protocol.EventMsg {
-	set := func(id *string) {
-		if *id == "" {
-			*id = turn
-		}
-	}
 	switch m := m.(type) {
 	case protocol.SessionConfigured:
 		m.ThreadID = m.SessionID
 		return m
 	case protocol.TaskStarted:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.TaskComplete:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.TurnAborted:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.ExecApprovalRequest:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.PatchApprovalRequest:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.ExecCommandBegin:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.ExecCommandEnd:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.PatchApplyBegin:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	case protocol.PatchApplyEnd:
-		set(&m.TurnID)
+		m.TurnID = cmp.Or(m.TurnID, turn)
 		return m
 	}
 	return m

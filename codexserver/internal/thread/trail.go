@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -16,7 +17,7 @@ const (
 	MaxOutputs    = 8 << 20
 )
 
-// Trail records what one thread does. It is safe for concurrent use.
+// Trail records what one thread does. It is an [Observer], and safe for concurrent use.
 type Trail struct {
 	store      *TrailStore
 	transcript *text
@@ -94,30 +95,32 @@ func (t *Trail) Count() (turns, commands int) {
 	return t.turns, t.commands
 }
 
-// Event records an event of the thread. It does not block.
-func (t *Trail) Event(m protocol.EventMsg) {
-	switch m.(type) {
+// Event implements [Observer].
+func (t *Trail) Event(e Event) {
+	switch m := e.Msg.(type) {
 	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.AgentReasoningRawContentDelta, protocol.TokenCount:
-		return // frequent, so without the lock
-	}
-	if c, ok := m.(protocol.SessionConfigured); ok {
-		before := past(c.InitialMessages) // may take a while
+		// frequent, so without the lock
+	case protocol.SessionConfigured:
+		before := past(m.InitialMessages) // may take a while
 		t.do(func() { t.past(before) })
-		return
+	default:
+		t.do(func() { t.event(m) })
 	}
-	t.do(func() { t.event(m) })
 }
 
-// Decided records a question and its outcome. By is who decided.
-func (t *Trail) Decided(q *elicit.Question, by string, out elicit.Outcome) {
+// Asked implements [Observer]. The question is recorded with its decision.
+func (*Trail) Asked(*approval.Request) {}
+
+// Decided implements [Observer].
+func (t *Trail) Decided(r *approval.Request, d approval.Decision) {
 	t.do(func() {
-		t.entry("question:", q.Message)
-		heading := fmt.Sprintf("%s by %s", out.Decision, by)
-		if out.Decision == elicit.Approved || out.Decision == elicit.ApprovedForSession {
+		t.entry("question:", r.Question.Message)
+		heading := fmt.Sprintf("%s by %s", d.Decision, d.By)
+		if d.Decision == elicit.Approved || d.Decision == elicit.ApprovedForSession {
 			t.entry(heading, "")
 			return
 		}
-		t.entry(heading+":", out.ForModel())
+		t.entry(heading+":", d.ForModel())
 	})
 }
 

@@ -150,11 +150,11 @@ func (t *Trail) line(l protocol.RolloutLine, said *message) {
 				return
 			}
 			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
-				t.Event(m)
+				t.do(func() { t.event(m) })
 			}
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
 			if !said.repeats(m, false) {
-				t.Event(m)
+				t.do(func() { t.event(m) })
 			}
 		case protocol.TurnAborted:
 			t.do(func() { t.entry("the turn was aborted: "+showLine(string(m.Reason)), "") })

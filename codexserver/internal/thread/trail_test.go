@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -21,6 +22,10 @@ func newTrail(t *testing.T) *thread.Trail {
 	tr := thread.TrailsInFile(filepath.Join(t.TempDir(), "new")).New()
 	t.Cleanup(tr.Close)
 	return tr
+}
+
+func record(tr *thread.Trail, m protocol.EventMsg) {
+	tr.Event(thread.Event{Event: protocol.Event{Msg: m}})
 }
 
 // all reads a text page by page, and checks that the pages have no gaps.
@@ -48,28 +53,28 @@ func all(t *testing.T, most int, read func(offset int64, most int) (thread.Page,
 
 func TestTranscript(t *testing.T) {
 	tr := newTrail(t)
-	tr.Event(protocol.SessionConfigured{InitialMessages: []json.RawMessage{
+	record(tr, protocol.SessionConfigured{InitialMessages: []json.RawMessage{
 		json.RawMessage(`{"type":"user_message","message":"earlier","kind":"plain"}`),
 		json.RawMessage(`{"type":"user_message","message":"the rules","kind":"user_instructions"}`),
 		json.RawMessage(`{"type":"agent_message","message":"yes"}`),
 		json.RawMessage(`no JSON`),
 	}})
 	tr.Begin("do it\ncodex:\nand more\r\rend")
-	tr.Event(protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
-	tr.Event(protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
-	ask := &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}
-	tr.Decided(ask, "client", elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"})
-	tr.Decided(ask, "rule", elicit.Outcome{Decision: elicit.Approved})
-	tr.Event(protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
-	tr.Event(protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
-	tr.Event(protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
-	tr.Event(protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
-	tr.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
-	tr.Event(protocol.AgentMessage{Message: "done\xff"})
-	tr.Event(protocol.TaskComplete{LastAgentMessage: new("done\xff")})
+	record(tr, protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
+	record(tr, protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
+	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
+	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
+	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
+	record(tr, protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
+	record(tr, protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
+	record(tr, protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
+	record(tr, protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
+	record(tr, protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
+	record(tr, protocol.AgentMessage{Message: "done\xff"})
+	record(tr, protocol.TaskComplete{LastAgentMessage: new("done\xff")})
 	tr.End(nil)
 	tr.Begin("again")
-	tr.Event(protocol.TaskComplete{LastAgentMessage: new("only there")})
+	record(tr, protocol.TaskComplete{LastAgentMessage: new("only there")})
 	tr.End(errors.New("no\nmodel"))
 	got, p := all(t, 64, tr.Transcript)
 	if p.Cut != 0 {
@@ -245,9 +250,9 @@ func TestStoreIsBounded(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	tr := newTrail(t)
-	begin := func(id string) { tr.Event(protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
+	begin := func(id string) { record(tr, protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
 	out := func(id, stream, chunk string) {
-		tr.Event(protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
+		record(tr, protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
 	}
 	check := func(command int, text, note string, cut int64) {
 		t.Helper()
@@ -271,10 +276,10 @@ func TestOutput(t *testing.T) {
 	out("a", "stdout", "\xac!")
 	out("unknown", "stdout", "?")
 	check(1, "ab\uFFFD€!", "The command is running.", 0)
-	tr.Event(protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
+	record(tr, protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
 	check(1, "whole", "", 7)
 	begin("a") // models reuse ids
-	tr.Event(protocol.ExecCommandEnd{CallID: "a"})
+	record(tr, protocol.ExecCommandEnd{CallID: "a"})
 	check(2, "", "The command has printed nothing.", 0)
 	begin("b")
 	out("b", "stdout", "partly")
@@ -283,7 +288,7 @@ func TestOutput(t *testing.T) {
 	check(0, "partly", "The turn ended before the command did.", 0)
 	begin("c")
 	long := strings.Repeat("é", 3<<20)
-	tr.Event(protocol.ExecCommandEnd{CallID: "c", Stdout: long})
+	record(tr, protocol.ExecCommandEnd{CallID: "c", Stdout: long})
 	text, p := all(t, 45_000, func(offset int64, most int) (thread.Page, error) {
 		p, _, err := tr.Output(4, offset, most)
 		return p, err
@@ -296,7 +301,7 @@ func TestOutput(t *testing.T) {
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		begin(id)
-		tr.Event(protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
+		record(tr, protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
 	}
 	wrong(4)
 	check(5, "0", "", 0)
@@ -312,9 +317,9 @@ func TestOutputsAreBounded(t *testing.T) {
 	chunk := []byte(strings.Repeat("x", 1<<20))
 	for i := range 20 {
 		id := fmt.Sprint(i)
-		tr.Event(protocol.ExecCommandBegin{CallID: id})
+		record(tr, protocol.ExecCommandBegin{CallID: id})
 		for range 5 {
-			tr.Event(protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
+			record(tr, protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
 		}
 	}
 	var kept int64
@@ -356,11 +361,11 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, words string, output []byte, most uint) {
 		tr := newTrail(t)
 		tr.Begin(words)
-		tr.Event(protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
+		record(tr, protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
 		for _, b := range output {
-			tr.Event(protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
+			record(tr, protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
 		}
-		tr.Event(protocol.ViewImageToolCall{Path: words})
+		record(tr, protocol.ViewImageToolCall{Path: words})
 		size := int(most%1000) + utf8.UTFMax
 		text, _ := all(t, size, tr.Transcript)
 		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
