@@ -1,0 +1,23 @@
+package mcp_test
+
+import (
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+)
+
+// A request belongs to 2026-07-28 if its _meta has a member of that version. Any other is of a
+// session with a handshake.
+func ExampleMeta() {
+	for _, params := range []string{
+		`{"name":"codex","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`,
+		`{"name":"codex","_meta":{"progressToken":1}}`,
+		`{"name":"codex"}`,
+	} {
+		fmt.Println(mcp.Meta([]byte(params)) != nil)
+	}
+	// Output:
+	// true
+	// false
+	// false
+}

@@ -1,0 +1,26 @@
+package codec_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+)
+
+// An error names the place of what is wrong.
+func ExampleReadList() {
+	for _, text := range []string{`[1, 2]`, `[1, "2"]`} {
+		d := codec.NewDecoder([]byte(text), true)
+		var list []int64
+		err := d.Finish(codec.ReadList(&list, d, codec.Int))
+		if wrong, ok := errors.AsType[*codec.Error](err); ok {
+			fmt.Println(wrong.Path, wrong.Msg)
+		} else {
+			fmt.Println(list, err)
+		}
+		d.Release()
+	}
+	// Output:
+	// [1 2] <nil>
+	// /1 want an integer, found a string
+}
