@@ -3,12 +3,10 @@
 package mcptool_test
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -19,23 +17,8 @@ func TestRealBudget(t *testing.T) {
 		return providertest.Tool(id, "exec_command", map[string]any{"cmd": script})
 	})...)
 	defer model.Close()
-	home := t.TempDir()
-	t.Setenv("HOME", t.TempDir()) // commands would run the real home's shell profile
-	const configuration = `
-model = "mock-model"
-model_provider = "mock"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-[model_providers.mock]
-name = "mock"
-base_url = %q
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-`
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, configuration, model.BaseURL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	home := servertest.CodexHome(t, model.BaseURL(), `approval_policy = "never"
+sandbox_mode = "danger-full-access"`)
 	e, err := appserver.New(&appserver.Options{CodexHome: home})
 	if err != nil {
 		t.Fatal(err)

@@ -4,13 +4,13 @@ package review_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -19,19 +19,7 @@ import (
 func newRealCodex(t *testing.T, model *providertest.Server, configuration string) *appserver.Engine {
 	t.Helper()
 	t.Cleanup(model.Close)
-	home := t.TempDir()
-	t.Setenv("HOME", t.TempDir()) // commands would run the real home's shell profile
-	text := configuration + `
-[model_providers.mock]
-name = "mock"
-base_url = %q
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-`
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, "model = \"mock-model\"\nmodel_provider = \"mock\"\n"+text, model.BaseURL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	home := servertest.CodexHome(t, model.BaseURL(), configuration)
 	e, err := appserver.New(&appserver.Options{CodexHome: home})
 	if err != nil {
 		t.Fatal(err)

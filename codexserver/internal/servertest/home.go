@@ -1,0 +1,31 @@
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// CodexHome returns a home of Codex with these lines of its configuration, and the model of a
+// provider at a URL. $HOME is another folder, because commands would run the real one's profile.
+func CodexHome(t testing.TB, url, configuration string) string {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	configuration = fmt.Sprintf(`
+model = "mock-model"
+model_provider = "mock"
+%s
+[model_providers.mock]
+name = "mock"
+base_url = %q
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`, configuration, url)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
