@@ -162,27 +162,10 @@ func TestFoldersOfConfig(t *testing.T) {
 	} {
 		for _, trusted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, trusted %v", tt.name, trusted), func(t *testing.T) {
-				e := says("done")
-				c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}), nil)
-				arguments := map[string]any{"prompt": "p", "sandbox": "workspace-write", "config": tt.config}
+				o := &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}
+				arguments := map[string]any{"config": tt.config}
 				maps.Copy(arguments, tt.arguments)
-				got, err := c.Tool(t.Context(), "codex", arguments)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tt.fault != "" {
-					if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != 0 {
-						t.Errorf("got %+v, want %s", got, tt.fault)
-					}
-					return
-				}
-				overrides, err := json.Marshal(lastConfig(e).Overrides)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(lastConfig(e).WritableRoots, tt.roots) || !lastConfig(e).FromCall {
-					t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, lastConfig(e).WritableRoots, tt.overrides, tt.roots)
-				}
+				checkRoots(t, o, arguments, tt.fault, tt.overrides, tt.roots)
 			})
 		}
 	}
@@ -222,28 +205,36 @@ func TestWritableRootsOfConfig(t *testing.T) {
 		{"trusted", true, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := says("done")
-			c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{TrustedCalls: tt.trusted}), nil)
-			arguments := map[string]any{"prompt": "p", "cwd": dir, "sandbox": "workspace-write"}
+			arguments := map[string]any{"cwd": dir}
 			maps.Copy(arguments, tt.arguments)
-			got, err := c.Tool(t.Context(), "codex", arguments)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tt.fault != "" {
-				if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != 0 {
-					t.Errorf("got %+v, want %s", got, tt.fault)
-				}
-				return
-			}
-			overrides, err := json.Marshal(lastConfig(e).Overrides)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.IsError || !sameJSON(t, tt.overrides, string(overrides)) || !slices.Equal(lastConfig(e).WritableRoots, tt.roots) {
-				t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, overrides, lastConfig(e).WritableRoots, tt.overrides, tt.roots)
-			}
+			checkRoots(t, &codexserver.Options{TrustedCalls: tt.trusted}, arguments, tt.fault, tt.overrides, tt.roots)
 		})
+	}
+}
+
+// checkRoots calls codex, and checks the fault, or what reaches the engine if that is "": the
+// overrides and the writable folders.
+func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, fault, overrides string, roots []string) {
+	t.Helper()
+	e := says("done")
+	arguments["prompt"], arguments["sandbox"] = "p", "workspace-write"
+	got, err := servertest.Connect(t, codexserver.New(e, o), nil).Tool(t.Context(), "codex", arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fault != "" {
+		if !got.IsError || !strings.Contains(got.Content, fault) || len(e.Turns()) != 0 {
+			t.Errorf("got %+v, want %s", got, fault)
+		}
+		return
+	}
+	c := lastConfig(e)
+	passed, err := json.Marshal(c.Overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.IsError || !sameJSON(t, overrides, string(passed)) || !slices.Equal(c.WritableRoots, roots) || c.FromCall == (o.TrustedCalls && o.Folders == nil) {
+		t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, passed, c.WritableRoots, overrides, roots)
 	}
 }
 
