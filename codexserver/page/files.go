@@ -35,9 +35,10 @@ type file struct {
 func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	files := make([]file, 0, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		f := file{Kind: "update"}
+		f, c := file{Kind: "update"}, changes[name]
 		f.Path, f.Outside = place(name, cwd)
-		switch c := changes[name]; {
+		f.Added, f.Removed = c.Lines()
+		switch {
 		case c.Add != nil:
 			f.Kind, f.Diff = "add", prefix(c.Add.Content, "+")
 		case c.Delete != nil:
@@ -48,14 +49,6 @@ func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 				var outside bool
 				f.MoveTo, outside = place(*c.Update.MovePath, cwd)
 				f.Outside = f.Outside || outside
-			}
-		}
-		for l := range strings.Lines(f.Diff) {
-			switch l[0] {
-			case '+':
-				f.Added++
-			case '-':
-				f.Removed++
 			}
 		}
 		files = append(files, f)

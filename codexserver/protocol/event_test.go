@@ -77,3 +77,21 @@ func TestEventErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestLinesOfChange(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		change         protocol.FileChange
+		added, removed int
+	}{
+		{"nothing", protocol.FileChange{}, 0, 0},
+		{"an empty file", protocol.FileChange{Add: &protocol.FileContent{}}, 0, 0},
+		{"a file", protocol.FileChange{Add: &protocol.FileContent{Content: "a\n\nb\n"}}, 3, 0},
+		{"a file without an end of line", protocol.FileChange{Delete: &protocol.FileContent{Content: "a\nb"}}, 0, 2},
+		{"an update", protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n\\ No newline at end of file\n"}}, 2, 1},
+	} {
+		if added, removed := tt.change.Lines(); added != tt.added || removed != tt.removed {
+			t.Errorf("%s: +%d -%d, want +%d -%d", tt.name, added, removed, tt.added, tt.removed)
+		}
+	}
+}

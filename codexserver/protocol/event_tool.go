@@ -3,6 +3,7 @@ package protocol
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -123,6 +124,30 @@ type FileChange struct {
 	Delete *FileContent `json:"delete,omitzero"`
 	// Update changes a file, and may move it.
 	Update *FileUpdate `json:"update,omitzero"`
+}
+
+// Lines returns how many lines the change adds and removes.
+func (c FileChange) Lines() (added, removed int) {
+	switch {
+	case c.Add != nil:
+		for range strings.Lines(c.Add.Content) {
+			added++
+		}
+	case c.Delete != nil:
+		for range strings.Lines(c.Delete.Content) {
+			removed++
+		}
+	case c.Update != nil:
+		for line := range strings.Lines(c.Update.UnifiedDiff) {
+			switch line[0] {
+			case '+':
+				added++
+			case '-':
+				removed++
+			}
+		}
+	}
+	return added, removed
 }
 
 // FileContent is the whole content of an added or deleted file.

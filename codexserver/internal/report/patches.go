@@ -50,33 +50,16 @@ func (p *patches) of(path string) *repo.Change {
 
 func patched(path string, f protocol.FileChange) repo.Change {
 	c := repo.Change{Path: path, Kind: repo.Update, Lines: &repo.Lines{}}
+	c.Lines.Added, c.Lines.Removed = f.Lines()
 	switch {
 	case f.Add != nil:
-		c.Kind, c.Lines.Added = repo.Add, countLines(f.Add.Content)
+		c.Kind = repo.Add
 	case f.Delete != nil:
-		c.Kind, c.Lines.Removed = repo.Delete, countLines(f.Delete.Content)
-	case f.Update != nil:
-		for line := range strings.Lines(f.Update.UnifiedDiff) {
-			switch line[0] {
-			case '+':
-				c.Lines.Added++
-			case '-':
-				c.Lines.Removed++
-			}
-		}
-		if to := f.Update.MovePath; to != nil && *to != path {
-			c.Kind, c.From, c.Path = repo.Rename, path, *to
-		}
+		c.Kind = repo.Delete
+	case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
+		c.Kind, c.From, c.Path = repo.Rename, path, *f.Update.MovePath
 	}
 	return c
-}
-
-func countLines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		n++
-	}
-	return n
 }
 
 func (p *patches) end(m protocol.PatchApplyEnd) {

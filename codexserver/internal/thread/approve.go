@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -105,41 +104,19 @@ func facts(r *approval.Request) map[string]any {
 func listChanges(changes map[string]protocol.FileChange, links map[string]string) []elicit.Change {
 	list := make([]elicit.Change, 0, len(changes))
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		c := elicit.Change{Path: path, Via: links[path]}
-		switch f := changes[path]; {
+		f := changes[path]
+		c := elicit.Change{Path: path, Via: links[path], Kind: elicit.ChangeUpdate}
+		c.Added, c.Removed = f.Lines()
+		switch {
 		case f.Add != nil:
-			c.Kind, c.Added = elicit.ChangeAdd, countLines(f.Add.Content)
+			c.Kind = elicit.ChangeAdd
 		case f.Delete != nil:
-			c.Kind, c.Removed = elicit.ChangeDelete, countLines(f.Delete.Content)
-		case f.Update != nil:
-			c.Kind = elicit.ChangeUpdate
-			if f.Update.MovePath != nil {
-				c.MoveTo = *f.Update.MovePath
-				c.MoveVia = links[c.MoveTo]
-			}
-			c.Added, c.Removed = countChanges(f.Update.UnifiedDiff)
+			c.Kind = elicit.ChangeDelete
+		case f.Update != nil && f.Update.MovePath != nil:
+			c.MoveTo = *f.Update.MovePath
+			c.MoveVia = links[c.MoveTo]
 		}
 		list = append(list, c)
 	}
 	return list
-}
-
-func countLines(s string) int {
-	n := strings.Count(s, "\n")
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		n++
-	}
-	return n
-}
-
-func countChanges(diff string) (added, removed int) {
-	for line := range strings.Lines(diff) {
-		switch line[0] {
-		case '+':
-			added++
-		case '-':
-			removed++
-		}
-	}
-	return added, removed
 }
