@@ -162,14 +162,10 @@ func (c *callKeys) walk(path []string, v any) error {
 	if slices.Contains(ours, path[0]) {
 		return fmt.Errorf("key %q: is set for the whole server, not for one call", path[0])
 	}
-	name := joinKey(path)
+	name := JoinKey(path...)
 	switch c.rule(path, value) {
 	case rulingAdmit:
-		one := layer{path[len(path)-1]: v}
-		for _, s := range slices.Backward(path[:len(path)-1]) {
-			one = layer{s: one}
-		}
-		merge(c.admitted, one)
+		merge(c.admitted, nest(path, v))
 	case rulingProgram:
 		c.programs = append(c.programs, name)
 	case rulingRefuse:

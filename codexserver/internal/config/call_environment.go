@@ -27,7 +27,7 @@ type callEnvironment struct {
 // added to those of base. NarrowEnvironment fails if the call would widen the policy.
 func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
 	wider := func(key string) error {
-		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, joinKey([]string{key}), whoAllows(false))
+		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		if !slices.Contains(members(reflect.TypeFor[callEnvironment]()), key) {

@@ -229,7 +229,7 @@ type MissingError struct {
 // Error implements error.
 func (e *MissingError) Error() string {
 	what := map[string]string{"profile": "[profiles.", "model_provider": "[model_providers."}[e.Key]
-	return fmt.Sprintf("%s: there is no %q: %s%s] is missing", e.Key, e.Name, what, joinKey([]string{e.Name}))
+	return fmt.Sprintf("%s: there is no %q: %s%s] is missing", e.Key, e.Name, what, JoinKey(e.Name))
 }
 
 // Layers are the sources of a conversation's configuration.
@@ -463,7 +463,7 @@ func (c *Config) check() error {
 	}
 	for id, p := range c.ModelProviders {
 		if !slices.Contains([]WireAPI{"", WireChat, WireResponses}, p.WireAPI) {
-			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of [\"chat\" \"responses\"]", joinKey([]string{id}), p.WireAPI)
+			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of [\"chat\" \"responses\"]", JoinKey(id), p.WireAPI)
 		}
 	}
 	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {

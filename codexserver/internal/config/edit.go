@@ -63,7 +63,7 @@ func edit(doc []byte, table []string, key string, value *string) ([]byte, error)
 	}
 	out := editLine(doc, table, key, value)
 	if err := toml.Unmarshal(out, &got); err != nil || len(want)+len(got) > 0 && !reflect.DeepEqual(want, got) {
-		return nil, fmt.Errorf("%s cannot be changed automatically in a file with this layout; edit the file", joinKey(append(slices.Clone(table), key)))
+		return nil, fmt.Errorf("%s cannot be changed automatically in a file with this layout; edit the file", JoinKey(append(slices.Clone(table), key)...))
 	}
 	return out, nil
 }
@@ -81,7 +81,7 @@ func put(doc map[string]any, table []string, key string, value *string) error {
 		}
 		inner, ok := next.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is not a table", joinKey(table[:i+1]))
+			return fmt.Errorf("%s is not a table", JoinKey(table[:i+1]...))
 		}
 		doc = inner
 	}

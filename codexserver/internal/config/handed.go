@@ -3,11 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/pelletier/go-toml/v2"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // handed are patterns of the configuration files other than [SettingsFile]. Other files in

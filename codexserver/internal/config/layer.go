@@ -90,11 +90,7 @@ func unflatten(flat layer) (layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := flat[key]
-		for _, s := range slices.Backward(segments) {
-			one = layer{s: one}
-		}
-		merge(out, one.(layer))
+		merge(out, nest(segments, flat[key]))
 	}
 	return out, nil
 }
@@ -140,7 +136,7 @@ func keyError(err error) error {
 	for s := range sem.JSONPointer.Tokens() {
 		segments = append(segments, s)
 	}
-	key := joinKey(segments)
+	key := JoinKey(segments...)
 	switch {
 	case errors.Is(sem.Err, json.ErrUnknownName):
 		return fmt.Errorf("%s: unknown key", key)

@@ -92,7 +92,7 @@ func UnknownOverrides(overrides map[string]any) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
 		if !slices.Contains(readHere(), key) {
-			found = append(found, explain("-c "+joinKey([]string{key}), key))
+			found = append(found, explain("-c "+JoinKey(key), key))
 		}
 	}
 	return found
@@ -126,7 +126,7 @@ func unknownKeys(home string, known []string) []string {
 	}
 	var found []string
 	note := func(segments ...string) {
-		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), joinKey(segments))
+		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), JoinKey(segments...))
 		found = append(found, explain(text, segments[len(segments)-1]))
 	}
 	unknown := func(known []string, segments ...string) {

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -74,19 +76,20 @@ func cutSegment(s string) (segment, rest string, more bool, err error) {
 }
 
 // JoinKey writes segments as a dotted key, with quotes where they are needed.
-func JoinKey(segments ...string) string { return joinKey(segments) }
-
-func joinKey(segments []string) string {
-	var b strings.Builder
+func JoinKey(segments ...string) string {
+	quoted := make([]string, len(segments))
 	for i, s := range segments {
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		if s == "" || strings.ContainsAny(s, `."' =`) {
-			fmt.Fprintf(&b, "%q", s)
-		} else {
-			b.WriteString(s)
+		if quoted[i] = s; s == "" || strings.ContainsAny(s, `."' =`) {
+			quoted[i] = strconv.Quote(s)
 		}
 	}
-	return b.String()
+	return strings.Join(quoted, ".")
+}
+
+// nest returns a value under a key as nested tables.
+func nest(segments []string, v any) layer {
+	for _, s := range slices.Backward(segments) {
+		v = layer{s: v}
+	}
+	return v.(layer)
 }

@@ -69,7 +69,7 @@ func (f *savedFile) check() error {
 		return err
 	}
 	for name, p := range f.Profiles {
-		if err := p.check("profiles." + joinKey([]string{name}) + "."); err != nil {
+		if err := p.check("profiles." + JoinKey(name) + "."); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func adoptSaved(doc layer) error {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		if profile, ok := profiles[name].(layer); ok {
 			if err := adoptApprovals(profile, &Config{}); err != nil {
-				return fmt.Errorf("profiles.%s.%w", joinKey([]string{name}), err)
+				return fmt.Errorf("profiles.%s.%w", JoinKey(name), err)
 			}
 		}
 	}
