@@ -1,6 +1,7 @@
 package mcptool
 
 import (
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -106,18 +107,10 @@ func (j *Job) cut(text string, most int) string {
 	if path := j.thread.Info().RolloutPath; path != "" {
 		note = "\n\n[cut: the whole answer is in " + path + ", and codex-show has it, in the transcript]"
 	}
-	// Find the longest beginning that fits by binary search.
-	low, high := 0, len(text)
-	for low < high {
-		middle := (low + high + 1) / 2
-		if len(quote(nil, text[:middle]+note)) <= most {
-			low = middle
-		} else {
-			high = middle - 1
-		}
+	// The longest beginning that fits.
+	n := sort.Search(len(text)-1, func(n int) bool { return len(quote(nil, text[:n+1]+note)) > most })
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
 	}
-	for low > 0 && !utf8.RuneStart(text[low]) {
-		low--
-	}
-	return text[:low] + note
+	return text[:n] + note
 }

@@ -21,8 +21,6 @@ import (
 //go:embed wait.json
 var waitTool string
 
-const defaultWait = 45 * time.Second
-
 type waitArguments struct {
 	ThreadIDs []string `json:"threadIds"`
 	Seconds   *float64 `json:"seconds"` // within the bounds of the tool's definition
@@ -31,7 +29,7 @@ type waitArguments struct {
 // wait returns the time to wait, from the argument seconds.
 func (a *waitArguments) wait() time.Duration {
 	if a.Seconds == nil {
-		return defaultWait
+		return 45 * time.Second
 	}
 	return time.Duration(*a.Seconds * float64(time.Second))
 }
