@@ -35,7 +35,7 @@ func (s *ModernSession) listen(q *request) (any, error) {
 				continue // unknown, or of another client
 			}
 			granted.TaskIds = append(granted.TaskIds, id)
-			l := &listener{request: q, form: q.form}
+			l := &listener{request: q}
 			if t != nil {
 				listeners = append(listeners, func(ctx context.Context) { t.follow(ctx, l) })
 			} else {
@@ -61,7 +61,6 @@ func (s *ModernSession) listen(q *request) (any, error) {
 // once a tick if only its status message changes.
 type listener struct {
 	request         *request
-	form            bool
 	status, message string // as last sent
 }
 
@@ -90,7 +89,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 	c := t.call
 	c.mu.Lock()
 	t.listeners[l] = true
-	l.send(t.detailed(l.form), true)
+	l.send(t.detailed(l.request.form), true)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -106,7 +105,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 		case <-ticker.C:
 			c.mu.Lock()
 			over := t.over
-			l.send(t.detailed(l.form), true)
+			l.send(t.detailed(l.request.form), true)
 			c.mu.Unlock()
 			if over {
 				return
@@ -118,7 +117,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 // notify sends the task to its listeners. The caller holds the call's mutex.
 func (t *task) notify() {
 	for l := range t.listeners {
-		l.send(t.detailed(l.form), false)
+		l.send(t.detailed(l.request.form), false)
 	}
 }
 
