@@ -3,9 +3,9 @@ package telemetry
 import "time"
 
 // modelClock measures how long a turn waits for the model. No event reports the start of a
-// request to the model, so the clock infers it. A request starts when the turn begins, or
-// when the last open call ends, and it ends when its tokens are counted. The zero value is a
-// turn that has not begun.
+// request to the model, because Codex does not report it to the bridge, so the clock infers
+// it. A request starts when the turn begins, or when the last open call ends, and it ends when
+// its tokens are counted. The zero value is a turn that has not begun.
 type modelClock struct {
 	since time.Time // the start of the request; zero if the turn does not wait for the model
 	// assumed means that no event confirms the request: the model has answered, or its
