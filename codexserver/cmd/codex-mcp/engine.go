@@ -96,8 +96,10 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 }
 
 func (c *configuration) native(reason string) (*choice, error) {
-	if unknown := config.UnknownToCodex(c.home); c.strict && len(unknown) > 0 {
-		return nil, fmt.Errorf("--strict-config: config.toml has keys that Codex does not know: %s; correct or remove them", strings.Join(unknown, ", "))
+	if c.strict {
+		if unknown := config.UnknownToCodex(c.home); len(unknown) > 0 {
+			return nil, fmt.Errorf("--strict-config: config.toml has keys that Codex does not know: %s; correct or remove them", strings.Join(unknown, ", "))
+		}
 	}
 	if names := c.features(); len(names) > 0 {
 		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))

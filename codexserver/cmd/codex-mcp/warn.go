@@ -48,14 +48,17 @@ func (c *configuration) loosened() (all []string) {
 // narrowed returns a warning for each rule that allowed commands outside the sandbox before
 // rules had the member outside, unless the configured policy asks no question.
 func (c *configuration) narrowed() (all []string) {
-	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
-	if err == nil && cfg.ApprovalPolicy == protocol.ApprovalNever {
-		return nil
-	}
 	for _, r := range c.settings.Allow {
 		if r.List && len(r.Command) > 0 {
 			all = append(all, fmt.Sprintf("approvals.allow: the rule %q no longer allows commands outside the sandbox, and with the installed Codex it allows none; write {command = [...], outside = true} to allow them there", r.Command))
 		}
+	}
+	if all == nil { // config.toml need not be read
+		return nil
+	}
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+	if err == nil && cfg.ApprovalPolicy == protocol.ApprovalNever {
+		return nil
 	}
 	return all
 }

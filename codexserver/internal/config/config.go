@@ -396,6 +396,9 @@ func arguments(c protocol.Config) layer {
 // profileOf returns the profile that the layers name, or nil. A profile is a file of its
 // own, or a table of the layers. at adds where a key is set.
 func profileOf(merged layer, home string, at func(error) error) (layer, error) {
+	if merged["profile"] == nil && merged["profiles"] == nil {
+		return nil, nil
+	}
 	var head struct {
 		Profile  string                        `json:"profile"`
 		Profiles map[string]stdjson.RawMessage `json:"profiles"`

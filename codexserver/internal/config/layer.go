@@ -32,6 +32,11 @@ func readFile(path string) (layer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseFile(path, data)
+}
+
+// parseFile parses what the file at path has.
+func parseFile(path string, data []byte) (layer, error) {
 	var doc layer
 	if err := toml.Unmarshal(data, &doc); err != nil {
 		var at *toml.DecodeError
@@ -115,6 +120,9 @@ func merge(dst, over layer) {
 
 // decode decodes a merged layer into dst. The error names the key.
 func decode(from layer, dst any, opts ...json.Options) error {
+	if len(from) == 0 { // for a start without a file: reflection on a large type takes time
+		return nil
+	}
 	data, err := json.Marshal(from, json.Deterministic(true))
 	if err != nil {
 		return keyError(err)

@@ -116,11 +116,11 @@ func UnknownToCodex(home string) []string {
 
 func unknownKeys(home string, known []string) []string {
 	path := filepath.Join(home, "config.toml")
-	file, err := readFile(path)
+	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
 		return nil // Load reports the error
 	}
-	doc, err := safefile.Read(path, maxFile)
+	file, err := parseFile(path, doc)
 	if err != nil {
 		return nil
 	}

@@ -168,6 +168,9 @@ func fromFolder(file layer, home string, keys ...string) {
 // baseURL sets the base URL of the built-in provider to openai_base_url, unless the
 // provider's own table sets one.
 func baseURL(merged layer, builtin string) error {
+	if merged["openai_base_url"] == nil {
+		return nil
+	}
 	var f struct {
 		URL string `json:"openai_base_url"`
 	}

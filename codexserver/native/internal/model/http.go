@@ -4,7 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
+	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -19,8 +21,17 @@ const maxCertificates = 16 << 20
 // file that CODEX_CA_CERTIFICATE names. It has no timeout: a stream may last as long as data
 // comes.
 func HTTPClient(getenv func(string) string) (*http.Client, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 32
+	// This is the default transport. Its Clone prepares HTTP/2, which can wait for a request.
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		MaxIdleConnsPerHost:   32,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
 	if file := getenv(caVariable); file != "" {
 		pem, err := safefile.Read(file, maxCertificates)
 		if err != nil {
