@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 )
@@ -42,7 +43,7 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 		all, at = append(all, r), next
 	}
 	// Hunks are in order, except additions at the end.
-	slices.SortStableFunc(all, func(a, b replacement) int { return a.start - b.start })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].start < all[j].start })
 	var out []string
 	done := 0
 	for _, r := range all {

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,12 @@ type Change struct {
 	special   bool // a pipe, a socket or a device
 	filtered  bool // a filter changes how git stores it
 	converted bool // git changes its line ends or its encoding
+}
+
+// SortChanges sorts by path. It does not use package slices, whose functions the compiler
+// would repeat for each large type.
+func SortChanges(list []Change) {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 }
 
 // Lines are the lines of a change.

@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -30,7 +29,7 @@ func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) 
 	s.stored = s.withoutMarks(s.stored, now)
 	changes := merge(slices.Concat(s.stored, s.compareRest(now), s.compareSeen(now)))
 	s.others = slices.Clone(changes[len(s.stored):])
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	SortChanges(changes)
 	return changes, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -88,7 +89,7 @@ func (s *Snapshot) diff(ctx context.Context, max int, prefix string, renames boo
 	for _, c := range s.others {
 		left = append(left, Omission{c, s.unstored(c)})
 	}
-	slices.SortFunc(left, func(a, b Omission) int { return cmp.Compare(a.Path, b.Path) })
+	sort.SliceStable(left, func(i, j int) bool { return left[i].Path < left[j].Path })
 	return b.String(), left, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -81,7 +80,7 @@ func split(changes []Change) (all []Change, moves map[string]string) {
 		}
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	SortChanges(all)
 	return all, moves
 }
 

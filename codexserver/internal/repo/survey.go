@@ -145,7 +145,7 @@ func (v *Survey) Compare(ctx context.Context) ([]Change, error) {
 			changes = append(changes, c)
 		}
 	}
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	SortChanges(changes)
 	return changes, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -293,7 +294,7 @@ func (c *Collector) End(err error) {
 	for _, change := range elsewhere {
 		c.report.Changes = append(c.report.Changes, Change{change, ByPatch})
 	}
-	slices.SortFunc(c.report.Changes, func(a, b Change) int { return byPath(a.Change, b.Change) })
+	sort.SliceStable(c.report.Changes, func(i, j int) bool { return c.report.Changes[i].Path < c.report.Changes[j].Path })
 	c.report.ChangesFrom, c.report.Unknown = FromTree, found.gaps
 }
 

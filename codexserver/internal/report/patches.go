@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -110,7 +109,7 @@ func (p *patches) changes(dir string) []repo.Change {
 		}
 		list = append(list, c)
 	}
-	slices.SortFunc(list, byPath)
+	repo.SortChanges(list)
 	return list
 }
 
@@ -130,8 +129,6 @@ func (p *patches) elsewhere(covered func(path string) bool) (list []repo.Change)
 			list = append(list, c)
 		}
 	}
-	slices.SortFunc(list, byPath)
+	repo.SortChanges(list)
 	return list
 }
-
-func byPath(a, b repo.Change) int { return strings.Compare(a.Path, b.Path) }

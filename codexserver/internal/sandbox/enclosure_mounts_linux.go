@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ func (s *enclosureSpec) mount() error {
 		return fmt.Errorf("make / read-only: %w", err)
 	}
 	// Put a place that lies in another one after it.
-	slices.SortStableFunc(places, func(a, b place) int { return strings.Compare(a.path+"/", b.path+"/") })
+	sort.SliceStable(places, func(i, j int) bool { return places[i].path+"/" < places[j].path+"/" })
 	for _, p := range places {
 		if err := p.put(); err != nil {
 			return fmt.Errorf("mount %s: %w", p.path, err)

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -82,8 +82,9 @@ func (s *Store) List() ([]Entry, error) {
 		t.Result, t.Error = nil, nil
 		list = append(list, Entry{Task: t, Owner: o})
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		return cmp.Or(b.Task.Created.Compare(a.Task.Created), cmp.Compare(a.Task.ID, b.Task.ID))
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := &list[i].Task, &list[j].Task
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return list, errors.Join(failed...)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -26,8 +27,9 @@ func Files(ctx context.Context, query string, roots []string) []protocol.FuzzyFi
 	for _, root := range roots {
 		files = append(files, p.best(ctx, root)...)
 	}
-	slices.SortStableFunc(files, func(a, b protocol.FuzzyFile) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path))
+	sort.SliceStable(files, func(i, j int) bool {
+		a, b := &files[i], &files[j]
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Path, b.Path)) < 0
 	})
 	return files
 }
