@@ -3,12 +3,12 @@ package codexserver
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -42,9 +42,7 @@ var secrets = []string{
 
 // links matches links of the approvals page, as in a desk's invitation. A person who
 // has the secret in such a link can approve.
-var links = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`)
-})
+var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`}
 
 // redact replaces the values of secret members at any depth, and the secrets of links.
 // Text that is not JSON is not shown: it might hold anything.
@@ -74,7 +72,7 @@ func redact(message []byte) []byte {
 			break
 		}
 	}
-	return links().ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
+	return links.Get().ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
 }
 
 // isSecret reports whether the next value belongs to a secret member.

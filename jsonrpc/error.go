@@ -26,20 +26,23 @@ const (
 	CodeRequestCancelled Code = -32800 // LSP: the requester cancelled
 )
 
-var codeText = map[Code]string{
-	CodeParseError:       "parse error",
-	CodeInvalidRequest:   "invalid request",
-	CodeMethodNotFound:   "method not found",
-	CodeInvalidParams:    "invalid params",
-	CodeInternalError:    "internal error",
-	CodeOverloaded:       "overloaded",
-	CodeRequestCancelled: "request cancelled",
-}
-
 // Error describes the code, "code N" for codes this package has no name for.
 func (c Code) Error() string {
-	if s, ok := codeText[c]; ok {
-		return s
+	switch c {
+	case CodeParseError:
+		return "parse error"
+	case CodeInvalidRequest:
+		return "invalid request"
+	case CodeMethodNotFound:
+		return "method not found"
+	case CodeInvalidParams:
+		return "invalid params"
+	case CodeInternalError:
+		return "internal error"
+	case CodeOverloaded:
+		return "overloaded"
+	case CodeRequestCancelled:
+		return "request cancelled"
 	}
 	return "code " + strconv.FormatInt(int64(c), 10)
 }

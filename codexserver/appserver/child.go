@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -258,20 +259,20 @@ func (c *child) handler() jsonrpc.Handler {
 type requestKey struct{}
 
 // notifications are the methods that are decoded. All others are ignored.
-var notifications = map[string]bool{
-	"turn/started": true, "turn/completed": true, "turn/diff/updated": true, "turn/plan/updated": true,
-	"item/started": true, "item/completed": true, "item/agentMessage/delta": true,
-	"item/reasoning/summaryTextDelta": true, "item/reasoning/summaryPartAdded": true, "item/reasoning/textDelta": true,
-	"item/commandExecution/outputDelta": true,
-	"thread/tokenUsage/updated":         true, "account/rateLimits/updated": true, "error": true,
-	"serverRequest/resolved": true,
-	"warning":                true, "configWarning": true, "deprecationNotice": true,
-	"account/login/completed": true,
+var notifications = []string{
+	"turn/started", "turn/completed", "turn/diff/updated", "turn/plan/updated",
+	"item/started", "item/completed", "item/agentMessage/delta",
+	"item/reasoning/summaryTextDelta", "item/reasoning/summaryPartAdded", "item/reasoning/textDelta",
+	"item/commandExecution/outputDelta",
+	"thread/tokenUsage/updated", "account/rateLimits/updated", "error",
+	"serverRequest/resolved",
+	"warning", "configWarning", "deprecationNotice",
+	"account/login/completed",
 }
 
 // notification handles one notification. It is called for one at a time.
 func (c *child) notification(r *jsonrpc.Request) error {
-	if !notifications[r.Method] {
+	if !slices.Contains(notifications, r.Method) {
 		return nil
 	}
 	if r.Method == "account/login/completed" {

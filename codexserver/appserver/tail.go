@@ -3,10 +3,11 @@ package appserver
 import (
 	"bytes"
 	"log/slog"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 // tail is a writer that keeps the last lines of the app-server's standard error, without
@@ -32,14 +33,12 @@ const (
 )
 
 var (
-	colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]") })
-	secrets = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\b(?:sk-[a-z0-9_-]{6,}|eyJ[a-z0-9_-]{8,}[a-z0-9_.-]*|(bearer)\s+[^\s"']+)`)
-	})
+	colours = lazyregexp.Regexp{Text: "\x1b\\[[0-9;?]*[A-Za-z]"}
+	secrets = lazyregexp.Regexp{Text: `(?i)\b(?:sk-[a-z0-9_-]{6,}|eyJ[a-z0-9_-]{8,}[a-z0-9_.-]*|(bearer)\s+[^\s"']+)`}
 )
 
 // redact replaces what looks like a key or a token.
-func redact(s string) string { return secrets().ReplaceAllString(s, "[redacted]") }
+func redact(s string) string { return secrets.Get().ReplaceAllString(s, "[redacted]") }
 
 func (t *tail) Write(b []byte) (int, error) {
 	n := len(b)
@@ -61,7 +60,7 @@ func (t *tail) Write(b []byte) (int, error) {
 }
 
 func (t *tail) line(b []byte) {
-	s := strings.TrimSpace(colours().ReplaceAllString(string(b[:min(len(b), tailWidth)]), ""))
+	s := strings.TrimSpace(colours.Get().ReplaceAllString(string(b[:min(len(b), tailWidth)]), ""))
 	if s == "" {
 		return
 	}
@@ -75,7 +74,7 @@ func (t *tail) line(b []byte) {
 
 // lastWords matches the first line of the reason why a program ends: an error of main, an
 // error of the command line, or a panic.
-var lastWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error|error|fatal):|panicked at `) })
+var lastWords = lazyregexp.Regexp{Text: `^(?:Error|error|fatal):|panicked at `}
 
 // lastMoment is how long before the end the reason may be written. Older lines are about
 // something else.
@@ -91,7 +90,7 @@ func (t *tail) last(at time.Time) string {
 		lines = append(lines[:len(lines):len(lines)], stderrLine{redact(string(t.part)), t.partAt})
 	}
 	for i := len(lines) - 1; i >= 0 && at.Sub(lines[i].at) <= lastMoment; i-- {
-		if !lastWords().MatchString(lines[i].text) {
+		if !lastWords.Get().MatchString(lines[i].text) {
 			continue
 		}
 		var words []string

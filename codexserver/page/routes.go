@@ -16,10 +16,10 @@ import (
 var web embed.FS
 
 // shell is the files of the page. They are public and hold nothing of a conversation.
-var shell = map[string]struct{ file, contentType string }{
-	"/":         {"web/page.html", "text/html; charset=utf-8"},
-	"/page.css": {"web/page.css", "text/css; charset=utf-8"},
-	"/page.js":  {"web/page.js", "text/javascript; charset=utf-8"},
+var shell = []struct{ path, file, contentType string }{
+	{"/", "web/page.html", "text/html; charset=utf-8"},
+	{"/page.css", "web/page.css", "text/css; charset=utf-8"},
+	{"/page.js", "web/page.js", "text/javascript; charset=utf-8"},
 }
 
 // route answers a request whose Host was checked.
@@ -31,11 +31,13 @@ var shell = map[string]struct{ file, contentType string }{
 //	POST /conversations/{id}/stop   interrupts the running turn
 func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
-	if f, ok := shell[path]; ok {
-		if method(w, r, http.MethodGet) {
-			p.file(w, f.file, f.contentType)
+	for _, f := range shell {
+		if f.path == path {
+			if method(w, r, http.MethodGet) {
+				p.file(w, f.file, f.contentType)
+			}
+			return
 		}
-		return
 	}
 	id, question := strings.CutPrefix(path, "/questions/")
 	thread, stop := strings.CutPrefix(path, "/conversations/")

@@ -42,7 +42,9 @@ type params struct {
 
 // lenient accepts duplicate members and invalid UTF-8: the code that decodes the message
 // refuses them.
-var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func lenient() jsonv2.Options {
+	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // parse reads the envelope of one message. If it fails, the error is the answer, and the
 // envelope has the id if that could be read.
@@ -51,7 +53,7 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	if !utf8.Valid(body) {
 		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not UTF-8")
 	}
-	if !jsontext.Value(body).IsValid(lenient) {
+	if !jsontext.Value(body).IsValid(lenient()) {
 		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not one JSON text")
 	}
 	switch jsontext.Value(body).Kind() {
@@ -88,7 +90,7 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	case !hasID:
 		e.kind = notification
 	}
-	_ = jsonv2.Unmarshal(method, &e.method, lenient) // it is a string, so this cannot fail
+	_ = jsonv2.Unmarshal(method, &e.method, lenient()) // it is a string, so this cannot fail
 	e.readParams(m["params"])
 	return e, nil
 }
@@ -105,7 +107,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 	text := func(name string) *string {
 		if v := m[name]; v.Kind() == '"' {
 			var s string
-			if jsonv2.Unmarshal(v, &s, lenient) == nil {
+			if jsonv2.Unmarshal(v, &s, lenient()) == nil {
 				return &s
 			}
 		}
@@ -131,7 +133,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 // threadOf returns the argument threadId, nil if it is missing. It skips the other
 // arguments, which may be long.
 func threadOf(arguments jsontext.Value) *string {
-	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient)
+	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient())
 	if _, err := d.ReadToken(); err != nil {
 		return nil
 	}
@@ -148,7 +150,7 @@ func threadOf(arguments jsontext.Value) *string {
 		}
 		var id string
 		v, err := d.ReadValue()
-		if err != nil || v.Kind() != '"' || jsonv2.Unmarshal(v, &id, lenient) != nil {
+		if err != nil || v.Kind() != '"' || jsonv2.Unmarshal(v, &id, lenient()) != nil {
 			return nil
 		}
 		return &id
@@ -158,7 +160,7 @@ func threadOf(arguments jsontext.Value) *string {
 
 // top returns the members of a valid object, and the name of a member that occurs twice.
 func top(object []byte) (members map[string]jsontext.Value, twice string) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient)
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient())
 	members = map[string]jsontext.Value{}
 	if _, err := d.ReadToken(); err != nil {
 		return members, ""

@@ -121,7 +121,7 @@ func metaVersion(e *envelope) (version string, ok bool) {
 	}
 	m, _ := top(e.meta)
 	raw := m[modern.MetaProtocolVersion]
-	if raw.Kind() != '"' || jsonv2.Unmarshal(raw, &version, lenient) != nil {
+	if raw.Kind() != '"' || jsonv2.Unmarshal(raw, &version, lenient()) != nil {
 		return "", false
 	}
 	return version, true

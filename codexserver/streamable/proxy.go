@@ -466,7 +466,7 @@ func (p *Proxy) write(m []byte) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	v := jsontext.Value(m)
-	if v.Compact(lenient) != nil {
+	if v.Compact(lenient()) != nil {
 		return // not JSON, so the client could not read it
 	}
 	if err := p.t.Write(context.Background(), [][]byte{v}); err != nil {

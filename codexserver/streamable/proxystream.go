@@ -210,7 +210,7 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *posit
 			Message string       `json:"message"`
 		} `json:"error"`
 	}
-	if jsonv2.Unmarshal(body, &said, lenient) == nil && said.Error.Code != 0 { // an error without an id
+	if jsonv2.Unmarshal(body, &said, lenient()) == nil && said.Error.Code != 0 { // an error without an id
 		return false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
 	}
 	return false, errors.New(answer.Status)

@@ -216,7 +216,10 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 	}
 }
 
-var errEnded = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no such session: it has ended or never existed; begin a new one with initialize")
+var errEnded = &jsonrpc.Error{
+	Code:    jsonrpc.CodeInvalidRequest,
+	Message: "no such session: it has ended or never existed; begin a new one with initialize",
+}
 
 // room waits until the stream has room for an event. s.mu is held, except while it waits.
 func (st *stream) room(ctx context.Context) error {

@@ -22,7 +22,7 @@ type summary struct {
 
 // summarize reads a message of a server. It does not read a result.
 func summarize(m []byte) (out summary) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient)
+	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient())
 	if _, err := d.ReadToken(); err != nil {
 		return out
 	}
@@ -46,7 +46,7 @@ func summarize(m []byte) (out summary) {
 		case "id":
 			out.id, _ = mcptypes.ParseRequestId(v) // null in an answer to a message without an id
 		case "method":
-			_ = jsonv2.Unmarshal(v, &out.method, lenient)
+			_ = jsonv2.Unmarshal(v, &out.method, lenient())
 		case "params":
 			out.params = v.Clone()
 		case "error":
@@ -54,11 +54,11 @@ func summarize(m []byte) (out summary) {
 				Code jsonrpc.Code   `json:"code"`
 				Data jsontext.Value `json:"data"`
 			}
-			_ = jsonv2.Unmarshal(v, &e, lenient) // an unreadable error is one without a code
+			_ = jsonv2.Unmarshal(v, &e, lenient()) // an unreadable error is one without a code
 			var data struct {
 				Path string `json:"path"`
 			}
-			_ = jsonv2.Unmarshal(e.Data, &data, lenient) // other errors have other data
+			_ = jsonv2.Unmarshal(e.Data, &data, lenient()) // other errors have other data
 			out.failed, out.code, out.path = true, e.Code, data.Path
 		}
 	}
@@ -81,7 +81,7 @@ func (out *summary) relation() (rel relation) {
 	rel.progressToken = scalar(m["progressToken"])
 	rel.cancelled, _ = mcptypes.ParseRequestId(m["requestId"])
 	if v := m["codex_mcp_tool_call_id"]; v.Kind() == '"' {
-		_ = jsonv2.Unmarshal(v, &rel.call, lenient)
+		_ = jsonv2.Unmarshal(v, &rel.call, lenient())
 	}
 	if meta := m["_meta"]; meta.Kind() == '{' {
 		members, _ := top(meta)
@@ -97,6 +97,6 @@ func versionOf(m []byte) string {
 			Version string `json:"protocolVersion"`
 		} `json:"result"`
 	}
-	_ = jsonv2.Unmarshal(m, &said, lenient) // an error answer has no version
+	_ = jsonv2.Unmarshal(m, &said, lenient()) // an error answer has no version
 	return said.Result.Version
 }

@@ -54,7 +54,7 @@ func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
 // variable is empty.
 func connectToken(getenv func(string) string) (string, error) {
 	if token := strings.TrimSpace(getenv(tokenVariable)); token != "" {
-		if !tokenPattern().MatchString(token) {
+		if !tokenPattern.Get().MatchString(token) {
 			return "", fmt.Errorf("%s is not a token: want the token that codex-mcp http --show-token prints", tokenVariable)
 		}
 		return token, nil
@@ -69,7 +69,7 @@ func connectToken(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("%s is missing: start codex-mcp http once on this machine, or set %s for a server on another machine", file, tokenVariable)
 	}
 	token := strings.TrimSpace(string(raw))
-	if err == nil && !tokenPattern().MatchString(token) {
+	if err == nil && !tokenPattern.Get().MatchString(token) {
 		err = fmt.Errorf("%s does not contain a token: remove the file and start codex-mcp http again", file)
 	}
 	return token, err

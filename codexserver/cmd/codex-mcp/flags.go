@@ -6,13 +6,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/pflag"
 )
@@ -93,11 +92,11 @@ func (o *options) set(key, text string) {
 	o.overrides = append(o.overrides, key+"="+string(quoted))
 }
 
-var featureName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+var featureName = lazyregexp.Regexp{Text: `^[A-Za-z0-9_-]+$`}
 
 func (o *options) feature(value string) func(string) error {
 	return func(name string) error {
-		if !featureName().MatchString(name) {
+		if !featureName.Get().MatchString(name) {
 			return errors.New("want the name of a feature: letters, digits, - and _")
 		}
 		o.overrides = append(o.overrides, "features."+name+"="+value)

@@ -9,12 +9,11 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -22,7 +21,7 @@ import (
 const maxToken = 256
 
 // tokenPattern matches a token. A user may write a longer one than loadToken makes.
-var tokenPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._~+/-]{32,200}=*$`) })
+var tokenPattern = lazyregexp.Regexp{Text: `^[A-Za-z0-9._~+/-]{32,200}=*$`}
 
 // loadToken returns the token in the home, and makes it if the file does not exist.
 func loadToken(home string) (string, error) {
@@ -32,7 +31,7 @@ func loadToken(home string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(raw))
-	if !tokenPattern().MatchString(token) {
+	if !tokenPattern.Get().MatchString(token) {
 		return "", fmt.Errorf("%s: want one line of at least 32 letters and digits; remove the file, and start again to make a new token", file)
 	}
 	return token, nil

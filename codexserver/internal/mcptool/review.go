@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -17,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -110,7 +109,7 @@ func (r *reviewCall) take(ctx context.Context) error {
 }
 
 // plainName matches a revision without a special meaning to a shell or a model.
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`) })
+var plainName = lazyregexp.Regexp{Text: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`}
 
 // begin returns the task. It reads the changes, unless that was done before the thread
 // began.
@@ -124,7 +123,7 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
-	if r.arguments.Target == protocol.ReviewCommit || !plainName().MatchString(revision) {
+	if r.arguments.Target == protocol.ReviewCommit || !plainName.Get().MatchString(revision) {
 		revision = r.changes.Commit
 	}
 	return protocol.Review{

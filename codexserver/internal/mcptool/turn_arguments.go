@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 )
 
@@ -27,10 +26,10 @@ type turnArguments struct {
 var turnNames = []string{"budget", "effort", "images", "output-schema"}
 
 // anEffort matches any possible effort, because models have efforts that we do not know.
-var anEffort = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_-]{1,32}$`) })
+var anEffort = lazyregexp.Regexp{Text: `^[a-z0-9_-]{1,32}$`}
 
 func (a *turnArguments) checkTurn() (err error) {
-	if a.Effort != "" && !anEffort().MatchString(string(a.Effort)) {
+	if a.Effort != "" && !anEffort.Get().MatchString(string(a.Effort)) {
 		return errors.New("argument /effort: want a word such as low or high; codex-models lists what the model takes")
 	}
 	if len(a.Images) > maxImages {

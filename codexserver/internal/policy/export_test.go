@@ -7,8 +7,8 @@ import "slices"
 func ListedOptions() map[string][]string {
 	listed := map[string][]string{}
 	for command, o := range map[string]options{
-		"find": findOptions(), "rg": ripgrepOptions(), "git status": gitStatusOptions(), "git diff": gitDiffOptions(),
-		"git log": gitLogOptions(), "git branch": gitBranchOptions(),
+		"find": findOptions.options(), "rg": ripgrepOptions.options(), "git status": gitStatusOptions.options(), "git diff": gitDiffOptions.options(),
+		"git log": gitLogOptions.options(), "git branch": gitBranchOptions.options(),
 	} {
 		for name, f := range o.long {
 			if f&alone != 0 {

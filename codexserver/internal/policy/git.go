@@ -1,9 +1,9 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 // safeGit judges the words after git. It knows none of git's own options, such as -C and
@@ -15,20 +15,20 @@ func safeGit(args []Word) bool {
 	command, args := args[0].Text, args[1:]
 	switch command {
 	case "status":
-		return gitStatusOptions().cover(args)
+		return gitStatusOptions.cover(args)
 	case "diff":
-		return gitDiffOptions().cover(args)
+		return gitDiffOptions.cover(args)
 	case "log", "show":
-		return gitLogOptions().cover(args) && knownFormats(args, "--pretty=", "--format=")
+		return gitLogOptions.cover(args) && knownFormats(args, "--pretty=", "--format=")
 	case "branch":
-		return gitBranchOptions().cover(args) && (!hasOperand(args) || lists(args)) && knownAtoms(args)
+		return gitBranchOptions.cover(args) && (!hasOperand(args) || lists(args)) && knownAtoms(args)
 	}
 	return false
 }
 
-var gitStatusOptions = newOptions(`-[sbvz]+|-u(?:no|normal|all)?`, `
+var gitStatusOptions = optionList{short: `-[sbvz]+|-u(?:no|normal|all)?`, long: `
 	-- --ahead-behind --branch --find-renames[=] --ignore-submodules[=] --ignored[=] --long --no-ahead-behind --no-column
-	--no-renames --null --porcelain[=] --renames --short --show-stash --untracked-files[=] --verbose`)
+	--no-renames --null --porcelain[=] --renames --short --show-stash --untracked-files[=] --verbose`}
 
 // The list of git diff leaves out --output, which writes, --ext-diff and --textconv, which
 // start programs that the configuration names, --no-index, which leaves the repository,
@@ -52,12 +52,12 @@ const (
 	--unified= --word-diff[=] --word-diff-regex= --ws-error-highlight=`
 )
 
-var gitDiffOptions = newOptions(diffShort, diffLong)
+var gitDiffOptions = optionList{short: diffShort, long: diffLong}
 
 // The list of git log also leaves out --show-signature, which starts gpg, --remerge-diff,
 // which merges again, --alternate-refs, which starts git for other repositories, and
 // --stdin.
-var gitLogOptions = newOptions(diffShort+`|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, diffLong+`
+var gitLogOptions = optionList{short: diffShort + `|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, long: diffLong + `
 	--abbrev-commit --after[=] --all --all-match --ancestry-path[=] --author[=] --author-date-order --basic-regexp
 	--before[=] --boundary --branches[=] --cherry --cherry-mark --cherry-pick --children --clear-decorations
 	--committer[=] --date[=] --date-order --decorate[=] --decorate-refs= --decorate-refs-exclude= --dense --encoding=
@@ -68,12 +68,12 @@ var gitLogOptions = newOptions(diffShort+`|-[0-9]+|-n[0-9]*|-[tmriEFPgq]|-L.*`, 
 	--no-walk[=] --not --notes[=] --oneline --parents --perl-regexp --pretty[=] --regexp-ignore-case --relative-date
 	--remotes[=] --remove-empty --reverse --right-only --show-linear-break[=] --show-pulls --simplify-by-decoration
 	--simplify-merges --since[=] --since-as-filter= --single-worktree --skip[=] --source --sparse --tags[=] --topo-order
-	--until[=] --use-mailmap --walk-reflogs`)
+	--until[=] --use-mailmap --walk-reflogs`}
 
 // gitBranchOptions are the options for listing branches.
-var gitBranchOptions = newOptions(`-[arvi]+`, `
+var gitBranchOptions = optionList{short: `-[arvi]+`, long: `
 	-- --abbrev[=] --all --color[=] --contains[=] --format= --ignore-case --list --merged[=] --no-abbrev --no-color
-	--no-column --no-contains[=] --no-merged[=] --points-at= --remotes --show-current --sort= --verbose`)
+	--no-column --no-contains[=] --no-merged[=] --points-at= --remotes --show-current --sort= --verbose`}
 
 func hasOperand(args []Word) bool {
 	for _, a := range args {
@@ -102,12 +102,10 @@ func lists(args []Word) bool {
 
 var (
 	// placeholder matches what may follow a percent sign in a format of git log.
-	placeholder = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:%|[-+ ]?(?:[nHhTtPpdDsfbBeNSmwCx<>|]|[ac][nNeElLdDrtiIsh]|g[dDnNeEs]|\((?:trailers|decorate)[:)]))`)
-	})
+	placeholder = lazyregexp.Regexp{Text: `^(?:%|[-+ ]?(?:[nHhTtPpdDsfbBeNSmwCx<>|]|[ac][nNeElLdDrtiIsh]|g[dDnNeEs]|\((?:trailers|decorate)[:)]))`}
 	// signature matches a placeholder that makes git start gpg. It is searched in the whole
 	// format, because git does not read %% as one percent sign everywhere.
-	signature = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[-+ ]?G`) })
+	signature = lazyregexp.Regexp{Text: `%[-+ ]?G`}
 )
 
 // knownFormats judges the format in each of the named options.
@@ -131,7 +129,7 @@ func knownFormat(format string) bool {
 	if !strings.HasPrefix(format, "format:") && !strings.HasPrefix(format, "tformat:") && !strings.Contains(format, "%") {
 		return false // a name from the configuration
 	}
-	if signature().MatchString(format) {
+	if signature.Get().MatchString(format) {
 		return false
 	}
 	for {
@@ -139,7 +137,7 @@ func knownFormat(format string) bool {
 		if !found {
 			return true
 		}
-		loc := placeholder().FindStringIndex(after)
+		loc := placeholder.Get().FindStringIndex(after)
 		if loc == nil {
 			return false
 		}
@@ -149,10 +147,8 @@ func knownFormat(format string) bool {
 
 // atom matches a field of a branch for which git starts no other program. The signature
 // is not one, because it starts gpg.
-var atom = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\*?(?:HEAD|align|author(?:name|email|date)?|body|color|committer(?:name|email|date)?|contents|creator(?:date)?|` +
-		`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`)
-})
+var atom = lazyregexp.Regexp{Text: `^\*?(?:HEAD|align|author(?:name|email|date)?|body|color|committer(?:name|email|date)?|contents|creator(?:date)?|` +
+	`else|end|if|numparent|object(?:name|type|size)|parent|push|refname|subject|symref|then|trailers|tree|upstream|worktreepath|ahead-behind)(?::[^()]*)?$`}
 
 // knownAtoms judges the fields in the options --sort and --format.
 func knownAtoms(args []Word) bool {
@@ -167,7 +163,7 @@ func knownAtoms(args []Word) bool {
 				break
 			}
 			name, rest, closed := strings.Cut(format, ")")
-			if !closed || !atom().MatchString(name) {
+			if !closed || !atom.Get().MatchString(name) {
 				return false
 			}
 			format = rest
@@ -181,5 +177,5 @@ func knownSortKey(key string) bool {
 	for _, prefix := range []string{"version:", "v:"} {
 		key = strings.TrimPrefix(key, prefix)
 	}
-	return atom().MatchString(key)
+	return atom.Get().MatchString(key)
 }

@@ -22,13 +22,21 @@ const (
 	valued                  // --name=value
 )
 
-// newOptions reads a pattern of short options, which must match the whole word, and a list
-// of long ones: "--name", "--name=value", "--name=" for any value, and "--name[=]" for any
-// value or none. It reads them when they are first needed.
-func newOptions(short, long string) func() options {
-	return sync.OnceValue(func() options {
-		o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + short + `)$`)}
-		for spec := range strings.FieldsSeq(long) {
+// optionList is the text of options. It is read when it is first needed.
+type optionList struct {
+	short string // a pattern, which must match the whole word
+	// long has "--name", "--name=value", "--name=" for any value, and "--name[=]" for any
+	// value or none.
+	long string
+
+	once sync.Once
+	read options
+}
+
+func (l *optionList) options() options {
+	l.once.Do(func() {
+		o := options{long: map[string]form{}, short: regexp.MustCompile(`^(?:` + l.short + `)$`)}
+		for spec := range strings.FieldsSeq(l.long) {
 			f := alone
 			name, optional := strings.CutSuffix(spec, "[=]")
 			if optional {
@@ -38,14 +46,16 @@ func newOptions(short, long string) func() options {
 			}
 			o.long[name] |= f
 		}
-		return o
+		l.read = o
 	})
+	return l.read
 }
 
 // cover reports whether every word that begins with a dash is on the list. The program
 // may read such a word as an option, as the value of another, or as an operand. cover does
 // not try to find out which, so each must be harmless as an option.
-func (o options) cover(words []Word) bool {
+func (l *optionList) cover(words []Word) bool {
+	o := l.options()
 	return !slices.ContainsFunc(words, func(w Word) bool {
 		return strings.HasPrefix(w.Text, "-") && !o.has(w.Text)
 	})
@@ -60,16 +70,16 @@ func (o options) has(text string) bool {
 
 // findOptions are the tests of find and the actions that print. The numbers are values,
 // as in -mtime -7.
-var findOptions = newOptions(`-[HLPE]|-[0-9]+[a-zA-Z]*|-newer[aBcm][aBcmt]`, `
+var findOptions = optionList{short: `-[HLPE]|-[0-9]+[a-zA-Z]*|-newer[aBcm][aBcmt]`, long: `
 	-a -amin -and -anewer -atime -cmin -cnewer -ctime -d -daystart -depth -empty -executable -false -files0-from -follow
 	-fstype -gid -group -ignore_readdir_race -ilname -iname -inum -ipath -iregex -iwholename -links -lname -ls -maxdepth
 	-mindepth -mmin -mount -mtime -name -newer -nogroup -noignore_readdir_race -noleaf -not -nouser -nowarn -o -or -path
 	-perm -print -print0 -printf -prune -quit -readable -regex -regextype -samefile -size -true -type -uid -used -user
-	-warn -wholename -writable -xdev -xtype`)
+	-warn -wholename -writable -xdev -xtype`}
 
 // ripgrepOptions are the options of rg except those that start a program: --pre,
 // --hostname-bin, and -z and --search-zip for compressed files.
-var ripgrepOptions = newOptions(`-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?`, `
+var ripgrepOptions = optionList{short: `-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?`, long: `
 	-- --after-context[=] --auto-hybrid-regex --before-context[=] --binary --block-buffered --byte-offset --case-sensitive
 	--color[=] --colors[=] --column --context[=] --context-separator[=] --count --count-matches --crlf --debug
 	--dfa-size-limit[=] --encoding[=] --engine[=] --field-context-separator[=] --field-match-separator[=] --file[=] --files
@@ -86,4 +96,4 @@ var ripgrepOptions = newOptions(`-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmr
 	--only-matching --passthru --path-separator[=] --pcre2 --pcre2-version --pretty --quiet --regex-size-limit[=]
 	--regexp[=] --replace[=] --require-git --smart-case --sort[=] --sort-files --sortr[=] --stats --stop-on-nonmatch
 	--text --threads[=] --trace --trim --type[=] --type-add[=] --type-clear[=] --type-list --type-not[=] --unicode
-	--unrestricted --version --vimgrep --with-filename --word-regexp`)
+	--unrestricted --version --vimgrep --with-filename --word-regexp`}

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -65,12 +64,10 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 }
 
 // branchName is stricter than git's own rules, so that a name needs no quotes anywhere.
-var branchName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
-})
+var branchName = lazyregexp.Regexp{Text: `^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`}
 
 func (w *Worktree) checkName(ctx context.Context, name string) error {
-	if len(name) > 200 || !branchName().MatchString(name) || name == "HEAD" {
+	if len(name) > 200 || !branchName.Get().MatchString(name) || name == "HEAD" {
 		return refuse("%q is not a valid name for a branch: use at most 200 letters and digits, with . _ - / between them", name)
 	}
 	if _, err := w.private.git(ctx, call{}, "check-ref-format", "refs/heads/"+name); err != nil {

@@ -24,7 +24,7 @@ var settings = []struct {
 	{"core.symlinks", truths},
 	{"core.ignorecase", truths},
 	{"core.precomposeunicode", truths},
-	{"core.autocrlf", append([]string{"input"}, truths...)},
+	{"core.autocrlf", []string{"input", "true", "false", "yes", "no", "on", "off", "1", "0"}},
 	{"core.eol", []string{"lf", "crlf", "native"}},
 }
 

@@ -5,28 +5,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 var (
 	// fileDenied matches what programs write when they are denied a file or a system call.
-	fileDenied = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`)
-	})
+	fileDenied = lazyregexp.Regexp{Text: `(?i)permission denied|operation not permitted|read-only file system|permissionerror|\b(EACCES|EPERM|EROFS)\b`}
 	// netDenied matches what programs write when they have no network.
-	netDenied = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
-			`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`)
-	})
+	netDenied = lazyregexp.Regexp{Text: `(?i)network is unreachable|could not resolve|couldn't resolve|temporary failure in name resolution|` +
+		`name or service not known|could not connect|couldn't connect|failed to connect|socket: operation not permitted|\bEAI_AGAIN\b|\bENETUNREACH\b`}
 	// named matches the words of a message that may be paths: in quotes, with a slash, or
 	// right before the reason.
-	named = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)")
-	})
+	named = lazyregexp.Regexp{Text: "['\"`‘“]([^'\"`’”]+)['\"`’”]|([^\\s:'\"`]*/[^\\s:'\"`]*)|([^\\s:]+): (?i:permission denied|operation not permitted|read-only file system)"}
 )
 
 // notExecutable is the exit code of shells for a program that may not be run. A
@@ -42,10 +35,10 @@ func (c *Confinement) Denied(r proc.Result) bool {
 		return false
 	}
 	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
-		if !c.policy.NetworkAccess && netDenied().MatchString(line) {
+		if !c.policy.NetworkAccess && netDenied.Get().MatchString(line) {
 			return true
 		}
-		if fileDenied().MatchString(line) && c.explains(line) {
+		if fileDenied.Get().MatchString(line) && c.explains(line) {
 			return true
 		}
 	}
@@ -54,7 +47,7 @@ func (c *Confinement) Denied(r proc.Result) bool {
 
 // explains reports whether the confinement may be the reason of a denial.
 func (c *Confinement) explains(line string) bool {
-	names := named().FindAllStringSubmatch(line, -1)
+	names := named.Get().FindAllStringSubmatch(line, -1)
 	for _, groups := range names {
 		path := groups[1] + groups[2] + groups[3]
 		if !filepath.IsAbs(path) {

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -89,13 +88,11 @@ func shorten(s string) string {
 	return s
 }
 
-var tryAgain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`)
-})
+var tryAgain = lazyregexp.Regexp{Text: `(?i)try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?|minutes?)\b`}
 
 // askedDelay returns the time in a message such as "try again in 1.3s", or 0.
 func askedDelay(message string) time.Duration {
-	m := tryAgain().FindStringSubmatch(message)
+	m := tryAgain.Get().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}

@@ -1,17 +1,16 @@
 package summary
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
 // lineRange matches lines that sed -n prints.
-var lineRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+(,[0-9]+)?p$`) })
+var lineRange = lazyregexp.Regexp{Text: `^[0-9]+(,[0-9]+)?p$`}
 
 // summarize describes one command.
 func summarize(cmd []string) protocol.ParsedCommand {
@@ -66,7 +65,7 @@ func summarize(cmd []string) protocol.ParsedCommand {
 	case "nl":
 		return read(nth(operands(skipValues(args, "-s", "-w", "-v", "-i", "-b")), 0))
 	case "sed":
-		if len(args) >= 3 && args[0] == "-n" && lineRange().MatchString(args[1]) {
+		if len(args) >= 3 && args[0] == "-n" && lineRange.Get().MatchString(args[1]) {
 			return read(&args[2])
 		}
 	}
@@ -85,7 +84,7 @@ func onlyFormats(cmd []string) bool {
 	case "head", "tail":
 		return len(cmd) < 3
 	case "sed":
-		return len(cmd) < 4 || cmd[1] != "-n" || !lineRange().MatchString(cmd[2])
+		return len(cmd) < 4 || cmd[1] != "-n" || !lineRange.Get().MatchString(cmd[2])
 	}
 	return false
 }

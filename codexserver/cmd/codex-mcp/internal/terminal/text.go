@@ -2,24 +2,21 @@ package terminal
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 // sequences matches the control sequences and strings of ECMA-48, with which programs
 // colour their output, set titles and make links.
-var sequences = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]")
-})
+var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]"}
 
 // showOutput returns a line of a command's output that is safe to show.
 func showOutput(line string) string {
-	return elicit.ShowText(sequences().ReplaceAllString(line, ""))
+	return elicit.ShowText(sequences.Get().ReplaceAllString(line, ""))
 }
 
 // showProse returns a text of the model that is safe to show. It drops the selector for
@@ -29,10 +26,10 @@ func showProse(text string) string {
 }
 
 // Prose returns a text of a model or a command that is safe to show.
-func Prose(text string) string { return showProse(sequences().ReplaceAllString(text, "")) }
+func Prose(text string) string { return showProse(sequences.Get().ReplaceAllString(text, "")) }
 
 // Row is like Prose, but returns one line.
-func Row(text string) string { return elicit.OneLine(sequences().ReplaceAllString(text, ""), 0) }
+func Row(text string) string { return elicit.OneLine(sequences.Get().ReplaceAllString(text, ""), 0) }
 
 // showWord returns a path or a name as one word on one line.
 func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
