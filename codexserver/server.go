@@ -23,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -314,7 +315,7 @@ func byEra(before jsonrpc.Handler, old *mcp.LegacySession, own *mcp.ModernSessio
 		if r.IsNotification() {
 			return before.ServeRPC(ctx, r)
 		}
-		meta := mcp.Meta(r.Params)
+		meta := era.Meta(r.Params)
 		if meta == nil {
 			return before.ServeRPC(ctx, r)
 		}

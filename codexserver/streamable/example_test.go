@@ -21,11 +21,11 @@ func Example() {
 		return nil
 	})
 	handler, err := streamable.New(codexserver.New(e, nil), &streamable.Options{
-		Authenticate: func(r *http.Request) (streamable.Principal, error) {
+		Authenticate: func(r *http.Request) (string, error) {
 			if r.Header.Get("Authorization") != "Bearer secret" {
-				return streamable.Principal{}, errors.New("unknown token")
+				return "", errors.New("unknown token")
 			}
-			return streamable.Principal{Name: "ann"}, nil
+			return "ann", nil
 		},
 	})
 	if err != nil {

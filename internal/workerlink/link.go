@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-json-experiment/json"
 )
 
@@ -102,13 +102,13 @@ func (l *Link) Report(s Status) error {
 }
 
 // Authenticate returns the principal that the gateway has set in the request. It fails
-// unless that is the user or its approver. It is for [streamable.Options].Authenticate.
-func (l *Link) Authenticate(r *http.Request) (streamable.Principal, error) {
+// unless that is the user or its approver. It is for [mcphttp.Options].Authenticate.
+func (l *Link) Authenticate(r *http.Request) (mcphttp.Principal, error) {
 	names := r.Header.Values(PrincipalHeader)
 	if len(names) != 1 || names[0] != l.Principal && (names[0] != l.Approver || l.Approver == "") {
-		return streamable.Principal{}, errors.New("the request does not come from the gateway")
+		return mcphttp.Principal{}, errors.New("the request does not come from the gateway")
 	}
-	return streamable.Principal{Name: names[0], Scopes: streamable.ParseScopes(r.Header.Get(ScopesHeader))}, nil
+	return mcphttp.Principal{Name: names[0], Scopes: mcphttp.ParseScopes(r.Header.Get(ScopesHeader))}, nil
 }
 
 // maxError bounds the reason why a worker cannot start, in bytes.

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -32,8 +32,8 @@ func (l *Link) Observer() *Observer { return &Observer{link: l} }
 // send reports an observation. An error means that the gateway has ended.
 func (o *Observer) send(one *Observation) { _ = o.link.Report(Status{Observed: one}) }
 
-// Report reports a request over HTTP. It is for [streamable.Options].Report.
-func (o *Observer) Report(r streamable.Report) {
+// Report reports a request over HTTP. It is for [mcphttp.Options].Report.
+func (o *Observer) Report(r mcphttp.Report) {
 	o.send(&Observation{Kind: KindReport, Method: oneLine(r.Method, maxWord), Status: r.Status})
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +57,7 @@ func TestObserver(t *testing.T) {
 	turn.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Detail: "SECRET"}, By: approval.ByDesk})
 	c.End(errors.New("SECRET"))
 	turn.End(&engine.AbortError{Cause: errors.New("SECRET")})
-	o.Report(streamable.Report{Principal: "ann", Session: "s", Method: "tools/call", Status: 200})
+	o.Report(mcphttp.Report{Principal: "ann", Session: "s", Method: "tools/call", Status: 200})
 	if strings.Contains(sent.String(), "SECRET") {
 		t.Errorf("sent: %s", sent.String())
 	}

@@ -2,7 +2,7 @@ package workerlink
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -49,14 +49,14 @@ type Status struct {
 	Observed *Observation `json:"observed,omitzero"`
 }
 
-// Load is [streamable.Load].
-type Load streamable.Load
+// Load is [mcphttp.Load].
+type Load mcphttp.Load
 
 // Idle reports whether the worker may end.
 func (l *Load) Idle() bool { return l.Requests == 0 && l.Sessions == 0 && !l.Busy }
 
 // Observation is one call of a method of [codexserver.Observer] and its like, or of
-// [streamable.Options].Report. The worker numbers calls, turns and questions.
+// [mcphttp.Options].Report. The worker numbers calls, turns and questions.
 type Observation struct {
 	Kind Kind `json:"kind"`
 	// Call, Turn and Question are what the observation is about.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/interop/conformanceserver/legacy"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -16,18 +16,18 @@ import (
 // service is what a principal of an HTTP server has: both eras of MCP.
 type service struct{ *server }
 
-// Serve implements [streamable.Service].
+// Serve implements [mcphttp.Service].
 func (s service) Serve(ctx context.Context, t jsonrpc.Transport) error { return legacy.Serve(ctx, t) }
 
-// Exchange implements [streamable.Service].
+// Exchange implements [mcphttp.Service].
 func (s service) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return jsonrpc.NewPeer(t, s.server, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: -1}).Run(ctx)
 }
 
-// Busy implements [streamable.Service].
+// Busy implements [mcphttp.Service].
 func (s service) Busy() bool { return false }
 
-// Close implements [streamable.Service].
+// Close implements [mcphttp.Service].
 func (s service) Close() error {
 	s.close()
 	return nil
@@ -36,9 +36,9 @@ func (s service) Close() error {
 // serveHTTP serves both eras over HTTP until ctx ends. Every client that reaches it may
 // use it.
 func serveHTTP(ctx context.Context, address string) error {
-	handler, err := streamable.NewOf(func(context.Context, string) streamable.Service { return service{newServer()} }, &streamable.Options{
-		Authenticate: func(*http.Request) (streamable.Principal, error) {
-			return streamable.Principal{Name: "everyone"}, nil
+	handler, err := mcphttp.New(func(context.Context, string) mcphttp.Service { return service{newServer()} }, &mcphttp.Options{
+		Authenticate: func(*http.Request) (mcphttp.Principal, error) {
+			return mcphttp.Principal{Name: "everyone"}, nil
 		},
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -34,7 +34,7 @@ func connectClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 }
 
 func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
-	po := streamable.ProxyOptions{URL: o.connect}
+	po := mcphttp.ProxyOptions{URL: o.connect}
 	// Check the URL first, so that a wrong URL is not reported as a missing token.
 	err := po.Validate()
 	if err == nil {
@@ -43,7 +43,7 @@ func (o *options) connectTo(ctx context.Context, t jsonrpc.Transport) error {
 	if err != nil {
 		return err
 	}
-	p, err := streamable.NewProxy(t, &po)
+	p, err := mcphttp.NewProxy(t, &po)
 	if err != nil {
 		return err
 	}

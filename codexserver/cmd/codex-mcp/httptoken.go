@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -41,19 +40,19 @@ var errToken = errors.New("missing or wrong token")
 
 // bearer returns the function that authenticates requests with the one token of a server
 // without principals. Its principal is local, the user who started the server.
-func bearer(token string) func(*http.Request) (streamable.Principal, error) {
+func bearer(token string) func(*http.Request) (string, error) {
 	want := sha256.Sum256([]byte(token))
-	return func(r *http.Request) (streamable.Principal, error) {
+	return func(r *http.Request) (string, error) {
 		values := r.Header.Values("Authorization")
 		if len(values) != 1 {
-			return streamable.Principal{}, errToken
+			return "", errToken
 		}
 		scheme, given, ok := strings.Cut(values[0], " ")
 		got := sha256.Sum256([]byte(given))
 		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || !ok || !strings.EqualFold(scheme, "Bearer") {
-			return streamable.Principal{}, errToken
+			return "", errToken
 		}
-		return streamable.Principal{Name: "local"}, nil
+		return "local", nil
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
@@ -73,13 +73,13 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 // serveLink serves the requests of the user and of the approver until the link or ctx ends.
 // It logs each request to requests.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workerlink.Link, observer *workerlink.Observer, requests *slog.Logger) error {
-	open := func(ctx context.Context, name string) streamable.Service {
+	open := func(ctx context.Context, name string) mcphttp.Service {
 		if name != link.Principal {
 			return s.Approver(ctx) // Authenticate accepts no other principal
 		}
 		return s.Principal(ctx, name)
 	}
-	handler, err := streamable.NewOf(open, &streamable.Options{
+	handler, err := mcphttp.New(open, &mcphttp.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: requests,
 		Principals: 2, // the user and its approver
 		Report:     observer.Report,

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -19,7 +20,7 @@ func (s *ModernSession) discover() (any, error) {
 	}
 	return &modern.DiscoverResult{
 		Meta:              s.resultMeta(),
-		SupportedVersions: Versions(),
+		SupportedVersions: era.Versions(),
 		Capabilities: modern.ServerCapabilities{
 			Tools:      &mcptypes.ServerCapabilitiesTools{},
 			Resources:  &mcptypes.ServerCapabilitiesResources{},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
@@ -99,7 +100,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(params))
 	}
 	f.Fuzz(func(t *testing.T, params []byte) {
-		meta := Meta(params)
+		meta := era.Meta(params)
 		speaks := meta != nil
 		var p struct {
 			Meta map[string]jsontext.Value `json:"_meta"`

@@ -5,17 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// HeaderThread is the HTTP header in which clients repeat the argument threadId of a call,
-// so that a proxy can find the server that has the thread.
-const HeaderThread = "Mcp-Param-" + mirrorName
-
-const mirrorName = "Thread-Id"
-
 // mirrored returns a tool's schema. If it has the argument threadId, the result asks
-// clients for [HeaderThread].
+// clients for [era.HeaderThread].
 func mirrored(schema json.RawMessage) json.RawMessage {
 	d := jsontext.NewDecoder(bytes.NewReader(schema))
 	for {
@@ -25,7 +20,7 @@ func mirrored(schema json.RawMessage) json.RawMessage {
 		}
 		if t.Kind() == '{' && d.StackPointer() == "/properties/threadId" {
 			at := d.InputOffset()
-			return slices.Concat(schema[:at], []byte(`"x-mcp-header":"`+mirrorName+`",`), schema[at:])
+			return slices.Concat(schema[:at], []byte(`"x-mcp-header":"`+era.ParamThread+`",`), schema[at:])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,7 +52,7 @@ func Inline() []string {
 // requests must handle retries on its read loop, so that of two answers to one question the
 // first counts.
 func InlineIf(r *jsonrpc.Request) bool {
-	return r.Method == modern.ToolsCall.Name() && hasMember(jsontext.Value(r.Params), "requestState") && Meta(r.Params) != nil
+	return r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
 }
 
 // Handler returns a handler for connections that have only requests of this era. It ignores
@@ -61,7 +62,7 @@ func (s *ModernSession) Handler(asks bool) jsonrpc.Handler {
 		if r.IsNotification() {
 			return nil, nil
 		}
-		meta := Meta(r.Params)
+		meta := era.Meta(r.Params)
 		if meta == nil {
 			meta = jsontext.Value(`{}`) // refused, because the version is missing
 		}

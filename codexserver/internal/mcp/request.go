@@ -8,17 +8,12 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// Versions returns the versions of MCP that the server supports, newest first. This package
-// serves only the first.
-func Versions() []string {
-	return []string{modern.ProtocolVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
-}
 
 // The supported extensions.
 const (
@@ -116,7 +111,7 @@ func unsupportedVersion(asked string) error {
 	e.Data, _ = json.Marshal(struct { // strings always encode
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
-	}{Versions(), asked}, jsontext.AllowInvalidUTF8(true))
+	}{era.Versions(), asked}, jsontext.AllowInvalidUTF8(true))
 	return e
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -63,13 +63,13 @@ func serveOurs(bool) http.Handler {
 		}
 		return &modern.CallToolResult{Content: modern.Text(a.Text)}, nil
 	})
-	return must(streamable.NewOf(func(context.Context, string) streamable.Service { return s }, &streamable.Options{
+	return must(mcphttp.New(func(context.Context, string) mcphttp.Service { return s }, &mcphttp.Options{
 		MaxSessions:  1 << 20,
-		Authenticate: func(*http.Request) (streamable.Principal, error) { return streamable.Principal{Name: "bench"}, nil },
+		Authenticate: func(*http.Request) (mcphttp.Principal, error) { return mcphttp.Principal{Name: "bench"}, nil },
 	}))
 }
 
-// Serve implements [streamable.Service].
+// Serve implements [mcphttp.Service].
 func (s service) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return jsonrpc.NewPeer(t, s.old, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Run(ctx)
 }
@@ -79,15 +79,15 @@ func (s service) Begin(ctx context.Context, t jsonrpc.Transport, ended func(erro
 	jsonrpc.NewPeer(t, s.old, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Begin(ctx, ended)
 }
 
-// Exchange implements [streamable.Service].
+// Exchange implements [mcphttp.Service].
 func (s service) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return jsonrpc.NewPeer(t, s.today, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: -1}).Run(ctx)
 }
 
-// Busy implements [streamable.Service].
+// Busy implements [mcphttp.Service].
 func (s service) Busy() bool { return false }
 
-// Close implements [streamable.Service].
+// Close implements [mcphttp.Service].
 func (s service) Close() error { return nil }
 
 // serveSDK answers with JSON, or with streams, which is the default of the SDK. The SDK serves

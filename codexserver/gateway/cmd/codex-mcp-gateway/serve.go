@@ -17,8 +17,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
@@ -59,7 +59,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
-	guard, err := streamable.NewGuard(&streamable.Options{
+	guard, err := mcphttp.NewGuard(&mcphttp.Options{
 		Authenticate: who.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: log,
 	})
 	if err != nil {

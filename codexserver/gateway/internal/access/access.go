@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"golang.org/x/time/rate"
 )
 
@@ -38,7 +38,7 @@ type Access struct {
 type principal struct {
 	name     string
 	subject  string
-	scopes   []streamable.Scope // from the configuration, never nil
+	scopes   []mcphttp.Scope // from the configuration, never nil
 	requests *rate.Limiter
 }
 
@@ -57,7 +57,7 @@ func New(of settings.HTTP, o *Options) (*Access, error) {
 	for _, name := range slices.Sorted(maps.Keys(of.Principals)) {
 		p := of.Principals[name]
 		who := &principal{
-			name: name, subject: p.Subject, scopes: streamable.ParseScopes(strings.Join(p.Scopes, " ")),
+			name: name, subject: p.Subject, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " ")),
 			requests: rate.NewLimiter(rate.Limit(p.Limits.Requests), p.Limits.Requests),
 		}
 		a.principals = append(a.principals, who)
@@ -80,15 +80,15 @@ var (
 )
 
 // Identify returns the principal that sent a request, with the scopes of its token. Every
-// error is a [*streamable.Refusal]. Use it as [streamable.Options].Authenticate.
-func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
+// error is a [*mcphttp.Refusal]. Use it as [mcphttp.Options].Authenticate.
+func (a *Access) Identify(r *http.Request) (mcphttp.Principal, error) {
 	token, ok := bearer(r.Header)
 	if !ok {
-		return streamable.Principal{}, &streamable.Refusal{Err: errMissing}
+		return mcphttp.Principal{}, &mcphttp.Refusal{Err: errMissing}
 	}
 	who, scopes, err := a.verify(r, token)
 	if err != nil {
-		return streamable.Principal{}, err
+		return mcphttp.Principal{}, err
 	}
 	// A reservation says how long the client must wait. A refused request cancels its
 	// reservation, so that it does not delay later ones.
@@ -98,15 +98,15 @@ func (a *Access) Identify(r *http.Request) (streamable.Principal, error) {
 			wait = slot.Delay()
 			slot.Cancel()
 		}
-		return streamable.Principal{}, &streamable.Refusal{
+		return mcphttp.Principal{}, &mcphttp.Refusal{
 			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests a second", Err: errors.New("too many requests by " + who.name),
 		}
 	}
-	return streamable.Principal{Name: who.name, Scopes: scopes}, nil
+	return mcphttp.Principal{Name: who.name, Scopes: scopes}, nil
 }
 
 // verify returns the owner of a token and the scopes that the token allows.
-func (a *Access) verify(r *http.Request, token string) (*principal, []streamable.Scope, error) {
+func (a *Access) verify(r *http.Request, token string) (*principal, []mcphttp.Scope, error) {
 	// Checking a static token costs one hash. It is checked before the failures are
 	// counted, so that one client's guesses do not lock out a user at the same address.
 	if who := a.tokens.find(token); who != nil {
@@ -114,7 +114,7 @@ func (a *Access) verify(r *http.Request, token string) (*principal, []streamable
 	}
 	remote := a.remote(r)
 	if wait := a.failures.wait(remote); wait > 0 {
-		return nil, nil, &streamable.Refusal{
+		return nil, nil, &mcphttp.Refusal{
 			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests without a valid token", Err: errors.New("too many refused tokens from this address"),
 		}
 	}

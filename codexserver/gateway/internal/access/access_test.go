@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -50,10 +50,10 @@ func from(remote string, authorization ...string) *http.Request {
 }
 
 // refusal returns the refusal of a request, and fails the test if it is accepted.
-func refusal(t *testing.T, a *access.Access, r *http.Request) *streamable.Refusal {
+func refusal(t *testing.T, a *access.Access, r *http.Request) *mcphttp.Refusal {
 	t.Helper()
 	who, err := a.Identify(r)
-	var why *streamable.Refusal
+	var why *mcphttp.Refusal
 	if !errors.As(err, &why) {
 		t.Fatalf("accepted as %+v, error %v", who, err)
 	}
@@ -66,9 +66,9 @@ func refusal(t *testing.T, a *access.Access, r *http.Request) *streamable.Refusa
 func TestStaticTokens(t *testing.T) {
 	s, ann, bob := team(t, nil)
 	a := enter(t, s, nil)
-	for token, want := range map[string]streamable.Principal{
-		ann: {Name: "ann", Scopes: streamable.Scopes()},
-		bob: {Name: "bob", Scopes: []streamable.Scope{streamable.ScopeRun, streamable.ScopeRead}},
+	for token, want := range map[string]mcphttp.Principal{
+		ann: {Name: "ann", Scopes: mcphttp.Scopes()},
+		bob: {Name: "bob", Scopes: []mcphttp.Scope{mcphttp.ScopeRun, mcphttp.ScopeRead}},
 	} {
 		for _, scheme := range []string{"Bearer", "bearer", "BEARER"} {
 			got, err := a.Identify(from("192.0.2.1:5", scheme+" "+token))

@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -42,7 +42,8 @@ func serve(t *testing.T, s settings.HTTP) *site {
 		return nil
 	})
 	a := enter(t, s, &access.Options{})
-	h, err := streamable.New(codexserver.New(e, nil), &streamable.Options{
+	own := codexserver.New(e, nil)
+	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return own.Principal(ctx, name) }, &mcphttp.Options{
 		Authenticate: a.Identify, Challenge: `Bearer realm="codex-mcp"`, Metadata: access.MetadataURL(s), Principals: len(s.Principals), Origins: s.Origins,
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 )
@@ -35,7 +35,7 @@ func FuzzAccessToken(f *testing.F) {
 			return
 		}
 		who, scopes, err := v.verify(t.Context(), token)
-		var why *streamable.Refusal
+		var why *mcphttp.Refusal
 		if who != nil || scopes != nil || !errors.As(err, &why) {
 			t.Errorf("accepted as %v with %q, error %v", who, scopes, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 )
@@ -48,7 +48,7 @@ func looksSigned(token string) bool { return len(token) <= maxJWT && strings.Cou
 
 // verify checks an access token. It returns the token's owner and the scopes that the token
 // allows.
-func (v *verifier) verify(ctx context.Context, token string) (*principal, []streamable.Scope, error) {
+func (v *verifier) verify(ctx context.Context, token string) (*principal, []mcphttp.Scope, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return nil, nil, invalid(err)
@@ -105,7 +105,7 @@ func (v *verifier) check(c *claims) error {
 
 // owner returns the principal of the claims, with the scopes that both the token and
 // the configuration allow.
-func (v *verifier) owner(c *claims, others map[string]any) (*principal, []streamable.Scope, error) {
+func (v *verifier) owner(c *claims, others map[string]any) (*principal, []mcphttp.Scope, error) {
 	subject, _ := others[v.oauth.Claim].(string)
 	if v.oauth.Claim == "email" && c.EmailVerified != true {
 		return nil, nil, forbidden(errors.New("email_verified of the access token is not true"))
@@ -114,8 +114,8 @@ func (v *verifier) owner(c *claims, others map[string]any) (*principal, []stream
 	if subject == "" || who == nil {
 		return nil, nil, forbidden(fmt.Errorf("%s of the access token is not the subject of a principal", v.oauth.Claim))
 	}
-	scopes := []streamable.Scope{}
-	granted := streamable.ParseScopes(scopeText(c))
+	scopes := []mcphttp.Scope{}
+	granted := mcphttp.ParseScopes(scopeText(c))
 	for _, scope := range who.scopes {
 		if slices.Contains(granted, scope) {
 			scopes = append(scopes, scope)
@@ -148,16 +148,16 @@ func scopeText(c *claims) string {
 
 // invalid returns the refusal of a token. The log has the cause, the answer does not.
 func invalid(err error) error {
-	return &streamable.Refusal{Code: "invalid_token", Err: fmt.Errorf("access token: %w", err)}
+	return &mcphttp.Refusal{Code: "invalid_token", Err: fmt.Errorf("access token: %w", err)}
 }
 
 // unavailable reports whether a request was refused because the issuer cannot be reached.
 func unavailable(err error) bool {
-	var why *streamable.Refusal
+	var why *mcphttp.Refusal
 	return errors.As(err, &why) && why.Status == http.StatusServiceUnavailable
 }
 
 // forbidden returns the refusal of a valid token whose owner is not a user of this server.
 func forbidden(err error) error {
-	return &streamable.Refusal{Status: http.StatusForbidden, Words: "you are not a user of this server", Err: err}
+	return &mcphttp.Refusal{Status: http.StatusForbidden, Words: "you are not a user of this server", Err: err}
 }

@@ -5,11 +5,11 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
 )
 
-const run, approve, read = streamable.ScopeRun, streamable.ScopeApprove, streamable.ScopeRead
+const run, approve, read = mcphttp.ScopeRun, mcphttp.ScopeApprove, mcphttp.ScopeRead
 
 // TestAccessTokens checks the user of each token, and that it gets the scopes that both the
 // token and the configuration allow.
@@ -20,29 +20,29 @@ func TestAccessTokens(t *testing.T) {
 	for name, tt := range map[string]struct {
 		token  string
 		who    string
-		scopes []streamable.Scope
+		scopes []mcphttp.Scope
 	}{
-		"all":                  {i.token(nil, nil), "ann", streamable.Scopes()},
-		"some":                 {i.token(nil, object{"scope": "codex:read"}), "ann", []streamable.Scope{read}},
-		"none":                 {i.token(nil, object{"scope": "openid"}), "ann", []streamable.Scope{}},
-		"no scope":             {i.token(nil, object{"scope": nil}), "ann", []streamable.Scope{}},
-		"a scope that is none": {i.token(nil, object{"scope": []string{"codex:run"}}), "ann", []streamable.Scope{}},
-		"scp, a text":          {i.token(nil, object{"scope": nil, "scp": "codex:run x"}), "ann", []streamable.Scope{run}},
-		"scp, a list":          {i.token(nil, object{"scope": nil, "scp": []any{"codex:run", 5, "codex:read"}}), "ann", []streamable.Scope{run, read}},
-		"scp beside scope":     {i.token(nil, object{"scope": "codex:read", "scp": "codex:run"}), "ann", []streamable.Scope{read}},
-		"bounded":              {i.token(nil, object{"sub": "bob@example.com"}), "bob", []streamable.Scope{run, read}},
-		"bounded and some":     {i.token(nil, object{"sub": "bob@example.com", "scope": "codex:approve codex:read"}), "bob", []streamable.Scope{read}},
-		"several audiences":    {i.token(nil, object{"aud": []string{"other", resource}}), "ann", streamable.Scopes()},
-		"the longer typ":       {i.token(object{"typ": "application/at+jwt"}, nil), "ann", streamable.Scopes()},
-		"typ in capitals":      {i.token(object{"typ": "AT+JWT"}, nil), "ann", streamable.Scopes()},
-		"within the leeway":    {i.token(nil, object{"exp": i.claims()["exp"].(int64) - 310, "nbf": i.claims()["iat"].(int64) + 10}), "ann", streamable.Scopes()},
-		"an elliptic key":      {i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), es256(t, i.ec)), "ann", streamable.Scopes()},
-		"no kid":               {i.token(object{"kid": nil}, nil), "ann", streamable.Scopes()},
-		"no kid, elliptic":     {i.signed(header().with(object{"alg": "ES256", "kid": nil}), i.claims(), es256(t, i.ec)), "ann", streamable.Scopes()},
-		"jku, not followed":    {i.token(object{"jku": "http://127.0.0.1:1/keys"}, nil), "ann", streamable.Scopes()},
+		"all":                  {i.token(nil, nil), "ann", mcphttp.Scopes()},
+		"some":                 {i.token(nil, object{"scope": "codex:read"}), "ann", []mcphttp.Scope{read}},
+		"none":                 {i.token(nil, object{"scope": "openid"}), "ann", []mcphttp.Scope{}},
+		"no scope":             {i.token(nil, object{"scope": nil}), "ann", []mcphttp.Scope{}},
+		"a scope that is none": {i.token(nil, object{"scope": []string{"codex:run"}}), "ann", []mcphttp.Scope{}},
+		"scp, a text":          {i.token(nil, object{"scope": nil, "scp": "codex:run x"}), "ann", []mcphttp.Scope{run}},
+		"scp, a list":          {i.token(nil, object{"scope": nil, "scp": []any{"codex:run", 5, "codex:read"}}), "ann", []mcphttp.Scope{run, read}},
+		"scp beside scope":     {i.token(nil, object{"scope": "codex:read", "scp": "codex:run"}), "ann", []mcphttp.Scope{read}},
+		"bounded":              {i.token(nil, object{"sub": "bob@example.com"}), "bob", []mcphttp.Scope{run, read}},
+		"bounded and some":     {i.token(nil, object{"sub": "bob@example.com", "scope": "codex:approve codex:read"}), "bob", []mcphttp.Scope{read}},
+		"several audiences":    {i.token(nil, object{"aud": []string{"other", resource}}), "ann", mcphttp.Scopes()},
+		"the longer typ":       {i.token(object{"typ": "application/at+jwt"}, nil), "ann", mcphttp.Scopes()},
+		"typ in capitals":      {i.token(object{"typ": "AT+JWT"}, nil), "ann", mcphttp.Scopes()},
+		"within the leeway":    {i.token(nil, object{"exp": i.claims()["exp"].(int64) - 310, "nbf": i.claims()["iat"].(int64) + 10}), "ann", mcphttp.Scopes()},
+		"an elliptic key":      {i.signed(header().with(object{"alg": "ES256", "kid": "e1"}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
+		"no kid":               {i.token(object{"kid": nil}, nil), "ann", mcphttp.Scopes()},
+		"no kid, elliptic":     {i.signed(header().with(object{"alg": "ES256", "kid": nil}), i.claims(), es256(t, i.ec)), "ann", mcphttp.Scopes()},
+		"jku, not followed":    {i.token(object{"jku": "http://127.0.0.1:1/keys"}, nil), "ann", mcphttp.Scopes()},
 	} {
 		got, err := a.Identify(from("192.0.2.1:1", "Bearer "+tt.token))
-		if diff := cmp.Diff(streamable.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(mcphttp.Principal{Name: tt.who, Scopes: tt.scopes}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -60,7 +60,7 @@ func (s *keySet) find(ctx context.Context, kid, algorithm string) ([]jose.JSONWe
 	s.refresh(ctx)
 	keys, _, known := s.cached(kid, algorithm)
 	if !known {
-		return nil, &streamable.Refusal{
+		return nil, &mcphttp.Refusal{
 			Status: http.StatusServiceUnavailable, RetryAfter: fetchEvery,
 			Words: "the authorization server cannot be reached", Err: errors.New("the issuer's keys could not be fetched"),
 		}

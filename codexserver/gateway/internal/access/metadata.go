@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/go-json-experiment/json"
 )
 
@@ -27,7 +27,7 @@ func MetadataURL(s settings.HTTP) string {
 
 // Metadata adds handlers for the server's metadata to m. They need no token, but the guard
 // checks Host and Origin. Without an authorization server it adds nothing.
-func Metadata(m *http.ServeMux, s settings.HTTP, g *streamable.Guard) error {
+func Metadata(m *http.ServeMux, s settings.HTTP, g *mcphttp.Guard) error {
 	if s.OAuth.Issuer == "" {
 		return nil
 	}
@@ -36,12 +36,12 @@ func Metadata(m *http.ServeMux, s settings.HTTP, g *streamable.Guard) error {
 		return err
 	}
 	body, err := json.Marshal(struct {
-		Resource string             `json:"resource"`
-		Servers  []string           `json:"authorization_servers"`
-		Scopes   []streamable.Scope `json:"scopes_supported"`
-		Methods  []string           `json:"bearer_methods_supported"`
-		Name     string             `json:"resource_name"`
-	}{s.URL, []string{s.OAuth.Issuer}, streamable.Scopes(), []string{"header"}, "codex-mcp"})
+		Resource string          `json:"resource"`
+		Servers  []string        `json:"authorization_servers"`
+		Scopes   []mcphttp.Scope `json:"scopes_supported"`
+		Methods  []string        `json:"bearer_methods_supported"`
+		Name     string          `json:"resource_name"`
+	}{s.URL, []string{s.OAuth.Issuer}, mcphttp.Scopes(), []string{"header"}, "codex-mcp"})
 	if err != nil {
 		return err
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
 // TestMetadata checks that the metadata is served to every request that the guard admits.
 func TestMetadata(t *testing.T) {
 	s := settings.HTTP{URL: "https://codex.example.com/team/mcp", OAuth: settings.OAuth{Issuer: "https://issuer.example.com"}}
-	g, err := streamable.NewGuard(&streamable.Options{
-		Authenticate: func(*http.Request) (streamable.Principal, error) { panic("asked for a token") },
+	g, err := mcphttp.NewGuard(&mcphttp.Options{
+		Authenticate: func(*http.Request) (mcphttp.Principal, error) { panic("asked for a token") },
 		Hosts:        []string{"codex.example.com"}, Origins: []string{"https://app.example.com"},
 	})
 	if err != nil {

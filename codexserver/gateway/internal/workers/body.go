@@ -15,7 +15,7 @@ type usage struct {
 	large    chan struct{} // holds a token for each long body
 }
 
-// The limits for each user. They are those of a worker, see [streamable.Options].
+// The limits for each user. They are those of a worker, see [mcphttp.Options].
 const (
 	maxOpen  = 256      // requests
 	maxBody  = 64 << 20 // bytes

@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
 // front serves requests of ann by a pool. The worker listens at the socket.
 func front(t *testing.T, socket string) *httptest.Server {
 	t.Helper()
-	guard, err := streamable.NewGuard(&streamable.Options{Authenticate: func(*http.Request) (streamable.Principal, error) {
-		return streamable.Principal{Name: "ann"}, nil
+	guard, err := mcphttp.NewGuard(&mcphttp.Options{Authenticate: func(*http.Request) (mcphttp.Principal, error) {
+		return mcphttp.Principal{Name: "ann"}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)

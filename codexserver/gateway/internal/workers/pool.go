@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
@@ -38,7 +38,7 @@ type Options struct {
 	// means that there is no such file.
 	Record, Trace *os.File
 	// Guard admits requests. Its principals are those of HTTP.
-	Guard *streamable.Guard
+	Guard *mcphttp.Guard
 	// Challenge is the WWW-Authenticate header of the guard's refusals: scheme and realm.
 	Challenge string
 	// Telemetry records what the pool and its workers do. It may be nil.
@@ -153,7 +153,7 @@ func (p *Pool) serve(response *timedResponse, r *http.Request) bool {
 }
 
 const (
-	notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(streamable.ScopeApprove) +
+	notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(mcphttp.ScopeApprove) +
 		"; for your own work, use the address without a user"
 	unavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
 		"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
@@ -183,20 +183,20 @@ func (p *Pool) endRequest(u *usage) {
 const UserValue = "user"
 
 // approverScopes are the scopes that an approver can use at the worker of another user.
-var approverScopes = []streamable.Scope{streamable.ScopeApprove, streamable.ScopeRead}
+var approverScopes = []mcphttp.Scope{mcphttp.ScopeApprove, mcphttp.ScopeRead}
 
 // admitApprover reports whether a principal may answer the approval requests of a user. It
 // limits the principal's scopes to those of an approver.
-func (p *Pool) admitApprover(principal *streamable.Principal, user string) bool {
+func (p *Pool) admitApprover(principal *mcphttp.Principal, user string) bool {
 	if p.o.HTTP.Principals[user].Approver != principal.Name {
 		return false
 	}
 	scopes := slices.Clone(approverScopes)
 	if principal.Scopes != nil {
-		scopes = slices.DeleteFunc(scopes, func(s streamable.Scope) bool { return !slices.Contains(principal.Scopes, s) })
+		scopes = slices.DeleteFunc(scopes, func(s mcphttp.Scope) bool { return !slices.Contains(principal.Scopes, s) })
 	}
 	principal.Scopes = scopes
-	return slices.Contains(scopes, streamable.ScopeApprove)
+	return slices.Contains(scopes, mcphttp.ScopeApprove)
 }
 
 // connect acquires the worker of a user and returns a connection for one request. The

@@ -11,14 +11,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // admission is a value in the context of each admitted request: its principal, and the
 // connection to the worker. conn is nil after the request was sent.
 type admission struct {
-	principal streamable.Principal
+	principal mcphttp.Principal
 	conn      net.Conn
 }
 
@@ -26,7 +26,7 @@ type admission struct {
 type admissionKey struct{}
 
 // withAdmission returns the request with an admission in its context.
-func withAdmission(r *http.Request, principal streamable.Principal, conn net.Conn) *http.Request {
+func withAdmission(r *http.Request, principal mcphttp.Principal, conn net.Conn) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), admissionKey{}, &admission{principal, conn}))
 }
 
@@ -51,7 +51,7 @@ func (c challenger) rewrite(from string) string {
 	if found == nil {
 		return ""
 	}
-	scopes := streamable.FormatScopes(streamable.ParseScopes(found[1]))
+	scopes := mcphttp.FormatScopes(mcphttp.ParseScopes(found[1]))
 	if scopes == "" {
 		return ""
 	}
@@ -98,7 +98,7 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 		FlushInterval: -1, // send the events of a stream immediately
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			var principal streamable.Principal
+			var principal mcphttp.Principal
 			if a, ok := r.In.Context().Value(admissionKey{}).(*admission); ok {
 				principal = a.principal
 			}
@@ -114,9 +114,9 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 			r.Out.Header.Set(workerlink.PrincipalHeader, principal.Name)
 			scopes := principal.Scopes
 			if scopes == nil {
-				scopes = streamable.Scopes()
+				scopes = mcphttp.Scopes()
 			}
-			r.Out.Header.Set(workerlink.ScopesHeader, streamable.FormatScopes(scopes))
+			r.Out.Header.Set(workerlink.ScopesHeader, mcphttp.FormatScopes(scopes))
 		},
 		ModifyResponse: c.checkAnswer,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

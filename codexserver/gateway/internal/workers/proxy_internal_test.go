@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,7 +26,7 @@ func dialer(socket string) func(context.Context) (net.Conn, error) {
 }
 
 // behind serves h at a socket behind a proxy, for requests of a principal.
-func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptest.Server {
+func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
@@ -57,7 +57,7 @@ func behind(t *testing.T, who streamable.Principal, h http.HandlerFunc) *httptes
 // TestHeaders checks that the worker gets the principal of a request from the pool only.
 func TestHeaders(t *testing.T) {
 	got := make(chan *http.Request, 1)
-	front := behind(t, streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
+	front := behind(t, mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, func(_ http.ResponseWriter, r *http.Request) { got <- r })
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/mcp?a=b;c", strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("the worker received (-want +got):\n%s", diff)
 	}
 	l := &workerlink.Link{Settings: workerlink.Settings{Principal: "ann"}}
-	if who, err := l.Authenticate(in); err != nil || cmp.Diff(streamable.Principal{Name: "ann", Scopes: []streamable.Scope{streamable.ScopeRead}}, who) != "" {
+	if who, err := l.Authenticate(in); err != nil || cmp.Diff(mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, who) != "" {
 		t.Errorf("the principal at the worker: %+v, %v", who, err)
 	}
 	if who, err := (&workerlink.Link{Settings: workerlink.Settings{Principal: "bob"}}).Authenticate(in); err == nil {
@@ -102,7 +102,7 @@ func TestHeaders(t *testing.T) {
 // worker when the client disconnects.
 func TestStreams(t *testing.T) {
 	gone := make(chan struct{})
-	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, r *http.Request) {
+	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
@@ -128,7 +128,7 @@ func TestStreams(t *testing.T) {
 // TestOnce checks that a request is sent only once, over its own connection.
 func TestOnce(t *testing.T) {
 	n := make(chan struct{}, 10)
-	front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
 		n <- struct{}{}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -158,7 +158,7 @@ func TestOnce(t *testing.T) {
 // TestAnswers checks that a worker cannot redirect clients by a header or a status.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
-		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+		front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
 			for name, value := range map[string]string{
 				"Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
 				"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store",
@@ -209,7 +209,7 @@ func TestChallenges(t *testing.T) {
 		{503, []string{`Basic realm="evil"`}, nil},
 		{200, []string{`Bearer scope="codex:run"`}, nil},
 	} {
-		front := behind(t, streamable.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+		front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Www-Authenticate"] = tt.sent
 			w.WriteHeader(tt.status)
 		})

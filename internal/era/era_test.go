@@ -1,0 +1,43 @@
+package era_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/era"
+)
+
+func Example() {
+	old := era.Meta(json.RawMessage(`{"name":"codex"}`))
+	today := era.Meta(json.RawMessage(`{"name":"codex","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`))
+	fmt.Println(old == nil, today != nil)
+	// Output: true true
+}
+
+func TestMeta(t *testing.T) {
+	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	for _, tt := range []struct {
+		name, params string
+		want         bool
+	}{
+		{"version", `{"_meta":{` + version + `}}`, true},
+		{"capabilities", `{"name":"x","_meta":{"a":{"b":[]},"io.modelcontextprotocol/clientCapabilities":7}}`, true},
+		{"client", `{"_meta":{"io.modelcontextprotocol/clientInfo":null}}`, true},
+		{"another member", `{"_meta":{"progressToken":1}}`, false},
+		{"not in _meta", `{` + version + `,"arguments":{"_meta":{` + version + `}}}`, false},
+		{"none", ``, false},
+		{"a list", `[{"_meta":{` + version + `}}]`, false},
+		{"a _meta that is not an object", `{"_meta":7}`, false},
+		{"discover", `{}`, false},
+		// With a duplicate member a request still belongs to this era, which refuses it.
+		{"duplicate before _meta", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
+		{"duplicate in another member", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
+		{"duplicate in _meta", `{"_meta":{"a":1,"a":2,` + version + `}}`, true},
+		{"two _meta", `{"_meta":{},"_meta":{` + version + `}}`, true},
+	} {
+		if got := era.Meta(json.RawMessage(tt.params)) != nil; got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package mcphttp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+)
+
+// limit is how long a test waits for anything.
+const limit = time.Minute
+
+// site is a handler on loopback.
+type site struct {
+	t       *testing.T
+	url     string
+	handler *mcphttp.Handler
+	server  *httptest.Server
+}
+
+// open serves an engine to the principals ann and bob, whose tokens are their names.
+func open(t *testing.T, e engine.Engine, so *codexserver.Options, change func(*mcphttp.Options)) *site {
+	t.Helper()
+	o := &mcphttp.Options{
+		Principals: 2,
+		Authenticate: func(r *http.Request) (mcphttp.Principal, error) {
+			name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			if !ok || name != "ann" && name != "bob" && name != "eve" {
+				return mcphttp.Principal{}, errors.New("unknown token")
+			}
+			return mcphttp.Principal{Name: name}, nil
+		},
+	}
+	if change != nil {
+		change(o)
+	}
+	h, err := mcphttp.New(principals(codexserver.New(e, so)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &site{t, server.URL, h, server}
+}
+
+// reply is a response with its whole body.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// headers are set on a request. The value "" removes a header.
+type headers map[string]string
+
+// request returns a request of ann.
+func (s *site) request(ctx context.Context, method, body string, more headers) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, s.url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer ann")
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range more {
+		switch {
+		case value == "":
+			r.Header.Del(name)
+		case name == "Host":
+			r.Host = value
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+	return r
+}
+
+// do sends a request and reads its response to the end.
+func (s *site) do(method, body string, more headers) reply {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	defer cancel()
+	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{answer.StatusCode, answer.Header, string(read)}
+}
+
+// post sends a message.
+func (s *site) post(body string, more headers) reply {
+	s.t.Helper()
+	return s.do(http.MethodPost, body, more)
+}
+
+// sse is an open response of events.
+type sse struct {
+	t      *testing.T
+	answer *http.Response
+	lines  *bufio.Reader
+	cancel context.CancelFunc
+	lastID string
+}
+
+// stream sends a request whose response is a stream of events.
+func (s *site) stream(method, body string, more headers) *sse {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	answer, err := http.DefaultClient.Do(s.request(ctx, method, body, more))
+	if err != nil {
+		cancel()
+		s.t.Fatal(err)
+	}
+	v := &sse{t: s.t, answer: answer, lines: bufio.NewReader(answer.Body), cancel: cancel}
+	s.t.Cleanup(v.close)
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		read, _ := io.ReadAll(answer.Body)
+		s.t.Fatalf("%s: no stream: %s %s", body, answer.Status, read)
+	}
+	return v
+}
+
+// next returns the data of the next event, "" at the end.
+func (v *sse) next() (data string) {
+	v.t.Helper()
+	for {
+		line, err := v.lines.ReadString('\n')
+		if err != nil {
+			return ""
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			v.lastID = id
+		}
+		if d, ok := strings.CutPrefix(line, "data: "); ok {
+			data = d
+		}
+		if line == "" && data != "" {
+			return data
+		}
+	}
+}
+
+// until returns the first event that contains part.
+func (v *sse) until(part string) string {
+	v.t.Helper()
+	for {
+		data := v.next()
+		if data == "" {
+			v.t.Fatalf("the stream ended before %s", part)
+		}
+		if strings.Contains(data, part) {
+			return data
+		}
+	}
+}
+
+func (v *sse) close() {
+	v.cancel()
+	v.answer.Body.Close()
+}
+
+// threadID finds the argument threadId, which a header mirrors.
+var threadID = regexp.MustCompile(`"threadId":"([^"]*)"`)
+
+// modern returns a request of 2026-07-28 and its headers. more are members of its params.
+func modern(id, method, capabilities, more string) (body string, h headers) {
+	if more != "" {
+		more += ","
+	}
+	body = `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + more +
+		`"_meta":{"progressToken":"p` + id + `","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}}}`
+	h = headers{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+	if method == "tools/call" {
+		h["Mcp-Name"] = "codex"
+		if id := threadID.FindStringSubmatch(more); id != nil {
+			h["Mcp-Param-Thread-Id"] = id[1]
+		}
+	}
+	return body, h
+}
+
+// initialize begins a session and returns its header.
+func (s *site) initialize(more headers) headers {
+	s.t.Helper()
+	got := s.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, more)
+	id := got.header.Get("Mcp-Session-Id")
+	if got.status != http.StatusOK || id == "" || !strings.Contains(got.body, `"protocolVersion":"2025-11-25"`) {
+		s.t.Fatalf("initialize: %+v", got)
+	}
+	h := headers{"Mcp-Session-Id": id, "MCP-Protocol-Version": "2025-11-25"}
+	maps.Copy(h, more)
+	return h
+}
+
+// echo repeats the prompt.
+var echo = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
+	host.Emit(protocol.AgentMessage{Message: "heard " + in[0].Text})
+	return nil
+})
+
+// asking asks for approval of one command and reports the decision.
+var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
+	if out.Decision == elicit.Abort {
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New(out.ForModel())}
+	}
+	host.Emit(protocol.AgentMessage{Message: "decided " + string(out.Decision)})
+	return nil
+})
+
+// stuck returns an engine whose turns run until they are interrupted. The channels receive
+// when a turn has begun and ended.
+func stuck() (e engine.Engine, began, ended chan string) {
+	began, ended = make(chan string, 16), make(chan string, 16)
+	return engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		began <- in[0].Text
+		<-ctx.Done()
+		ended <- in[0].Text
+		return ctx.Err()
+	}), began, ended
+}
+
+// wait returns the next value of a channel.
+func wait[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(limit):
+		t.Fatal("timed out")
+		panic("unreachable")
+	}
+}
+
+// principals returns how a handler opens the principals of a server.
+func principals(s *codexserver.Server) func(context.Context, string) mcphttp.Service {
+	return func(ctx context.Context, name string) mcphttp.Service { return s.Principal(ctx, name) }
+}

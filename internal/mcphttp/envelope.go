@@ -1,0 +1,193 @@
+package mcphttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/internal/era"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// kind is the kind of a message.
+type kind int
+
+const (
+	request kind = iota
+	notification
+	response
+)
+
+// envelope is the part of a client's message that this package uses.
+type envelope struct {
+	kind   kind
+	id     jsonrpc.ID
+	method string
+	params params
+	meta   jsontext.Value // the _meta of a request of 2026-07-28, else nil
+}
+
+// params are the members of params that this package uses. A member of an unexpected type
+// is nil.
+type params struct {
+	Name, URI, TaskID, RequestState *string
+	ThreadID                        *string    // the argument
+	Answers                         bool       // inputResponses or requestState occurs, of any type
+	RequestID                       jsonrpc.ID // of notifications/cancelled
+	ProgressToken                   string     // as JSON; "" for none
+}
+
+// lenient accepts duplicate members and invalid UTF-8: the code that decodes the message
+// refuses them.
+func lenient() jsonv2.Options {
+	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// parse reads the envelope of one message. If it fails, the error is the answer, and the
+// envelope has the id if that could be read.
+func parse(body []byte) (envelope, *jsonrpc.Error) {
+	var e envelope
+	if !utf8.Valid(body) {
+		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not UTF-8")
+	}
+	if !jsontext.Value(body).IsValid(lenient()) {
+		return e, jsonrpc.Errorf(jsonrpc.CodeParseError, "the body is not one JSON text")
+	}
+	switch jsontext.Value(body).Kind() {
+	case '{':
+	case '[':
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "batches are not accepted")
+	default:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is an object")
+	}
+	m, twice := top(body)
+	if twice != "" {
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "member %q occurs twice", twice)
+	}
+	id, hasID := m["id"]
+	if hasID {
+		var err error
+		if e.id, err = mcptypes.ParseRequestId(id); err != nil {
+			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id must be a string or an integer")
+		}
+	}
+	method, hasMethod := m["method"]
+	_, hasResult := m["result"]
+	_, hasError := m["error"]
+	switch {
+	case hasMethod && (hasResult || hasError), hasResult && hasError, !hasMethod && !hasResult && !hasError:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message has a method, a result or an error, and one of them")
+	case !hasMethod && !hasID:
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a response has an id")
+	case !hasMethod:
+		e.kind = response
+		return e, nil
+	case method.Kind() != '"':
+		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "method is not a string")
+	case !hasID:
+		e.kind = notification
+	}
+	_ = jsonv2.Unmarshal(method, &e.method, lenient()) // it is a string, so this cannot fail
+	e.readParams(m["params"])
+	return e, nil
+}
+
+// readParams reads the members of params. It ignores faults: the method reports them.
+func (e *envelope) readParams(raw jsontext.Value) {
+	if raw.Kind() != '{' {
+		return
+	}
+	if e.kind == request {
+		e.meta = era.Meta(json.RawMessage(raw))
+	}
+	m, _ := top(raw)
+	text := func(name string) *string {
+		if v := m[name]; v.Kind() == '"' {
+			var s string
+			if jsonv2.Unmarshal(v, &s, lenient()) == nil {
+				return &s
+			}
+		}
+		return nil
+	}
+	e.params = params{Name: text("name"), URI: text("uri"), TaskID: text("taskId"), RequestState: text("requestState")}
+	_, e.params.Answers = m["inputResponses"]
+	if _, ok := m["requestState"]; ok {
+		e.params.Answers = true
+	}
+	if v, ok := m["requestId"]; ok {
+		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer reports an invalid one
+	}
+	if arguments := m["arguments"]; arguments.Kind() == '{' {
+		e.params.ThreadID = threadOf(arguments)
+	}
+	if meta := m["_meta"]; meta.Kind() == '{' {
+		members, _ := top(meta)
+		e.params.ProgressToken = scalar(members["progressToken"])
+	}
+}
+
+// threadOf returns the argument threadId, nil if it is missing. It skips the other
+// arguments, which may be long.
+func threadOf(arguments jsontext.Value) *string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), lenient())
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil
+		}
+		if name.String() != "threadId" {
+			if d.SkipValue() != nil {
+				return nil
+			}
+			continue
+		}
+		var id string
+		v, err := d.ReadValue()
+		if err != nil || v.Kind() != '"' || jsonv2.Unmarshal(v, &id, lenient()) != nil {
+			return nil
+		}
+		return &id
+	}
+	return nil
+}
+
+// top returns the members of a valid object, and the name of a member that occurs twice.
+func top(object []byte) (members map[string]jsontext.Value, twice string) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lenient())
+	members = map[string]jsontext.Value{}
+	if _, err := d.ReadToken(); err != nil {
+		return members, ""
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		key := name.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			break
+		}
+		if _, again := members[key]; again {
+			twice = key
+		}
+		members[key] = v.Clone()
+	}
+	return members, twice
+}
+
+// scalar returns a string or an integer as JSON in its only spelling, "" for other values.
+func scalar(v jsontext.Value) string {
+	id, err := mcptypes.ParseRequestId(v)
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}

@@ -1,0 +1,427 @@
+package mcphttp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// Handler serves MCP at one path. It is safe for concurrent use.
+type Handler struct {
+	open  func(ctx context.Context, name string) Service
+	o     Options
+	guard *Guard
+	ctx   context.Context // ends when the handler is closed
+	end   context.CancelCauseFunc
+	large chan struct{} // holds a token for each long message in memory
+
+	serving  sync.WaitGroup // HTTP requests
+	sessions sync.WaitGroup // sessions that have not ended
+
+	mu         sync.Mutex
+	draining   bool // Drain was called: no new work is accepted
+	closed     bool // Close was called
+	principals map[string]*principal
+	idle       *time.Timer // calls sweep
+	sweeping   bool        // idle is running
+}
+
+// principal is the state of one user. The handler's mutex guards it.
+type principal struct {
+	own      Service
+	open     int                 // HTTP requests being served
+	sessions map[string]*session // by session id
+}
+
+// New returns a handler, which calls open once for each principal, with a context that ends
+// when the handler is closed. The caller must close it. New fails without
+// [Options].Authenticate.
+func New(open func(ctx context.Context, name string) Service, o *Options) (*Handler, error) {
+	guard, err := NewGuard(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	h := &Handler{open: open, o: guard.o, guard: guard, ctx: ctx, end: end, large: make(chan struct{}, maxLarge), principals: map[string]*principal{}}
+	h.idle = time.AfterFunc(time.Hour, h.sweep)
+	h.idle.Stop() // until there is a session
+	return h, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := newAnswer(w, r)
+	defer h.report(a)
+	w = a
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	// Before net/http answers, it reads what the handler has left of the body, for example
+	// that of a refused request. The deadline bounds that too. An error means that w does
+	// not support deadlines; then those of the http.Server hold.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
+	_ = control.SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
+	who, ok := h.guard.Admit(w, r)
+	if !ok {
+		return
+	}
+	a.about.Principal = who.Name
+	p, status, words := h.enter(who)
+	if p == nil {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, status, words)
+		return
+	}
+	defer h.leave(p)
+	for _, name := range once {
+		if len(r.Header.Values(name)) > 1 {
+			refuse(w, http.StatusBadRequest, name+" occurs twice")
+			return
+		}
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r, p, who)
+	case http.MethodGet, http.MethodDelete:
+		h.withSession(w, r, p, who)
+	default:
+		notAllowed(w)
+	}
+}
+
+func notAllowed(w http.ResponseWriter) {
+	w.Header().Set("Allow", "POST, GET, DELETE")
+	refuse(w, http.StatusMethodNotAllowed, "want POST; GET and DELETE need a session")
+}
+
+// enter counts a request of a principal. If the principal has too many, enter returns a nil
+// principal and the response.
+func (h *Handler) enter(who Principal) (p *principal, status int, words string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, http.StatusServiceUnavailable, "the server is shutting down"
+	}
+	p = h.principals[who.Name]
+	if p == nil {
+		if len(h.principals) >= h.o.Principals {
+			return nil, http.StatusForbidden, "this server has as many principals as it may"
+		}
+		p = &principal{own: h.open(h.ctx, who.Name), sessions: map[string]*session{}}
+		h.principals[who.Name] = p
+	}
+	if p.open >= h.o.MaxStreams {
+		return nil, http.StatusTooManyRequests, "too many requests are open"
+	}
+	p.open++
+	h.serving.Add(1)
+	return p, 0, ""
+}
+
+func (h *Handler) leave(p *principal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.open--
+	h.serving.Done()
+}
+
+// refusing reports whether the handler accepts no new work.
+func (h *Handler) refusing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.draining
+}
+
+// post serves a POST: one message.
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who Principal) {
+	if !accepts(r, "application/json", "text/event-stream") {
+		refuse(w, http.StatusNotAcceptable, "want Accept: application/json, text/event-stream")
+		return
+	}
+	body, release, ok := h.read(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	e, fault := parse(body)
+	noteMessage(w, &e)
+	if fault != nil {
+		fail(w, http.StatusBadRequest, e.id, fault)
+		return
+	}
+	id := r.Header.Get(headerSession)
+	version := r.Header.Values(headerVersion)
+	switch {
+	case e.meta != nil, len(version) == 1 && version[0] == modern.ProtocolVersion:
+		h.postModern(w, r, p, who, &e, body)
+	case !legacyVersion(version):
+		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s: unknown version", headerVersion))
+	case e.kind == request && e.method == "initialize" && id == "":
+		h.initialize(w, r, p, who, &e, body)
+	case id == "":
+		fail(w, http.StatusBadRequest, e.id, noEra(&e))
+	default:
+		s := h.session(p, id)
+		switch {
+		case s == nil:
+			fail(w, http.StatusNotFound, e.id, errEnded)
+		case !h.guard.allowInSession(w, who, e.id, s.needs(&e)):
+		case e.kind == request && h.refusing():
+			unavailable(w, e.id)
+		default:
+			s.post(w, r, &e, body)
+		}
+	}
+}
+
+// noEra returns the answer to a message that has neither a session nor metadata, so that its
+// era is unknown.
+func noEra(e *envelope) *jsonrpc.Error {
+	if e.kind != request {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is missing", headerSession)
+	}
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: "params/_meta: missing; a request needs the metadata of MCP " + modern.ProtocolVersion + ", or the header " + headerSession + " with the id that initialize returned",
+		Data:    []byte(`{"path":"/_meta"}`),
+	}
+}
+
+func unavailable(w http.ResponseWriter, id jsonrpc.ID) {
+	w.Header().Set("Retry-After", "5")
+	fail(w, http.StatusServiceUnavailable, id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server is shutting down and accepts no new work; nothing was started"))
+}
+
+// postModern serves a message of 2026-07-28.
+func (h *Handler) postModern(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+	switch e.kind {
+	case response:
+		fail(w, http.StatusBadRequest, jsonrpc.ID{}, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "MCP %s has no responses of clients", modern.ProtocolVersion))
+		return
+	case notification:
+		w.WriteHeader(http.StatusAccepted) // no notification of 2026-07-28 has a meaning here
+		return
+	}
+	if fault := checkHeaders(r.Header, e); fault != nil {
+		fail(w, http.StatusBadRequest, e.id, fault)
+		return
+	}
+	if needed := e.needs(); !h.guard.allow(w, who, e.id, needed, needed) {
+		return
+	}
+	// While the handler drains, requests that continue existing work are still accepted.
+	continues := strings.HasPrefix(e.method, "tasks/") || e.params.RequestState != nil
+	if h.refusing() && !continues {
+		unavailable(w, e.id)
+		return
+	}
+	h.exchange(w, r, p, who, body)
+}
+
+// withSession serves a GET or a DELETE, which only sessions have.
+func (h *Handler) withSession(w http.ResponseWriter, r *http.Request, p *principal, who Principal) {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		notAllowed(w)
+		return
+	}
+	if r.ContentLength != 0 {
+		refuse(w, http.StatusBadRequest, "want no body")
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream may stay open for long
+	if !legacyVersion(r.Header.Values(headerVersion)) {
+		refuse(w, http.StatusBadRequest, headerVersion+": unknown version")
+		return
+	}
+	s := h.session(p, id)
+	switch {
+	case s == nil:
+		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
+	case !h.guard.allowInSession(w, who, jsonrpc.ID{}, s.needsFor(r.Method)):
+	case r.Method == http.MethodDelete:
+		s.end()
+		if s.awaitEnd(r.Context()) == nil {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	case !accepts(r, "text/event-stream"):
+		refuse(w, http.StatusNotAcceptable, "want Accept: text/event-stream")
+	default:
+		s.get(w, r)
+	}
+}
+
+// session returns the principal's session with an id, nil if it does not exist.
+func (h *Handler) session(p *principal, id string) *session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return p.sessions[id]
+}
+
+// initialize starts a session and serves its first request.
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principal, who Principal, e *envelope, body []byte) {
+	if !h.guard.allowInSession(w, who, e.id, e.needs()) {
+		return
+	}
+	random := make([]byte, 32)
+	rand.Read(random)
+	s := h.newSession(base64.RawURLEncoding.EncodeToString(random), p, who)
+	defer s.leave()
+	h.mu.Lock()
+	if h.draining || h.closed {
+		h.mu.Unlock()
+		unavailable(w, e.id)
+		return
+	}
+	var oldest *session
+	if len(p.sessions) >= h.o.MaxSessions {
+		if oldest = p.evict(who.may(ScopeRun)); oldest == nil {
+			h.mu.Unlock()
+			w.Header().Set("Retry-After", "5")
+			fail(w, http.StatusTooManyRequests, e.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "all %d sessions are in use", h.o.MaxSessions))
+			return
+		}
+	}
+	p.sessions[s.id] = s
+	h.sessions.Add(1)
+	if !h.sweeping {
+		h.sweeping = true
+		h.idle.Reset(h.o.IdleTimeout)
+	}
+	h.mu.Unlock()
+	s.begin() // without the lock: the service may take long
+	if oldest != nil {
+		oldest.end()
+	}
+	w.Header().Set(headerSession, s.id)
+	s.post(w, r, e, body)
+}
+
+// evict removes and returns the session that has been idle for longest, nil if all are in
+// use. The caller must end it. If ran is false, evict spares sessions in which a request
+// needed codex:run, because turns in the background would end with them. The handler's mutex
+// is held.
+func (p *principal) evict(ran bool) (oldest *session) {
+	var since time.Time
+	for _, s := range p.sessions {
+		s.mu.Lock()
+		if !s.busy() && (ran || !s.ran) && (oldest == nil || s.lastUsed.Before(since)) {
+			oldest, since = s, s.lastUsed
+		}
+		s.mu.Unlock()
+	}
+	if oldest != nil {
+		delete(p.sessions, oldest.id)
+	}
+	return oldest
+}
+
+// sweep ends the sessions that have been idle for longer than IdleTimeout. One timer serves
+// all sessions.
+func (h *Handler) sweep() {
+	h.mu.Lock()
+	var idle []*session
+	next, any := h.o.IdleTimeout, false
+	for _, p := range h.principals {
+		for _, s := range p.sessions {
+			if left := s.left(); left <= 0 {
+				idle = append(idle, s)
+			} else {
+				next, any = min(next, left), true
+			}
+		}
+	}
+	// With a minimum, many sessions do not cause a sweep each. A session may live that much
+	// longer.
+	if h.sweeping = any && !h.closed; h.sweeping {
+		h.idle.Reset(max(next, h.o.IdleTimeout/64))
+	}
+	h.mu.Unlock()
+	for _, s := range idle {
+		s.end()
+	}
+}
+
+// forget removes a session that has ended. Another one cannot have its id.
+func (h *Handler) forget(s *session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.owner.sessions[s.id] == s {
+		delete(s.owner.sessions, s.id)
+	}
+}
+
+// lookAgain is the interval at which Drain polls.
+const lookAgain = 50 * time.Millisecond
+
+// Drain refuses new work with 503. It returns when all work has ended, or with the error of
+// ctx when that ends first. The handler still accepts answers to questions, and requests that
+// poll and update tasks.
+func (h *Handler) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	h.draining = true
+	h.mu.Unlock()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for h.busy() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// busy reports whether a turn runs or a request of a session has no answer.
+func (h *Handler) busy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.principals {
+		if p.own.Busy() {
+			return true
+		}
+		for _, s := range p.sessions {
+			s.mu.Lock()
+			waiting := len(s.requests)
+			s.mu.Unlock()
+			if waiting > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Close ends all sessions and turns, and waits for all requests.
+func (h *Handler) Close() error {
+	h.mu.Lock()
+	h.draining, h.closed = true, true
+	h.idle.Stop()
+	var open []*session
+	for _, p := range h.principals {
+		open = slices.AppendSeq(open, maps.Values(p.sessions))
+	}
+	h.mu.Unlock()
+	for _, s := range open {
+		s.end()
+	}
+	h.end(jsonrpc.ErrClosed)
+	h.sessions.Wait()
+	h.serving.Wait()
+	var err error
+	for _, p := range h.principals { // without the lock: no request is left that could add one
+		err = errors.Join(err, p.own.Close())
+	}
+	return err
+}

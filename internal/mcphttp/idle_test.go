@@ -1,0 +1,165 @@
+package mcphttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+const (
+	hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+)
+
+// local is a handler that is called directly, since a synctest bubble cannot wait for the
+// network.
+type local struct {
+	t       *testing.T
+	handler *mcphttp.Handler
+}
+
+func openLocal(t *testing.T, own func(*codexserver.Principal) mcphttp.Service, change func(*mcphttp.Options)) *local {
+	t.Helper()
+	o := &mcphttp.Options{
+		MaxSessions:  1000,
+		Authenticate: func(*http.Request) (mcphttp.Principal, error) { return mcphttp.Principal{Name: "ann"}, nil },
+	}
+	if change != nil {
+		change(o)
+	}
+	server := codexserver.New(echo, nil)
+	h, err := mcphttp.New(func(ctx context.Context, name string) mcphttp.Service { return own(server.Principal(ctx, name)) }, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &local{t, h}
+}
+
+// do sends a request and returns the response.
+func (l *local) do(method, session, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	w := httptest.NewRecorder()
+	l.handler.ServeHTTP(w, r)
+	return w
+}
+
+// begin begins a session and returns its id.
+func (l *local) begin() string {
+	l.t.Helper()
+	w := l.do(http.MethodPost, "", hello)
+	id := w.Header().Get("Mcp-Session-Id")
+	if w.Code != http.StatusOK || id == "" || !strings.Contains(w.Body.String(), `"protocolVersion"`) {
+		l.t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return id
+}
+
+func (l *local) close() {
+	if err := l.handler.Close(); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// itself returns a principal as its own service.
+func itself(p *codexserver.Principal) mcphttp.Service { return p }
+
+// TestIdleSessionsHaveNoGoroutines opens sessions, sends a request in each, and counts the
+// goroutines that remain.
+func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLocal(t, itself, nil)
+		defer l.close()
+		l.begin()
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		const n = 100
+		for range n {
+			if w := l.do(http.MethodPost, l.begin(), ping); w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more >= n {
+			t.Errorf("%d sessions have %d goroutines", n, more)
+		}
+	})
+}
+
+// TestIdleTimeout checks that a session ends when it was not used for the time, and not before.
+func TestIdleTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLocal(t, itself, func(o *mcphttp.Options) { o.IdleTimeout = time.Hour })
+		defer l.close()
+		unused, used := l.begin(), l.begin()
+		for _, step := range []struct {
+			after            time.Duration
+			status, sessions int
+		}{
+			{40 * time.Minute, http.StatusOK, 2},
+			{59 * time.Minute, http.StatusOK, 1},
+			{62 * time.Minute, http.StatusNotFound, 0},
+		} {
+			<-time.After(step.after)
+			synctest.Wait()
+			if w := l.do(http.MethodPost, used, ping); w.Code != step.status {
+				t.Errorf("%d after %v, want %d: %s", w.Code, step.after, step.status, w.Body)
+			}
+			if n := l.handler.Load().Sessions; n != step.sessions {
+				t.Errorf("%d sessions after %v, want %d", n, step.after, step.sessions)
+			}
+		}
+		if w := l.do(http.MethodPost, unused, ping); w.Code != http.StatusNotFound {
+			t.Errorf("unused: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// puller is a service whose peers call Read, because it hides Begin and Push.
+type puller struct{ *codexserver.Principal }
+
+// Begin hides the one of the principal. Its signature is not that of a service's Begin.
+func (puller) Begin() {}
+
+func (r puller) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return r.Principal.Serve(ctx, struct{ jsonrpc.Transport }{t})
+}
+
+// TestServiceThatReads uses sessions whose messages are read, and ends one by DELETE and one by
+// Close.
+func TestServiceThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLocal(t, func(p *codexserver.Principal) mcphttp.Service { return puller{p} }, nil)
+		deleted, open := l.begin(), l.begin()
+		for range 3 {
+			if w := l.do(http.MethodPost, deleted, ping); w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+		if w := l.do(http.MethodDelete, deleted, ""); w.Code != http.StatusNoContent {
+			t.Errorf("DELETE: %d %s", w.Code, w.Body)
+		}
+		for id, status := range map[string]int{deleted: http.StatusNotFound, open: http.StatusOK} {
+			if w := l.do(http.MethodPost, id, ping); w.Code != status {
+				t.Errorf("%d, want %d: %s", w.Code, status, w.Body)
+			}
+		}
+		l.close()
+		if n := l.handler.Load().Sessions; n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}

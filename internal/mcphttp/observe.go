@@ -1,0 +1,171 @@
+package mcphttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Report describes an HTTP request that has been answered.
+type Report struct {
+	// Principal is the name of the request's principal, "" for a request that was refused
+	// before the principal was known.
+	Principal string
+	// Session is the start of the SHA-256 of the session's id, "" without a session. It
+	// identifies the session in a log, but is not a key to it.
+	Session string
+	// ID is the id of the MCP request, "" without one.
+	ID string
+	// Method is the method of the message in a POST, "" if it could not be read. For
+	// other requests it is GET or DELETE.
+	Method string
+	// Tool is the name in a tools/call. Tool, ID and Method come from the client. Each
+	// is "invalid" if it is not a short word.
+	Tool string
+	// Status is the HTTP status. For a stream it is 200 even if the stream contained an
+	// error.
+	Status int
+	// Duration is the time from the request's headers to the end of the answer.
+	Duration time.Duration
+}
+
+// Load is the number of open requests and sessions of a [Handler].
+type Load struct {
+	// Requests is the number of HTTP requests being served, Sessions the number of
+	// sessions that have not ended.
+	Requests, Sessions int
+	// Busy reports that turns or calls are running, which may outlive their requests.
+	Busy bool
+	// Draining reports that the handler accepts no new work.
+	Draining bool
+}
+
+// Load returns the current figures.
+func (h *Handler) Load() Load {
+	busy := h.busy()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := Load{Busy: busy, Draining: h.draining}
+	for _, p := range h.principals {
+		l.Requests += p.open
+		l.Sessions += len(p.sessions)
+	}
+	return l
+}
+
+// answer is a response that collects what to report about it.
+type answer struct {
+	http.ResponseWriter
+	about Report
+	began time.Time
+}
+
+func newAnswer(w http.ResponseWriter, r *http.Request) *answer {
+	a := &answer{ResponseWriter: w, began: time.Now()}
+	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
+		a.about.Method = r.Method
+	}
+	a.about.Session = hashed(r.Header.Get(headerSession))
+	return a
+}
+
+// hashed returns the start of the SHA-256 of a session's id.
+func hashed(id string) string {
+	if id == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:4])
+}
+
+// maxWord is the longest word of a client in a log record, in bytes.
+const maxWord = 64
+
+// word returns s if it is a short word, otherwise "invalid": clients must not be able to
+// forge log records.
+func word(s string) string {
+	strange := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/_-.:$", r)
+	}
+	if len(s) > maxWord || strings.ContainsFunc(s, strange) {
+		return "invalid"
+	}
+	return s
+}
+
+// noteMessage records the message that w answers.
+func noteMessage(w http.ResponseWriter, e *envelope) {
+	a, ok := w.(*answer)
+	if !ok {
+		return
+	}
+	a.about.Method = word(e.method)
+	if e.kind == response {
+		a.about.Method = "response"
+	}
+	if !e.id.IsZero() {
+		a.about.ID = word(asText(e.id))
+	}
+	if e.method == "tools/call" && e.params.Name != nil {
+		a.about.Tool = word(*e.params.Name)
+	}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *answer) WriteHeader(status int) {
+	if a.about.Status == 0 {
+		a.about.Status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (a *answer) Write(b []byte) (int, error) {
+	if a.about.Status == 0 {
+		a.about.Status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap is used by [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// report calls Options.Report and logs the request. Requests that start work or a session or
+// were refused are logged as info, others as debug: there are many polls, notifications and
+// streams.
+func (h *Handler) report(a *answer) {
+	s := a.about
+	s.Duration = time.Since(a.began)
+	if s.Session == "" {
+		s.Session = hashed(a.Header().Get(headerSession)) // of initialize
+	}
+	if h.o.Report != nil {
+		h.o.Report(s)
+	}
+	level := slog.LevelDebug
+	if s.Method == "tools/call" || s.Method == "initialize" || s.Method == http.MethodDelete || s.Status >= http.StatusBadRequest {
+		level = slog.LevelInfo
+	}
+	h.o.Logger.Log(context.Background(), level, "request", "principal", s.Principal, "session", s.Session, "id", s.ID,
+		"method", s.Method, "tool", s.Tool, "status", s.Status, "duration", s.Duration)
+}
+
+// RequestContext returns the context of the POST with an MCP request. Package codexserver
+// traces requests with it.
+func (x *exchange) RequestContext(jsonrpc.ID) context.Context { return x.post }
+
+// RequestContext returns the context of the POST with an MCP request, as for an exchange.
+func (s *session) RequestContext(id jsonrpc.ID) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.requests[id]; st != nil {
+		return st.post
+	}
+	return context.Background()
+}

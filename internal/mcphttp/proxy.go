@@ -1,0 +1,478 @@
+package mcphttp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ProxyOptions configure a [Proxy].
+type ProxyOptions struct {
+	// URL is the server's URL with its path. The scheme is https, or http for this
+	// machine.
+	URL string
+	// Token is sent with each request.
+	Token string
+	// Transport sends the HTTP requests. Default: a copy of [http.DefaultTransport].
+	Transport http.RoundTripper
+}
+
+// Proxy connects a client to a server over HTTP. It forwards the messages of both. It adds
+// an initialize for a client of the older versions that sends none.
+type Proxy struct {
+	o      ProxyOptions
+	t      jsonrpc.Transport
+	close  func() error // t.Close, once
+	client *http.Client
+	ctx    context.Context // the context of HTTP requests
+	cancel context.CancelFunc
+	work   sync.WaitGroup // the goroutine of listen
+
+	errands sync.WaitGroup // goroutines that forward answers
+
+	writing sync.Mutex // held during t.Write
+	unread  chan error // the first failure of t.Write
+
+	mu      sync.Mutex
+	session string              // "" before initialize
+	hello   []byte              // the client's initialize, or that of greet
+	asked   map[jsonrpc.ID]bool // requests of the server that the client has not answered
+	version string              // the version of the session
+	open    map[jsonrpc.ID]*errand
+}
+
+// errand is a request of the client without an answer.
+type errand struct {
+	cancel  context.CancelFunc
+	today   bool   // the request is of 2026-07-28
+	fixed   bool   // the request cannot be cancelled
+	session string // that of the request
+}
+
+// Validate reports what is wrong with the URL. [NewProxy] calls it.
+func (o *ProxyOptions) Validate() error {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the server's URL: %w", err)
+	case u.Host == "" || u.User != nil:
+		return errors.New("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		return errors.New("the server's URL: want https: others on the network could read the token")
+	}
+	return nil
+}
+
+// NewProxy returns a proxy for the client at t.
+func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	transport := o.Transport
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConnsPerHost = 32
+		transport = own
+	}
+	return &Proxy{
+		o: *o, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, asked: map[jsonrpc.ID]bool{}, unread: make(chan error, 1),
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+const (
+	// farewell is how long open requests may take after the client has gone.
+	farewell = time.Second
+	// maxLine is the longest message in either direction, in bytes.
+	maxLine = 128 << 20
+)
+
+// Run forwards messages until the client's input or ctx ends, or a message cannot be written
+// to the client. Then it cancels the requests without an answer.
+func (p *Proxy) Run(ctx context.Context) error {
+	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
+		l.SetReadLimit(defaultMaxBody)
+	}
+	lines, read := make(chan line), make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(lines)
+	}()
+	// The last waits are bounded, for a client that does not read or a server that does not
+	// answer.
+	bound := time.AfterFunc(2*farewell, func() {
+		p.cancel()
+		_ = p.close()
+	})
+	bound.Stop()
+	defer bound.Stop()
+	defer context.AfterFunc(ctx, func() { bound.Reset(2 * farewell) })()
+	err := p.forward(ctx, lines)
+	bound.Reset(2 * farewell)
+	p.leave()
+	p.cancel()
+	p.work.Wait()
+	p.client.CloseIdleConnections()
+	err = errors.Join(err, p.close())
+	<-read
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// line is a message or an error of the transport.
+type line struct {
+	message []byte
+	err     error
+}
+
+// read reads messages of the client until the transport or the proxy is closed.
+func (p *Proxy) read(lines chan<- line) {
+	for {
+		m, err := p.t.Read(p.ctx)
+		select {
+		case lines <- line{m, err}:
+		case <-p.ctx.Done():
+			return
+		}
+		var one *jsonrpc.Error
+		if err != nil && !errors.As(err, &one) {
+			return
+		}
+	}
+}
+
+// forward forwards the messages of the client in order, until the client has gone or ctx ends.
+func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
+	for {
+		var next line
+		select {
+		case next = <-lines:
+		case err := <-p.unread:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+		var one *jsonrpc.Error
+		switch {
+		case errors.Is(next.err, io.EOF):
+			return nil
+		case errors.As(next.err, &one):
+			p.refuse(jsonrpc.ID{}, one)
+			continue
+		case next.err != nil:
+			return next.err
+		}
+		line := next.message
+		e, fault := parse(line)
+		switch {
+		case fault != nil:
+			p.refuse(e.id, fault)
+		case e.kind == request:
+			p.request(&e, line)
+		case e.kind == response:
+			if p.answered(e.id) {
+				p.note(line)
+			}
+		case !p.cancelled(&e, line):
+			p.note(line)
+		}
+	}
+}
+
+// leave ends the session, and waits up to farewell for the open requests.
+func (p *Proxy) leave() {
+	if p.sessionNow() != "" {
+		ctx, cancel := context.WithTimeout(p.ctx, farewell)
+		if answer, err := p.send(ctx, http.MethodDelete, nil, nil); err == nil {
+			answer.Body.Close()
+		}
+		cancel()
+	}
+	timer := time.AfterFunc(farewell, p.cancel)
+	defer timer.Stop()
+	p.errands.Wait()
+}
+
+// cancelled handles a cancel notification, and reports whether the message is one. A request
+// of 2026-07-28 is cancelled by closing its stream, a request of a session by the
+// notification.
+func (p *Proxy) cancelled(e *envelope, line []byte) bool {
+	if e.kind != notification || e.method != "notifications/cancelled" {
+		return false
+	}
+	p.mu.Lock()
+	r := p.open[e.params.RequestID]
+	if r != nil && r.fixed {
+		r = nil
+	}
+	if r != nil {
+		delete(p.open, e.params.RequestID)
+	}
+	p.mu.Unlock()
+	if r == nil || !r.today {
+		p.note(line)
+	}
+	if r != nil {
+		r.cancel()
+	}
+	return true
+}
+
+// request forwards a request. A goroutine forwards the answer.
+func (p *Proxy) request(e *envelope, line []byte) {
+	ctx, cancel := context.WithCancel(p.ctx)
+	r := &errand{cancel: cancel, today: e.meta != nil, fixed: e.method == "initialize"}
+	p.mu.Lock()
+	taken := p.open[e.id] != nil
+	if !taken {
+		p.open[e.id] = r
+	}
+	p.mu.Unlock()
+	if taken {
+		cancel()
+		p.refuse(e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
+		return
+	}
+	// A request of 2026-07-28 does not depend on those before it.
+	if r.today {
+		p.errands.Go(func() {
+			defer cancel()
+			answer, err := p.send(ctx, http.MethodPost, line, todaysHeaders(e))
+			p.answer(ctx, e, r, answer, err)
+		})
+		return
+	}
+	if session := p.sessionNow(); session == "" && !r.fixed && e.method != "ping" {
+		p.greet(ctx)
+	}
+	// With Prefer: stream the server sends the head of the response when it has accepted
+	// the request. So the next message cannot overtake this one.
+	prefer := http.Header{headerPrefer: {preferStream}}
+	answer, err := p.send(ctx, http.MethodPost, line, prefer)
+	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && p.lose() {
+		// The server has forgotten the session, and so has not accepted the request.
+		answer.Body.Close()
+		p.greet(ctx)
+		answer, err = p.send(ctx, http.MethodPost, line, prefer)
+	}
+	r.session = p.sessionNow()
+	if id := sessionOf(answer); e.method == "initialize" && id != "" {
+		p.begin(id)
+		r.session = id
+		p.mu.Lock()
+		p.hello = line
+		p.mu.Unlock()
+		p.answer(ctx, e, r, answer, err) // further requests need the version in the answer
+		cancel()
+		p.work.Go(func() { p.listen(id) })
+		return
+	}
+	p.errands.Go(func() {
+		defer cancel()
+		p.answer(ctx, e, r, answer, err)
+	})
+}
+
+// greet opens a session with the client's initialize, in place of one that the server has
+// forgotten. For a client that sends requests without initialize it sends one of its own; like
+// such a client of the program itself, it gets no questions. If that fails, the answer to the
+// client's request reports why.
+func (p *Proxy) greet(ctx context.Context) {
+	p.mu.Lock()
+	if p.hello == nil {
+		p.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+	}
+	hello := p.hello
+	p.mu.Unlock()
+	e, fault := parse(hello)
+	if fault != nil {
+		return // does not happen: it was parsed before
+	}
+	answer, err := p.send(ctx, http.MethodPost, hello, nil)
+	id := sessionOf(answer)
+	if err == nil {
+		_, _ = p.consume(&e, &errand{}, answer, &position{}) // reads the version; no request waits for the answer
+	}
+	if id == "" {
+		return
+	}
+	p.begin(id)
+	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	p.work.Go(func() { p.listen(id) })
+}
+
+func sessionOf(answer *http.Response) string {
+	if answer == nil || answer.StatusCode != http.StatusOK {
+		return ""
+	}
+	return answer.Header.Get(headerSession)
+}
+
+func (p *Proxy) begin(session string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.session = session
+}
+
+// current returns the session and its version.
+func (p *Proxy) current() (session, version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.session, p.version
+}
+
+// lose forgets the session, and reports whether another one may take its place. It may not
+// while the client can still answer a request of the server: the answer would count for a
+// request of the new session that has the same id.
+func (p *Proxy) lose() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session == "" || len(p.asked) > 0 {
+		return false
+	}
+	p.session, p.version = "", ""
+	return true
+}
+
+// asks records a request of the server in a session. It returns false if the session is not
+// the current one.
+func (p *Proxy) asks(id jsonrpc.ID, session string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != session {
+		return false
+	}
+	p.asked[id] = true
+	return true
+}
+
+// answered records the client's response to a request of the server. It returns false if
+// there is no such request without a response.
+func (p *Proxy) answered(id jsonrpc.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := p.asked[id]
+	delete(p.asked, id)
+	return asked
+}
+
+// sessionNow returns the session.
+func (p *Proxy) sessionNow() string {
+	session, _ := p.current()
+	return session
+}
+
+// send sends an HTTP request.
+func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, p.o.URL, strings.NewReader(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	if more.Get(headerMethod) == "" {
+		if session, version := p.current(); session != "" {
+			r.Header.Set(headerSession, session)
+			if version != "" {
+				r.Header.Set(headerVersion, version)
+			}
+		}
+	}
+	maps.Copy(r.Header, more)
+	r.Header.Set("Authorization", "Bearer "+p.o.Token)
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return p.client.Do(r)
+}
+
+// todaysHeaders returns the headers that mirror the body of a request of 2026-07-28.
+func todaysHeaders(e *envelope) http.Header {
+	version, ok := metaVersion(e)
+	if !ok {
+		version = modern.ProtocolVersion // the server reports what is missing
+	}
+	h := http.Header{headerVersion: {coded(version)}, headerMethod: {coded(e.method)}}
+	for _, name := range []*string{e.params.Name, e.params.URI, e.params.TaskID} {
+		if name != nil {
+			h[headerName] = []string{coded(*name)}
+			break
+		}
+	}
+	if e.params.ThreadID != nil {
+		h[headerThread] = []string{coded(*e.params.ThreadID)}
+	}
+	return h
+}
+
+// coded returns a text as a header value, in base64 if necessary.
+func coded(s string) string {
+	odd := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, "=?base64?") || s == "" {
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+	}
+	return s
+}
+
+// note forwards a notification or a response.
+func (p *Proxy) note(line []byte) {
+	answer, err := p.send(p.ctx, http.MethodPost, line, nil)
+	if err == nil { // if the server cannot be reached, open requests report that
+		answer.Body.Close()
+	}
+}
+
+// forget removes an open request. It reports false if the request was not open any more: the
+// client does not wait for its answer.
+func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[id] != r {
+		return false
+	}
+	delete(p.open, id)
+	return true
+}
+
+// refuse sends the client an error in place of an answer of the server.
+func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
+	m, err := jsonv2.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)),
+		"error": map[string]any{"code": int64(fault.Code), "message": fault.Message},
+	}, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
+	if err == nil {
+		p.write(m)
+	}
+}
+
+// write sends a message to the client. A failure means that the client has gone.
+func (p *Proxy) write(m []byte) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	v := jsontext.Value(m)
+	if v.Compact(lenient()) != nil {
+		return // not JSON, so the client could not read it
+	}
+	if err := p.t.Write(context.Background(), [][]byte{v}); err != nil {
+		select {
+		case p.unread <- err:
+		default:
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package mcphttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// connect runs a proxy to a URL, and returns a peer that is its client.
+func connect(t *testing.T, url string, h jsonrpc.Handler) *jsonrpc.Peer {
+	t.Helper()
+	return connectBy(t, url, h, nil)
+}
+
+func initialize(t *testing.T, p *jsonrpc.Peer) {
+	t.Helper()
+	answer, err := mcptypes.Initialize.Call(t.Context(), p, &mcptypes.InitializeRequestParams{
+		ProtocolVersion: "2025-11-25", ClientInfo: mcptypes.Implementation{Name: "t", Version: "1"},
+		Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
+	})
+	if err != nil || answer.ProtocolVersion != "2025-11-25" {
+		t.Fatalf("initialize: %+v, %v", answer, err)
+	}
+	if err := mcptypes.NotificationsInitialized.Notify(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tool(t *testing.T, ctx context.Context, p *jsonrpc.Peer, prompt string) (string, error) {
+	t.Helper()
+	var raw json.RawMessage
+	err := p.Call(ctx, "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"`+prompt+`"}}`), &raw)
+	return string(raw), err
+}
+
+// TestProxySession sends requests and a question of a session through the proxy.
+func TestProxySession(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	m := &jsonrpc.Mux{}
+	asked := make(chan string, 1)
+	mcptypes.ElicitationCreate.Handle(m, func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+		asked <- p.Message
+		return &mcptypes.ElicitResult{Action: "accept"}, nil
+	})
+	p := connect(t, s.url, m)
+	if err := p.Call(t.Context(), "ping", nil, nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
+		t.Errorf("before initialize: %v", err)
+	}
+	initialize(t, p)
+	for range 3 {
+		if got, err := tool(t, t.Context(), p, "go"); err != nil || !strings.Contains(got, "decided "+string(elicit.Approved)) {
+			t.Errorf("%s, %v", got, err)
+		}
+		wait(t, asked)
+	}
+	if err := p.Call(t.Context(), "no/such", nil, nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+		t.Errorf("an unknown method: %v", err)
+	}
+}
+
+// TestProxyWithoutInitialize sends requests without a preceding initialize.
+func TestProxyWithoutInitialize(t *testing.T) {
+	s := open(t, asking, nil, nil)
+	p := connect(t, s.url, nil)
+	for range 2 {
+		if got, err := tool(t, t.Context(), p, "go"); err != nil || !strings.Contains(got, "decided "+string(elicit.Denied)) {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+}
+
+// TestProxyModern sends requests of 2026-07-28 through the proxy.
+func TestProxyModern(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	p := connect(t, s.url, nil)
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	for method, want := range map[string]string{
+		"server/discover": `"supportedVersions"`,
+		"tools/list":      `"codex-reply"`,
+		"tools/call":      "heard hello",
+	} {
+		var raw json.RawMessage
+		if err := p.Call(t.Context(), method, json.RawMessage(`{`+call+`,`+meta+`}`), &raw); err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("%s: %s, %v", method, raw, err)
+		}
+	}
+	if err := p.Call(t.Context(), "ping", json.RawMessage(`{`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeMethodNotFound) {
+		t.Errorf("a removed method: %v", err)
+	}
+	if err := p.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"nöpe",`+meta+`}`), nil); !errors.Is(err, jsonrpc.CodeInvalidParams) {
+		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+// TestProxyCancels cancels turns of both eras.
+func TestProxyCancels(t *testing.T) {
+	e, began, ended := stuck()
+	s := open(t, e, nil, nil)
+	p := connect(t, s.url, nil)
+	initialize(t, p)
+	for _, params := range []string{
+		`{` + call + `}`,
+		`{` + call + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- p.Call(ctx, "tools/call", json.RawMessage(params), nil) }()
+		wait(t, began)
+		cancel()
+		wait(t, ended)
+		if err := wait(t, over); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if err := p.Call(t.Context(), "ping", nil, nil); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// TestProxyResumesStreams breaks every connection in the middle of a call.
+func TestProxyResumesStreams(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		close(began)
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		host.Emit(protocol.AgentMessage{Message: "heard " + in[0].Text})
+		return nil
+	})
+	s := open(t, e, nil, nil)
+	events := make(chan string, 64)
+	m := &jsonrpc.Mux{}
+	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
+		events <- string(params)
+		return nil, nil
+	})
+	p := connect(t, s.url, m)
+	initialize(t, p)
+	type outcome struct {
+		text string
+		err  error
+	}
+	over := make(chan outcome, 1)
+	go func() {
+		text, err := tool(t, t.Context(), p, "hello")
+		over <- outcome{text, err}
+	}()
+	wait(t, began)
+	for !strings.Contains(wait(t, events), "task_started") {
+	}
+	s.server.CloseClientConnections()
+	close(goOn)
+	if got := wait(t, over); got.err != nil || !strings.Contains(got.text, "heard hello") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestProxyWithoutServer checks the errors for a server that cannot be reached, refuses the
+// token, or is not an MCP server.
+func TestProxyWithoutServer(t *testing.T) {
+	var status atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := int(status.Load()); n != 0 {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(n)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	p := connect(t, other.URL, nil)
+	meta := json.RawMessage(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+	for _, n := range []int64{0, 200, 202, 302, 401, 403, 500, 503} {
+		status.Store(n)
+		for _, params := range []json.RawMessage{nil, meta} {
+			if err := p.Call(t.Context(), "initialize", params, nil); !errors.Is(err, jsonrpc.CodeInternalError) {
+				t.Errorf("status %d: %v", n, err)
+			}
+		}
+	}
+	other.Close()
+	if err := p.Call(t.Context(), "tools/list", meta, nil); !errors.Is(err, jsonrpc.CodeInternalError) || !strings.Contains(err.Error(), other.URL) {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+// brokenPipe is a client that sends one message and does not read the answer.
+type brokenPipe struct {
+	fails  bool // Write fails; else it blocks
+	sent   bool
+	wrote  chan struct{}
+	closed chan struct{}
+}
+
+func (c *brokenPipe) Read(context.Context) ([]byte, error) {
+	if !c.sent {
+		c.sent = true
+		return []byte(`{"id":1}`), nil // which the proxy refuses
+	}
+	<-c.closed
+	return nil, io.ErrClosedPipe
+}
+
+func (c *brokenPipe) Write(context.Context, [][]byte) error {
+	c.wrote <- struct{}{}
+	if !c.fails {
+		<-c.closed
+	}
+	return io.ErrClosedPipe
+}
+
+func (c *brokenPipe) Close() error {
+	close(c.closed)
+	return nil
+}
+
+// TestProxyClientDoesNotRead checks that the proxy ends if writing to its client fails, and
+// that a signal ends it while its client does not read.
+func TestProxyClientDoesNotRead(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &brokenPipe{fails: fails, wrote: make(chan struct{}, 1), closed: make(chan struct{})}
+			p, err := mcphttp.NewProxy(c, &mcphttp.ProxyOptions{URL: "http://127.0.0.1:1/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, signal := context.WithCancel(t.Context())
+			defer signal()
+			ended := make(chan error, 1)
+			go func() { ended <- p.Run(ctx) }()
+			<-c.wrote
+			if !fails {
+				signal()
+			}
+			if err := <-ended; errors.Is(err, io.ErrClosedPipe) != fails {
+				t.Errorf("fails %v: %v", fails, err)
+			}
+		})
+	}
+}
+
+func TestProxyAddress(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"http://127.0.0.1:4517/mcp": true, "http://localhost/mcp": true, "http://[::1]:1/": true, "https://example.com/mcp": true,
+		"http://example.com/mcp": false, "http://localhost.example.com/": false, "ftp://localhost/": false, "localhost:4517": false,
+		"": false, "http://": false, "https://user:password@example.com/": false,
+	} {
+		if _, err := mcphttp.NewProxy(nil, &mcphttp.ProxyOptions{URL: url}); (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+// TestProxyMirrorsThread checks the header that mirrors the thread of a call.
+func TestProxyMirrorsThread(t *testing.T) {
+	s := open(t, echo, nil, nil)
+	inner, said := s.server.Config.Handler, make(chan []string, 8)
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said <- r.Header.Values("Mcp-Param-Thread-Id")
+		inner.ServeHTTP(w, r)
+	})
+	p := connect(t, s.url, nil)
+	body, _ := modern("1", "tools/call", "{}", ofThread)
+	var r struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Call(t.Context(), "tools/call", r.Params, nil); err != nil {
+		t.Error(err)
+	}
+	if got := wait(t, said); len(got) != 1 || got[0] != "t" {
+		t.Errorf("the header is %q", got)
+	}
+}

@@ -1,0 +1,323 @@
+package mcphttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// handlerTransport is an [http.RoundTripper] that calls a handler, without a network.
+type handlerTransport func(r *http.Request) *http.Response
+
+func (f handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if answer := f(r); answer != nil {
+		return answer, nil
+	}
+	return nil, errors.New("connection refused")
+}
+
+// answerOf returns a response with a body.
+func answerOf(status int, kind string, body io.Reader) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Body: io.NopCloser(body),
+		Header: http.Header{"Content-Type": {kind}, "Mcp-Session-Id": {"s"}},
+	}
+}
+
+// scriptedServer is a server of the older versions whose calls of tools are answered by a script. A
+// nil response means that the server cannot be reached.
+type scriptedServer struct {
+	post, resume func(id string) *http.Response
+	started      atomic.Int64 // sessions
+}
+
+func (s *scriptedServer) serve(r *http.Request) *http.Response {
+	if r.Method == http.MethodGet {
+		if last := r.Header.Get("Last-Event-Id"); last != "" {
+			return s.resume(last)
+		}
+		return answerOf(http.StatusMethodNotAllowed, "text/plain", strings.NewReader(""))
+	}
+	if r.Method == http.MethodDelete {
+		return answerOf(http.StatusNoContent, "", strings.NewReader(""))
+	}
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &m)
+	}
+	switch {
+	case err != nil:
+		return answerOf(http.StatusBadRequest, "text/plain", strings.NewReader(err.Error()))
+	case m.Method == "initialize":
+		s.started.Add(1)
+		return answerOf(http.StatusOK, "application/json", strings.NewReader(
+			`{"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}},"id":`+string(m.ID)+`,"jsonrpc":"2.0"}`))
+	case m.ID == nil, m.Method == "":
+		return answerOf(http.StatusAccepted, "", strings.NewReader(""))
+	}
+	return s.post(string(m.ID))
+}
+
+// proxied returns a client of a proxy to a scripted server.
+func proxied(t *testing.T, s *scriptedServer) *jsonrpc.Peer {
+	t.Helper()
+	p := connectBy(t, "http://127.0.0.1:1/mcp", nil, handlerTransport(s.serve))
+	initialize(t, p)
+	return p
+}
+
+func eventsOf(lines string) *http.Response {
+	return answerOf(http.StatusOK, "text/event-stream", strings.NewReader(lines))
+}
+
+// TestProxyMembersInAnyOrder forwards answers whose members are in another order than ours.
+func TestProxyMembersInAnyOrder(t *testing.T) {
+	const long = `{"content":[{"type":"text","text":"it is\n","id":7}]}`
+	for _, answer := range []string{
+		`{"result":` + long + `,"id":ID,"jsonrpc":"2.0"}`,
+		`{"result":` + long + `,"jsonrpc":"2.0","id":ID}`,
+		`{"id":ID,"result":` + long + `,"jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","id":ID,"result":` + long + `}`,
+	} {
+		for _, form := range []string{"data: %s\n\n", "data:%s\r\n\r\n", ":c\nevent: message\nid:7\ndata:%s\n\n", "json"} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scriptedServer{post: func(id string) *http.Response {
+					body := strings.Replace(answer, "ID", id, 1)
+					if form == "json" {
+						return answerOf(http.StatusOK, "application/json", strings.NewReader(body))
+					}
+					return eventsOf(fmt.Sprintf(form, body))
+				}}
+				if got, err := tool(t, t.Context(), proxied(t, s), "go"); err != nil || got != long {
+					t.Errorf("%s as %q: %s, %v", answer, form, got, err)
+				}
+			})
+		}
+	}
+}
+
+// TestProxyWaitsAsTheServerSays breaks a stream after an event with a retry field.
+func TestProxyWaitsAsTheServerSays(t *testing.T) {
+	for _, tt := range []struct {
+		primed string
+		want   time.Duration
+	}{
+		{"id: 1\nretry: 1000\ndata: \n\n", time.Second},
+		{"id: 1\nretry: 2500\ndata: \n\n", 2500 * time.Millisecond},
+		{"id:1\nretry:7000\ndata:\n\n", 7 * time.Second},
+		{"retry: 3000\n\nid: 1\ndata: \n\n", 3 * time.Second},
+		{"id: 1\ndata: \n\n", time.Second},
+		{"id: 1\nretry: soon\ndata: \n\n", time.Second},
+		{"id: 1\nretry: 99999999999999999999\ndata: \n\n", time.Second},
+		{"id: 1\nretry: 3600000\ndata: \n\n", time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var call, broke string
+			var at time.Time
+			s := &scriptedServer{
+				post: func(id string) *http.Response {
+					call, at = id, time.Now()
+					return eventsOf(tt.primed + "id: 2\ndata: {\"torn")
+				},
+				resume: func(last string) *http.Response {
+					broke = last
+					if got := time.Since(at); got != tt.want {
+						t.Errorf("%q: resumed after %v, want %v", tt.primed, got, tt.want)
+					}
+					return eventsOf(`data: {"jsonrpc":"2.0","id":` + call + `,"result":{}}` + "\n\n")
+				},
+			}
+			if got, err := tool(t, t.Context(), proxied(t, s), "go"); err != nil || got != "{}" || broke != "1" {
+				t.Errorf("%q: %s, %v, resumed after the event %q", tt.primed, got, err, broke)
+			}
+		})
+	}
+}
+
+// TestProxyOutlastsARestart makes the server unreachable for a while after a stream broke.
+func TestProxyOutlastsARestart(t *testing.T) {
+	for _, tt := range []struct {
+		away time.Duration
+		then int // the status afterwards
+		want string
+	}{
+		{time.Minute, 200, "{}"},
+		{90 * time.Second, 503, "{}"}, // 503 for some seconds, then 200
+		{time.Minute, 404, "the session has ended"},
+		{time.Minute, 400, "not kept"},
+		{time.Hour, 200, "connection refused"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var call string
+			var at time.Time
+			tries := 0
+			s := &scriptedServer{
+				post: func(id string) *http.Response {
+					call, at = id, time.Now()
+					return eventsOf("id: 1\nretry: 1000\ndata: \n\n")
+				},
+				resume: func(string) *http.Response {
+					tries++
+					away := time.Since(at)
+					switch {
+					case away < tt.away:
+						return nil
+					case tt.then == 404:
+						return answerOf(404, "application/json", strings.NewReader(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"the session has ended"}}`))
+					case tt.then == 400:
+						return answerOf(400, "text/plain", strings.NewReader("the events after this are not kept\n"))
+					case tt.then == 503 && away < tt.away+5*time.Second:
+						return answerOf(503, "text/plain", strings.NewReader("starting\n"))
+					}
+					return eventsOf(`data: {"jsonrpc":"2.0","id":` + call + `,"result":{}}` + "\n\n")
+				},
+			}
+			p := proxied(t, s)
+			begin := time.Now()
+			got, err := tool(t, t.Context(), p, "go")
+			if err != nil {
+				got = err.Error()
+			}
+			if took := time.Since(begin); !strings.Contains(got, tt.want) || took < min(tt.away, time.Minute) || took > 3*time.Minute || tries > 60 {
+				t.Errorf("away for %v, then %d: %s after %v and %d tries", tt.away, tt.then, got, took, tries)
+			}
+		})
+	}
+}
+
+// TestProxyOpensANewSession checks that a request after a restart of the server opens a new
+// session, with the client's own initialize, and is sent again.
+func TestProxyOpensANewSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scriptedServer{}
+		posts := 0
+		s.post = func(id string) *http.Response {
+			if posts++; s.started.Load() == 1 && posts > 1 {
+				return answerOf(404, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32600,"message":"the session has ended"}}`))
+			}
+			return answerOf(200, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":`+id+`,"result":{}}`))
+		}
+		p := proxied(t, s)
+		for range 3 {
+			if got, err := tool(t, t.Context(), p, "go"); err != nil || got != "{}" {
+				t.Errorf("%s, %v", got, err)
+			}
+		}
+		if n := s.started.Load(); n != 2 || posts != 4 {
+			t.Errorf("%d sessions, %d calls", n, posts)
+		}
+	})
+}
+
+// TestProxyOpenQuestionKeepsItsSession restarts the server while the client has a question. No
+// session takes the place of the old one before the client has answered, because the answer
+// could count for a question of the new session.
+func TestProxyOpenQuestionKeepsItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := func(string) *http.Response { return answerOf(404, "text/plain", strings.NewReader("no such session")) }
+		s := &scriptedServer{resume: lost}
+		s.post = func(string) *http.Response {
+			return eventsOf("id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"elicitation/create\",\"params\":{}}\n\n")
+		}
+		answer := make(chan bool)
+		m := &jsonrpc.Mux{}
+		m.HandleRaw("elicitation/create", func(context.Context, json.RawMessage) (any, error) {
+			<-answer
+			return map[string]string{"action": "accept"}, nil
+		})
+		p := connectBy(t, "http://127.0.0.1:1/mcp", m, handlerTransport(s.serve))
+		initialize(t, p)
+		if _, err := tool(t, t.Context(), p, "go"); err == nil || !strings.Contains(err.Error(), "session has ended") {
+			t.Errorf("the call that asked: %v", err)
+		}
+		s.post = func(id string) *http.Response {
+			if s.started.Load() == 1 {
+				return lost(id)
+			}
+			return answerOf(200, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":`+id+`,"result":{}}`))
+		}
+		if got, err := tool(t, t.Context(), p, "go"); err == nil || s.started.Load() != 1 {
+			t.Errorf("with an open question: %s, %v, %d sessions", got, err, s.started.Load())
+		}
+		answer <- true
+		synctest.Wait()
+		if got, err := tool(t, t.Context(), p, "go"); err != nil || got != "{}" || s.started.Load() != 2 {
+			t.Errorf("afterwards: %s, %v, %d sessions", got, err, s.started.Load())
+		}
+	})
+}
+
+// TestProxyServerRestarts ends the real server during a call and starts another one in its
+// place.
+func TestProxyServerRestarts(t *testing.T) {
+	e, began, _ := stuck()
+	first := open(t, e, nil, nil)
+	second := open(t, echo, nil, nil)
+	var target atomic.Pointer[http.Handler]
+	var handler http.Handler = first.handler
+	target.Store(&handler)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*target.Load()).ServeHTTP(w, r) }))
+	t.Cleanup(front.Close)
+	events := make(chan string, 64)
+	m := &jsonrpc.Mux{}
+	m.HandleRaw("codex/event", func(_ context.Context, params json.RawMessage) (any, error) {
+		events <- string(params)
+		return nil, nil
+	})
+	p := connect(t, front.URL, m)
+	initialize(t, p)
+	over := make(chan error, 1)
+	go func() {
+		_, err := tool(t, t.Context(), p, "hang")
+		over <- err
+	}()
+	wait(t, began)
+	for !strings.Contains(wait(t, events), "task_started") { // else the stream may not have begun
+	}
+	var next http.Handler = second.handler
+	target.Store(&next)
+	front.CloseClientConnections()
+	if err := wait(t, over); err == nil || !strings.Contains(err.Error(), "session has ended") {
+		t.Errorf("the call that was lost with the server: %v", err)
+	}
+	if got, err := tool(t, t.Context(), p, "hello"); err != nil || !strings.Contains(got, "heard hello") {
+		t.Errorf("afterwards: %s, %v", got, err)
+	}
+}
+
+// connectBy is [connect] with a transport for HTTP.
+func connectBy(t *testing.T, url string, h jsonrpc.Handler, by http.RoundTripper) *jsonrpc.Peer {
+	t.Helper()
+	ours, theirs := jsonrpc.Pipe()
+	p, err := mcphttp.NewProxy(theirs, &mcphttp.ProxyOptions{URL: url, Token: "ann", Transport: by})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := jsonrpc.NewPeer(ours, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ran, proxied := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- peer.Run(context.Background()) }()
+	go func() { proxied <- p.Run(context.Background()) }()
+	t.Cleanup(func() {
+		peer.Close()
+		if err := errors.Join(wait(t, ran), wait(t, proxied)); err != nil {
+			t.Error(err)
+		}
+	})
+	return peer
+}

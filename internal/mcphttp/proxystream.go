@@ -1,0 +1,305 @@
+package mcphttp
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// With Prefer: stream (RFC 7240) the handler sends the head of the response to a request of a
+// session as soon as the peer has accepted the request.
+const (
+	headerPrefer = "Prefer"
+	preferStream = "stream"
+)
+
+// answer forwards the messages of a response up to the answer. If there is none, the client
+// receives an error, unless it has cancelled the request.
+func (p *Proxy) answer(ctx context.Context, e *envelope, r *errand, answer *http.Response, err error) {
+	if err == nil {
+		err = p.follow(ctx, e, r, answer)
+	}
+	if err != nil && p.forget(e.id, r) {
+		p.refuse(e.id, p.fault(err))
+	}
+}
+
+// fault returns the error for the client.
+func (p *Proxy) fault(err error) *jsonrpc.Error {
+	var said *jsonrpc.Error
+	switch {
+	case errors.As(err, &said):
+		return said
+	case p.ctx.Err() != nil:
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.o.URL)
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v; start it with codex-mcp http", p.o.URL, err)
+}
+
+var errBroken = errors.New("the connection broke before the answer")
+
+// follow reads a response to its end. It resumes a broken stream of a session until the
+// answer has come, the session has ended, or the server has been away for too long.
+func (p *Proxy) follow(ctx context.Context, e *envelope, r *errand, answer *http.Response) error {
+	var at position
+	done, err := p.consume(e, r, answer, &at)
+	for b := newBackoff(); !done && at.last != "" && !r.today; {
+		if !b.wait(ctx, at.retry) {
+			return cmp.Or(ctx.Err(), err, errBroken)
+		}
+		before := at.last
+		answer, err = p.resume(ctx, r.session, at.last)
+		if err != nil {
+			continue
+		}
+		if over(answer) {
+			return p.refusal(answer)
+		}
+		begin := time.Now()
+		done, err = p.consume(e, r, answer, &at)
+		if at.last != before || time.Since(begin) >= steady {
+			b = newBackoff()
+		}
+	}
+	if !done && err == nil {
+		err = errBroken
+	}
+	return err
+}
+
+const (
+	// retryAfter is the delay before a broken stream is resumed if the server has not said
+	// another one. It doubles with each try, up to slowest. If the server wants a longer
+	// delay than that, it does not grow.
+	retryAfter = time.Second
+	slowest    = 10 * time.Second
+	// longest is the longest delay that a server may want.
+	longest = time.Minute
+	// patience is how long a server may be away. It is longer than a restart takes.
+	patience = 2 * time.Minute
+	// steady is how long a stream without an event must last to show that the server is
+	// back.
+	steady = 5 * time.Second
+	// headTime is how long the head of a resumed stream may take.
+	headTime = 30 * time.Second
+)
+
+// backoff is the wait between the tries to reach a server.
+type backoff struct {
+	until time.Time
+	delay time.Duration // of the last try; 0 before the first
+}
+
+func newBackoff() backoff { return backoff{until: time.Now().Add(patience)} }
+
+// wait waits for the next try, which the server wants after retry. It returns false if ctx
+// has ended or the server has been away for too long.
+func (b *backoff) wait(ctx context.Context, retry time.Duration) bool {
+	first := cmp.Or(min(retry, longest), retryAfter)
+	b.delay = max(first, min(2*b.delay, slowest))
+	if time.Now().Add(b.delay).After(b.until) {
+		return false
+	}
+	select {
+	case <-time.After(b.delay):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resume requests the stream of a session after its event last, or the stream that belongs to
+// no request if last is "".
+func (p *Proxy) resume(ctx context.Context, session, last string) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(headTime, cancel)
+	h := http.Header{}
+	h.Set(headerSession, session)
+	if last != "" {
+		h.Set(headerEvent, last)
+	}
+	answer, err := p.send(ctx, http.MethodGet, nil, h)
+	if err != nil || !late.Stop() {
+		cancel()
+		if err == nil {
+			answer.Body.Close()
+			err = context.DeadlineExceeded
+		}
+		return nil, err
+	}
+	answer.Body = &cancelledBody{answer.Body, cancel}
+	return answer, nil
+}
+
+// cancelledBody ends the context of its request when it is closed.
+type cancelledBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements [io.Closer].
+func (b *cancelledBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+// over reports whether a response means that the session has ended, or that its stream cannot
+// be resumed.
+func over(answer *http.Response) bool {
+	return answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusRequestTimeout
+}
+
+// refusal returns the error for a request whose stream cannot be resumed.
+func (p *Proxy) refusal(answer *http.Response) error {
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotFound {
+		return errLost
+	}
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // what could be read
+	return fmt.Errorf("%w: %s: %s", errBroken, answer.Status, strings.TrimSpace(string(body)))
+}
+
+var errLost = errors.New("the session has ended, for example because the server was restarted; " +
+	"what the request did until then remains")
+
+// position is how far a stream was read.
+type position struct {
+	last  string        // the id of the last event
+	retry time.Duration // how long to wait before the stream is resumed; 0 if the server has not said
+}
+
+// consume reads one response and moves the position. It reports whether it has read the
+// answer.
+func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *position) (done bool, err error) {
+	defer answer.Body.Close()
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if kind == "text/event-stream" && answer.StatusCode == http.StatusOK {
+		err = events(answer.Body, at, func(m []byte) bool {
+			done = p.pass(e, r, m)
+			return done
+		})
+		return done, err
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxLine))
+	switch {
+	case err != nil:
+		return false, err
+	case answer.StatusCode == http.StatusAccepted && len(body) == 0:
+		return true, errors.New("the request was cancelled")
+	case kind != "application/json":
+		return false, fmt.Errorf("%s: %s", answer.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))
+	}
+	if p.pass(e, r, body) {
+		return true, nil
+	}
+	var said struct {
+		Error struct {
+			Code    jsonrpc.Code `json:"code"`
+			Message string       `json:"message"`
+		} `json:"error"`
+	}
+	if jsonv2.Unmarshal(body, &said, lenient()) == nil && said.Error.Code != 0 { // an error without an id
+		return false, &jsonrpc.Error{Code: said.Error.Code, Message: said.Error.Message}
+	}
+	return false, errors.New(answer.Status)
+}
+
+// pass sends a message to the client, and reports whether it is the answer to the request.
+// It drops an answer for which the client does not wait any more.
+func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
+	out := summarize(m)
+	if out.method != "" {
+		if out.id.IsZero() || r.today || p.asks(out.id, r.session) {
+			p.write(m)
+		}
+		return false
+	}
+	if e == nil || out.id != e.id {
+		return false
+	}
+	if e.method == "initialize" {
+		p.negotiated(m)
+	}
+	if p.forget(e.id, r) {
+		p.write(m)
+	}
+	return true
+}
+
+// negotiated records the version of the session.
+func (p *Proxy) negotiated(m []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.version = versionOf(m)
+}
+
+// events calls f with the data of each event until f returns true, and moves the position. It
+// reads the format text/event-stream of the HTML standard, except that only a newline ends a
+// line, and that the type of an event does not matter.
+func events(body io.Reader, at *position, f func([]byte) bool) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxLine)
+	var data []byte
+	id := at.last
+	for lines.Scan() {
+		line := lines.Bytes() // without a \r before the newline
+		if len(line) == 0 {
+			at.last = id // an event that is torn must be sent again
+			if len(data) > 0 && f(data[1:]) {
+				return nil
+			}
+			data = nil
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			id = string(value)
+		case "data":
+			if len(data) > 0 || len(value) > 0 {
+				data = append(append(data, '\n'), value...)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				at.retry = time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+	return lines.Err()
+}
+
+// listen forwards the messages of a session that belong to no request, until the session has
+// ended or another one has taken its place.
+func (p *Proxy) listen(session string) {
+	var at position
+	for b := newBackoff(); p.sessionNow() == session; {
+		answer, err := p.resume(p.ctx, session, at.last)
+		if err == nil {
+			if over(answer) {
+				answer.Body.Close()
+				return
+			}
+			_, _ = p.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
+			b = newBackoff()
+		}
+		if !b.wait(p.ctx, at.retry) {
+			if p.ctx.Err() != nil {
+				return
+			}
+			b = newBackoff() // a client may be idle for long
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package mcphttp
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Refusal is an error of [Options].Authenticate that sets the answer to the request. Any
+// other error is answered with 401.
+type Refusal struct {
+	// Status is the HTTP status. Default: 401.
+	Status int
+	// Code is the error parameter of WWW-Authenticate (RFC 6750), such as invalid_token.
+	// Default: none, as for a request without a token.
+	Code string
+	// RetryAfter is when the client may try again. Default: the answer does not say.
+	RetryAfter time.Duration
+	// Words is the reason, for the client. It must not contain the token. Default: a valid
+	// token is required.
+	Words string
+	// Err is the cause, for the log. It may be nil.
+	Err error
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	if r.Err != nil {
+		return r.Err.Error()
+	}
+	return r.words()
+}
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+func (r *Refusal) words() string {
+	if r.Words == "" {
+		return "a valid token is required"
+	}
+	return r.Words
+}
+
+func (r *Refusal) status() int {
+	if r.Status == 0 {
+		return http.StatusUnauthorized
+	}
+	return r.Status
+}
+
+// answer writes the answer. With 401 and 403 it has the challenge.
+func (r *Refusal) answer(w http.ResponseWriter, challenge string) {
+	if r.RetryAfter > 0 {
+		seconds := int64((r.RetryAfter + time.Second - 1) / time.Second)
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	if s := r.status(); s == http.StatusUnauthorized || s == http.StatusForbidden {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	refuse(w, r.status(), r.words())
+}
+
+// parameters adds parameters to a challenge, except those with an empty value.
+func parameters(challenge string, pairs ...string) string {
+	var b strings.Builder
+	b.WriteString(challenge)
+	separator := " "
+	if strings.Contains(challenge, " ") {
+		separator = ", "
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			b.WriteString(separator + pairs[i] + `="` + pairs[i+1] + `"`)
+			separator = ", "
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,145 @@
+package mcphttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// refuse answers with a text.
+func refuse(w http.ResponseWriter, status int, words string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, words)
+}
+
+// fail answers with a JSON-RPC error. It omits the zero id.
+func fail(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+	type wire struct {
+		Code    jsonrpc.Code   `json:"code"`
+		Message string         `json:"message"`
+		Data    jsontext.Value `json:"data,omitzero"`
+	}
+	answer := struct {
+		Version string         `json:"jsonrpc"`
+		ID      jsontext.Value `json:"id,omitzero"`
+		Error   wire           `json:"error"`
+	}{Version: "2.0", Error: wire{e.Code, e.Message, jsontext.Value(e.Data)}}
+	if !id.IsZero() {
+		answer.ID = id.AppendJSON(nil)
+	}
+	body, err := jsonv2.Marshal(answer, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "the error cannot be encoded")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // fails only if the client has gone
+}
+
+// statusOf returns the HTTP status for a request of 2026-07-28 whose response is only an
+// error with that code. path is the faulty member of params.
+func statusOf(code jsonrpc.Code, path string) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, modern.CodeHeaderMismatch,
+		modern.CodeMissingRequiredClientCapability, modern.CodeUnsupportedProtocolVersion:
+		return http.StatusBadRequest
+	case jsonrpc.CodeInvalidParams:
+		if len(path) >= len("/_meta") && path[:len("/_meta")] == "/_meta" {
+			return http.StatusBadRequest
+		}
+	}
+	return http.StatusOK
+}
+
+// heartbeat is the interval at which an open stream sends a comment. Proxies on the way
+// close connections that are silent for long.
+const heartbeat = 15 * time.Second
+
+// writer writes a response. Each write has a deadline, so that a client that does not read
+// cannot block it.
+type writer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
+	return &writer{w, http.NewResponseController(w), timeout}
+}
+
+// json writes a whole response.
+func (w *writer) json(status int, body []byte) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	w.deadline()
+	w.WriteHeader(status)
+	_, err := w.Write(body)
+	return errors.Join(err, w.flush())
+}
+
+// retryDelay is how long a client waits before it resumes a broken stream.
+const retryDelay = time.Second
+
+// stream starts a response of events. If id is not "", the first event is empty and has that
+// id, so that the client can resume the stream before the first message.
+func (w *writer) stream(id string) error {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.deadline()
+	w.WriteHeader(http.StatusOK)
+	if id != "" {
+		if _, err := fmt.Fprintf(w, "id: %s\nretry: %d\ndata: \n\n", id, retryDelay.Milliseconds()); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// event writes an event. An event with the id "" cannot be resumed from.
+func (w *writer) event(id string, message []byte) error {
+	b := make([]byte, 0, len(message)+len(id)+32)
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	b = append(b, "event: message\ndata: "...)
+	at := len(b)
+	b = append(b, message...)
+	for i := at; i < len(b); i++ {
+		// A line break would end the line of the event. In JSON it can only be white space
+		// between tokens.
+		if b[i] == '\r' || b[i] == '\n' {
+			b[i] = ' '
+		}
+	}
+	w.deadline()
+	_, err := w.Write(append(b, "\n\n"...))
+	return err
+}
+
+// beat writes a comment, which clients ignore.
+func (w *writer) beat() error {
+	w.deadline()
+	_, err := w.Write([]byte(":\n\n"))
+	return errors.Join(err, w.flush())
+}
+
+func (w *writer) flush() error {
+	err := w.control.Flush()
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// deadline sets a time limit for one write, if the ResponseWriter supports that.
+func (w *writer) deadline() { _ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) }

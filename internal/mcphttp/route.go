@@ -1,0 +1,79 @@
+package mcphttp
+
+import (
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// route returns the stream for a message, nil for an answer to no request. s.mu is held.
+//
+// An answer, and a message that names a request, is sent on the stream of that request. Any
+// other message is sent on getStream if the client reads it, otherwise on the stream of the
+// newest tool call. Without a call it is added to getStream, where the client can read it
+// later.
+func (s *session) route(out *summary) *stream {
+	if out.method == "" {
+		return s.requests[out.id]
+	}
+	st := s.related(out)
+	if st == nil && s.getStream.reader == nil {
+		st = s.newestCall()
+	}
+	if st == nil {
+		st = &s.getStream
+	}
+	if !out.id.IsZero() {
+		put(&s.calls, out.id, ownRequest{st, out.method})
+	}
+	return st
+}
+
+// related returns the stream of the request that a message names, nil without one.
+func (s *session) related(out *summary) *stream {
+	rel := out.relation()
+	switch out.method {
+	case "notifications/progress":
+		return s.find(func(e *envelope) bool { return rel.progressToken != "" && e.params.ProgressToken == rel.progressToken })
+	case "notifications/cancelled":
+		st := s.calls[rel.cancelled].stream
+		remove(&s.calls, rel.cancelled)
+		if st != nil && st.done {
+			return nil
+		}
+		return st
+	}
+	if rel.requestID != "" {
+		return s.find(func(e *envelope) bool { return e.id.String() == rel.requestID })
+	}
+	if rel.call != "" {
+		return s.find(func(e *envelope) bool { return asText(e.id) == rel.call })
+	}
+	return nil
+}
+
+// find returns the stream of a request without an answer.
+func (s *session) find(is func(*envelope) bool) *stream {
+	for _, st := range s.requests {
+		if is(st.request) {
+			return st
+		}
+	}
+	return nil
+}
+
+// newestCall returns the stream of the newest tools/call without an answer.
+func (s *session) newestCall() (newest *stream) {
+	for _, st := range s.requests {
+		if st.request.method == "tools/call" && (newest == nil || st.number > newest.number) {
+			newest = st
+		}
+	}
+	return newest
+}
+
+// asText returns an id as text: a string without its quotes.
+func asText(id jsonrpc.ID) string {
+	if s, ok := id.Str(); ok {
+		return s
+	}
+	return id.String()
+}

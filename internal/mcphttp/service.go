@@ -1,0 +1,32 @@
+package mcphttp
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Service serves the requests of one principal. Principal of package codexserver is one. Its methods
+// are called from many goroutines.
+//
+// A service may also have the method Begin(ctx context.Context, t jsonrpc.Transport, ended
+// func(error)). The handler then calls it instead of Serve. Begin returns at once, and calls
+// ended once, on another goroutine, with what Serve would return. So an idle session needs
+// no goroutine.
+type Service interface {
+	// Serve serves a client with a handshake until t or ctx ends.
+	Serve(ctx context.Context, t jsonrpc.Transport) error
+	// Exchange serves one request of MCP 2026-07-28, the only message of t. It returns
+	// when the request is answered or ctx ends. If the client has cancelled the request,
+	// the cause of ctx is [jsonrpc.ErrCancelled].
+	Exchange(ctx context.Context, t jsonrpc.Transport) error
+	// Busy reports whether work is running that neither Serve nor Exchange waits for.
+	Busy() bool
+	// Close ends that work. It is called after Serve and Exchange have returned.
+	Close() error
+}
+
+// beginner is a service that needs no goroutine for an idle session.
+type beginner interface {
+	Begin(ctx context.Context, t jsonrpc.Transport, ended func(error))
+}

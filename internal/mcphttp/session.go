@@ -1,0 +1,399 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// session is a client with a handshake, as a [jsonrpc.Transport]. The client sends its
+// messages by POST. The server answers on the response to the POST. A message that belongs
+// to a request is sent on the stream of that request; route decides where others are sent.
+//
+// An idle session has no goroutine and few objects: a server may have many of them. So a
+// POST hands its message to the peer itself, and maps and channels are made when they are
+// used.
+type session struct {
+	id          string
+	handler     *Handler
+	owner       *principal
+	noQuestions bool // the client's token lacks codex:approve
+
+	// The handler's mutex may be held while this one is taken, not the other way round. The
+	// peer is never called with either: it may write, which takes this one.
+	mu        sync.Mutex
+	deliver   func(message []byte, err error) // passes a message of the client to the peer; nil before Push
+	waiting   []byte                          // a message that the peer has not taken yet
+	closing   bool                            // no message is accepted any more
+	ended     bool                            // the peer has ended
+	version   string                          // the version of MCP; "" before the answer to initialize
+	getStream stream                          // the stream that the client reads by GET
+	getRead   int                             // the last event of getStream that was written to a client
+	streams   map[int]*stream                 // the streams of requests, by number
+	requests  map[jsonrpc.ID]*stream          // the client's requests without an answer
+	calls     map[jsonrpc.ID]ownRequest       // the server's requests without an answer
+	number    int                             // the number of the newest stream
+	kept      []*event                        // the events of all streams, oldest first
+	keptBytes int                             // the size of kept
+	changed   chan struct{}                   // closed at the next change; nil if nothing waits for it
+	ran       bool                            // a request needed codex:run
+	open      int                             // HTTP requests being served
+	lastUsed  time.Time
+}
+
+var errSessionClosed = errors.New("the session has ended")
+
+// newSession returns a session with one open request: the caller has entered it, and must
+// leave it.
+func (h *Handler) newSession(id string, owner *principal, who Principal) *session {
+	s := &session{
+		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
+	}
+	s.getStream.session = s
+	return s
+}
+
+// begin starts to serve the session.
+func (s *session) begin() {
+	ctx := s.handler.ctx
+	if s.noQuestions {
+		ctx = codexserver.WithoutQuestions(ctx)
+	}
+	if b, ok := s.owner.own.(beginner); ok {
+		b.Begin(ctx, s, s.over)
+	} else {
+		go func() { s.over(s.owner.own.Serve(ctx, s)) }()
+	}
+}
+
+// over removes the session. The service calls it when it has ended.
+func (s *session) over(err error) {
+	defer s.handler.sessions.Done()
+	if err != nil {
+		s.handler.o.Logger.Debug("session ended", "error", err)
+	}
+	_ = s.Close()
+	s.handler.forget(s)
+	s.mu.Lock()
+	s.ended = true
+	s.change()
+	s.mu.Unlock()
+}
+
+// end ends the client's input, after which the peer ends the session. It does not wait for
+// that. The handler's mutex must not be held.
+func (s *session) end() {
+	s.mu.Lock()
+	deliver := s.deliver
+	s.closing = true
+	s.change()
+	s.mu.Unlock()
+	if deliver != nil {
+		deliver(nil, io.EOF)
+	}
+}
+
+// awaitEnd waits until the session has ended.
+func (s *session) awaitEnd(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.ended {
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left returns how long the session lives from now on if it is not used.
+func (s *session) left() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy() {
+		return s.handler.o.IdleTimeout
+	}
+	return s.handler.o.IdleTimeout - time.Since(s.lastUsed)
+}
+
+// busy reports whether an HTTP request is open or an MCP request has no answer. s.mu is
+// held.
+func (s *session) busy() bool { return s.open > 0 || len(s.requests) > 0 }
+
+// enter counts an HTTP request. The request must call leave at its end.
+func (s *session) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.lastUsed = time.Now()
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.lastUsed = time.Now()
+}
+
+// changes returns a channel that is closed at the next change. s.mu is held.
+func (s *session) changes() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// change wakes all goroutines that wait for a change. s.mu is held.
+func (s *session) change() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// wait waits for the next change. s.mu is held, except while it waits.
+func (s *session) wait(ctx context.Context) error {
+	changed := s.changes()
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// put sets a member of a map. It makes the map if there is none.
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
+}
+
+// remove deletes a member of a map, and the map with its last member. Idle sessions would
+// otherwise hold several empty maps each.
+func remove[K comparable, V any](m *map[K]V, key K) {
+	if delete(*m, key); len(*m) == 0 {
+		*m = nil
+	}
+}
+
+// drop removes an answered stream. The client cannot resume it, because it has not received
+// the id of an event. s.mu is held.
+func (s *session) drop(st *stream) {
+	for _, e := range st.events {
+		s.keptBytes -= len(e.data) + overhead
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
+	st.events = nil
+	remove(&s.streams, st.number)
+	s.change()
+}
+
+// push hands a message of the client to the peer, or to Read. It waits only if the service
+// reads and has not read the message before.
+func (s *session) push(ctx context.Context, body []byte) error {
+	s.mu.Lock()
+	for !s.closing && s.deliver == nil && s.waiting != nil {
+		if err := s.wait(ctx); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+	}
+	deliver, closing := s.deliver, s.closing
+	if !closing && deliver == nil {
+		s.waiting = body
+		s.change()
+	}
+	s.mu.Unlock()
+	switch {
+	case closing:
+		return errSessionClosed
+	case deliver != nil:
+		deliver(body, nil)
+	}
+	return nil
+}
+
+// attach makes a response the reader of a stream. The reader starts after the event with the
+// number read. An earlier reader stops. s.mu is held.
+func (s *session) attach(st *stream, read int) *reader {
+	me := &reader{read: read, replaced: make(chan struct{})}
+	if st.reader != nil {
+		close(st.reader.replaced)
+	}
+	st.reader = me
+	return me
+}
+
+// detach removes the reader, unless another one has replaced it.
+func (s *session) detach(st *stream, me *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.reader == me {
+		st.reader = nil
+		if st == &s.getStream {
+			s.getRead = max(s.getRead, me.read)
+		}
+		s.change()
+	}
+}
+
+// post serves a POST of the session: one message.
+func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
+	s.enter()
+	defer s.leave()
+	if e.kind != request {
+		s.note(w, r, e, body)
+		return
+	}
+	s.mu.Lock()
+	if s.requests[e.id] != nil {
+		s.mu.Unlock()
+		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
+		return
+	}
+	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
+	s.number++
+	st := &stream{session: s, number: s.number, request: e, post: context.WithoutCancel(r.Context())}
+	put(&s.streams, st.number, st)
+	put(&s.requests, e.id, st)
+	// Before the push: the answer may be written before push returns.
+	me := s.attach(st, 0)
+	s.mu.Unlock()
+	if err := s.push(r.Context(), body); err != nil {
+		s.mu.Lock()
+		st.end()
+		s.mu.Unlock()
+		fail(w, http.StatusNotFound, e.id, errEnded)
+		return
+	}
+	st.serve(w, r, me, r.Header.Get(headerPrefer) == preferStream && e.method != "initialize")
+}
+
+// note serves a POST of a notification or a response. The client gets 202.
+func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
+	if err := s.push(r.Context(), body); err != nil {
+		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
+		return
+	}
+	s.mu.Lock()
+	switch st := s.requests[e.params.RequestID]; {
+	case e.kind == response:
+		remove(&s.calls, e.id)
+	case e.method == "notifications/cancelled" && st != nil && st.request.method != "initialize":
+		st.end() // a cancelled request has no answer
+	}
+	s.mu.Unlock()
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// get serves a GET of the session. With Last-Event-ID the client resumes a stream, without
+// it reads getStream.
+func (s *session) get(w http.ResponseWriter, r *http.Request) {
+	s.enter()
+	defer s.leave()
+	s.mu.Lock()
+	st, read := &s.getStream, s.getRead
+	if id := r.Header.Get(headerEvent); id != "" {
+		number, last, ok := parseEventID(id)
+		st, read = s.stream(number), last
+		if !ok || st == nil || last < st.lost || last > st.last {
+			s.mu.Unlock()
+			refuse(w, http.StatusBadRequest, "the events after this "+headerEvent+" are not kept")
+			return
+		}
+	} else if before := st.reader; before != nil {
+		read = before.read
+	}
+	me := s.attach(st, read)
+	s.mu.Unlock()
+	st.serve(w, r, me, true)
+}
+
+// stream returns the stream with a number, nil if it is not kept. s.mu is held.
+func (s *session) stream(number int) *stream {
+	if number == 0 {
+		return &s.getStream
+	}
+	return s.streams[number]
+}
+
+// Push makes the peer take messages, see [jsonrpc.Transport]. The waiting message is the
+// client's first. No other message can overtake it, because the client does not know the
+// session's id before that one is answered.
+func (s *session) Push(deliver func(message []byte, err error)) {
+	s.mu.Lock()
+	first, closing := s.waiting, s.closing
+	s.deliver, s.waiting = deliver, nil
+	s.mu.Unlock()
+	if first != nil {
+		deliver(first, nil)
+	}
+	if closing {
+		deliver(nil, io.EOF)
+	}
+}
+
+// Read implements [jsonrpc.Transport]. Only a [Service] that does not call Push uses it.
+func (s *session) Read(ctx context.Context) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.waiting == nil && !s.closing {
+		if err := s.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.waiting == nil {
+		return nil, io.EOF
+	}
+	body := s.waiting
+	s.waiting = nil
+	s.change()
+	return body, nil
+}
+
+// Write implements [jsonrpc.Transport]. If the reader of a stream is far behind, Write waits
+// until the reader has caught up or its connection has timed out. Other streams wait
+// meanwhile.
+func (s *session) Write(ctx context.Context, messages [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range messages {
+		out := summarize(m)
+		st := s.route(&out)
+		if st == nil {
+			s.handler.o.Logger.Debug("answer to no request", "id", out.id)
+			continue
+		}
+		if err := st.room(ctx); err != nil {
+			return err
+		}
+		st.add(bytes.Clone(m), out.method == "")
+		if out.method == "" {
+			if st.request.method == "initialize" && s.version == "" {
+				s.version = versionOf(m)
+			}
+			st.end()
+		}
+	}
+	return nil
+}
+
+// Close implements [jsonrpc.Transport]. It does not call the peer, which may be its caller.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	s.change()
+	return nil
+}

@@ -1,0 +1,236 @@
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// stream holds the messages to a client that belong to one of its requests, or to none. The
+// session keeps events for a while after they are written, so that a client can resume the
+// stream after its connection broke. The session's mutex guards all fields.
+type stream struct {
+	session *session
+	number  int
+	request *envelope       // nil for the stream of a GET
+	post    context.Context // the context of the POST with the request
+	events  []*event        // the kept events, oldest first
+	last    int             // the number of the newest event
+	lost    int             // the number of the newest event that is no longer kept
+	done    bool            // no event follows
+	reader  *reader         // the response that reads the stream; nil for none
+}
+
+// event is one message to a client.
+type event struct {
+	stream *stream
+	number int // 1 for the first of a stream
+	data   []byte
+	answer bool // the answer to the request, which is the last event
+}
+
+// reader is an HTTP response that reads a stream.
+type reader struct {
+	read     int           // the last event that was written to the response
+	replaced chan struct{} // closed when another response reads the stream
+}
+
+// primedSince is the version of MCP in which a stream begins with an empty event.
+const primedSince = "2025-11-25"
+
+// overhead is the memory that an event takes in addition to its data, in bytes.
+const overhead = 256
+
+// maxUnread is how many bytes may wait for the reader of a stream.
+const maxUnread = 1 << 20
+
+// unread returns the number of bytes that the reader has not written, 0 without a reader.
+func (st *stream) unread() (n int) {
+	if st.reader == nil {
+		return 0
+	}
+	for _, e := range st.events {
+		if e.number > st.reader.read {
+			n += len(e.data)
+		}
+	}
+	return n
+}
+
+// eventID returns the id of an event, as in Last-Event-ID.
+func eventID(stream, number int) string { return strconv.Itoa(stream) + "-" + strconv.Itoa(number) }
+
+func (e *event) id() string { return eventID(e.stream.number, e.number) }
+
+// parseEventID is the reverse of [eventID].
+func parseEventID(id string) (stream, number int, ok bool) {
+	a, b, found := strings.Cut(id, "-")
+	stream, err1 := strconv.Atoi(a)
+	number, err2 := strconv.Atoi(b)
+	return stream, number, found && err1 == nil && err2 == nil && stream >= 0 && number >= 0
+}
+
+// add adds an event. If the session then keeps too many bytes, its oldest events are
+// dropped, but none that a reader is about to write.
+func (st *stream) add(m []byte, answer bool) {
+	s := st.session
+	st.last++
+	e := &event{stream: st, number: st.last, data: m, answer: answer}
+	st.events = append(st.events, e)
+	s.kept = append(s.kept, e)
+	s.keptBytes += len(m) + overhead
+	for s.keptBytes > s.handler.o.MaxRetained && len(s.kept) > 1 {
+		old := s.kept[0]
+		if r := old.stream.reader; r != nil && r.read < old.number {
+			break
+		}
+		s.kept[0] = nil
+		s.kept = s.kept[1:]
+		s.keptBytes -= len(old.data) + overhead
+		old.stream.forget(old)
+	}
+	s.change()
+}
+
+// forget drops the oldest event of the stream, and an answered stream with its last event.
+func (st *stream) forget(old *event) {
+	st.events[0] = nil
+	st.events = st.events[1:]
+	st.lost = old.number
+	if st.done && len(st.events) == 0 {
+		remove(&st.session.streams, st.number)
+	}
+}
+
+// end marks the stream as done and its request as answered.
+func (st *stream) end() {
+	st.done = true
+	if st.session.requests[st.request.id] == st {
+		remove(&st.session.requests, st.request.id)
+	}
+	if len(st.events) == 0 {
+		remove(&st.session.streams, st.number)
+	}
+	st.session.change()
+}
+
+// after returns the events with a higher number.
+func (st *stream) after(number int) []*event {
+	for i, e := range st.events {
+		if e.number > number {
+			return st.events[i:len(st.events):len(st.events)]
+		}
+	}
+	return nil
+}
+
+// prime returns the id of the last event that the reader has. The response starts with an
+// empty event of this id, so that a client can resume the stream before it has received a
+// message. prime returns "" before MCP 2025-11-25, whose clients do not expect that event.
+func (st *stream) prime(me *reader) string {
+	s := st.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version < primedSince {
+		return ""
+	}
+	return eventID(st.number, me.read)
+}
+
+// serve writes the events of the stream to a response until the stream is done, the client
+// has gone or another response reads the stream. me is the attached reader. begun reports
+// that the response must be a stream; otherwise a lone answer is sent as JSON.
+func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begun bool) {
+	s := st.session
+	out := newWriter(w, s.handler.o.WriteTimeout)
+	defer s.detach(st, me)
+	begin := func() error {
+		begun = true
+		return out.stream(st.prime(me))
+	}
+	if begun && begin() != nil {
+		return
+	}
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		s.mu.Lock()
+		events, done, ended := st.after(me.read), st.done, s.ended
+		var changed <-chan struct{}
+		if len(events) == 0 && !done && !ended {
+			changed = s.changes()
+		}
+		s.mu.Unlock()
+		if ended && len(events) == 0 {
+			if !begun {
+				fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
+			}
+			return
+		}
+		if !begun && len(events) == 1 && events[0].answer && events[0].number == 1 {
+			s.mu.Lock()
+			s.drop(st)
+			s.mu.Unlock()
+			_ = out.json(http.StatusOK, events[0].data) // a client that has gone reads nothing
+			return
+		}
+		if len(events) > 0 && !begun && begin() != nil {
+			return
+		}
+		for _, e := range events {
+			if out.event(e.id(), e.data) != nil {
+				return
+			}
+		}
+		if len(events) > 0 {
+			if out.flush() != nil {
+				return
+			}
+			s.mu.Lock()
+			me.read = events[len(events)-1].number
+			s.change()
+			s.mu.Unlock()
+			continue // events may have been added meanwhile
+		}
+		if done {
+			if !begun { // the request was cancelled
+				w.WriteHeader(http.StatusAccepted)
+			}
+			return
+		}
+		select {
+		case <-changed:
+		case <-ticker.C:
+			if !begun && begin() != nil || out.beat() != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-me.replaced:
+			return
+		}
+	}
+}
+
+var errEnded = &jsonrpc.Error{
+	Code:    jsonrpc.CodeInvalidRequest,
+	Message: "no such session: it has ended or never existed; begin a new one with initialize",
+}
+
+// room waits until the stream has room for an event. s.mu is held, except while it waits.
+func (st *stream) room(ctx context.Context) error {
+	s := st.session
+	for st.unread() > maxUnread {
+		if s.closing {
+			return errSessionClosed
+		}
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

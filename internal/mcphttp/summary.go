@@ -1,0 +1,102 @@
+package mcphttp
+
+import (
+	"bytes"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// summary is the part of a message to a client that this package uses.
+type summary struct {
+	id     jsonrpc.ID
+	method string // "" for an answer
+	params jsontext.Value
+
+	failed bool // an error answer
+	code   jsonrpc.Code
+	path   string // the faulty member of params
+}
+
+// summarize reads a message of a server. It does not read a result.
+func summarize(m []byte) (out summary) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(m), lenient())
+	if _, err := d.ReadToken(); err != nil {
+		return out
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return out
+		}
+		key := name.String()
+		if key == "result" {
+			if !out.id.IsZero() || d.SkipValue() != nil {
+				return out // without the result, which may be long
+			}
+			continue
+		}
+		v, err := d.ReadValue()
+		if err != nil {
+			return out
+		}
+		switch key {
+		case "id":
+			out.id, _ = mcptypes.ParseRequestId(v) // null in an answer to a message without an id
+		case "method":
+			_ = jsonv2.Unmarshal(v, &out.method, lenient())
+		case "params":
+			out.params = v.Clone()
+		case "error":
+			var e struct {
+				Code jsonrpc.Code   `json:"code"`
+				Data jsontext.Value `json:"data"`
+			}
+			_ = jsonv2.Unmarshal(v, &e, lenient()) // an unreadable error is one without a code
+			var data struct {
+				Path string `json:"path"`
+			}
+			_ = jsonv2.Unmarshal(e.Data, &data, lenient()) // other errors have other data
+			out.failed, out.code, out.path = true, e.Code, data.Path
+		}
+	}
+	return out
+}
+
+// relation is what the params of a message say about the request to which it belongs.
+type relation struct {
+	progressToken string // as JSON
+	requestID     string // of codex/event, as JSON
+	cancelled     jsonrpc.ID
+	call          string // the id of a tools/call as text
+}
+
+func (out *summary) relation() (rel relation) {
+	if out.params.Kind() != '{' {
+		return rel
+	}
+	m, _ := top(out.params)
+	rel.progressToken = scalar(m["progressToken"])
+	rel.cancelled, _ = mcptypes.ParseRequestId(m["requestId"])
+	if v := m["codex_mcp_tool_call_id"]; v.Kind() == '"' {
+		_ = jsonv2.Unmarshal(v, &rel.call, lenient())
+	}
+	if meta := m["_meta"]; meta.Kind() == '{' {
+		members, _ := top(meta)
+		rel.requestID = scalar(members["requestId"])
+	}
+	return rel
+}
+
+// versionOf returns the version in the answer to initialize, "" if that is an error.
+func versionOf(m []byte) string {
+	var said struct {
+		Result struct {
+			Version string `json:"protocolVersion"`
+		} `json:"result"`
+	}
+	_ = jsonv2.Unmarshal(m, &said, lenient()) // an error answer has no version
+	return said.Result.Version
+}
