@@ -34,6 +34,8 @@ type Answer struct {
 	Thread string
 	// Text is the model's last message, "" when there is none.
 	Text string
+	// Incomplete says why the text is not whole, or is "".
+	Incomplete string
 }
 
 // Run runs a turn without MCP and waits for its end. The end of ctx interrupts the turn.
@@ -70,7 +72,8 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		return Answer{}, err
 	}
 	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
-	return Answer{Thread: th.ID(), Text: w.last()}, err
+	text, lacks := w.answer()
+	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err
 }
 
 // callbacks observes a turn that [Server.Run] runs.
@@ -78,21 +81,23 @@ type callbacks struct {
 	thread.NoQuestions
 	event func(protocol.EventMsg) // nil ignores
 
-	mu   sync.Mutex
-	text string
+	mu          sync.Mutex
+	text, lacks string
 }
 
-func (c *callbacks) last() string {
+func (c *callbacks) answer() (text, lacks string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.text
+	return c.text, c.lacks
 }
 
 // Event implements [thread.Observer].
 func (c *callbacks) Event(e thread.Event) {
-	if end, ok := e.Msg.(protocol.TaskComplete); ok && end.LastAgentMessage != nil {
+	if end, ok := e.Msg.(protocol.TaskComplete); ok {
 		c.mu.Lock()
-		c.text = *end.LastAgentMessage
+		if c.lacks = end.Incomplete; end.LastAgentMessage != nil {
+			c.text = *end.LastAgentMessage
+		}
 		c.mu.Unlock()
 	}
 	if c.event != nil {

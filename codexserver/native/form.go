@@ -44,15 +44,11 @@ const (
 // requestCorrection adds a message to the history when the model's answer does not fit
 // the schema, and reports whether it did; the model then answers again. It does so once in
 // a turn.
-func (t *turn) requestCorrection(resp *model.Response) bool {
-	if t.form == nil || t.form.corrected || !t.inbox.empty() {
+func (t *turn) requestCorrection() bool {
+	if t.form == nil || t.form.corrected || t.answer.cut != "" && t.answer.cut != model.CutEmpty || !t.inbox.empty() {
 		return false
 	}
-	answer := ""
-	if last := lastMessage(resp.Items); last != nil {
-		answer = *last
-	}
-	_, err := t.form.check.Check(answer)
+	_, err := t.form.check.Check(t.answer.text)
 	if err == nil {
 		return false
 	}

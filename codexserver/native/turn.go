@@ -26,10 +26,11 @@ type turn struct {
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
-	round []protocol.ResponseItem
-	inbox *inbox
-	input []protocol.InputItem // what the user sent to this turn
-	form  *form                // of the last message; nil leaves it open
+	round  []protocol.ResponseItem
+	inbox  *inbox
+	input  []protocol.InputItem // what the user sent to this turn
+	form   *form                // of the last message; nil leaves it open
+	answer final
 }
 
 // limitError ends a turn that reached one of its limits.
@@ -79,22 +80,23 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	t.inbox, t.input, t.budget = box, in.Items, in.MaxTokens
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
-		last, err = t.run(ctx, in)
+		err = t.run(ctx, in)
+		last = t.answer.message()
 	}
 	t.keepUnread(box.close())
 	if err == nil {
 		c.notify(t.input, last)
 	}
-	return c.finish(ctx, last, err)
+	return c.finish(ctx, &t.answer, err)
 }
 
 // finish reports how a turn ended.
-func (c *conversation) finish(ctx context.Context, last *string, err error) error {
+func (c *conversation) finish(ctx context.Context, last *final, err error) error {
 	var abort *engine.AbortError
 	var limit *limitError
 	switch {
 	case err == nil:
-		c.emit(protocol.TaskComplete{LastAgentMessage: last})
+		c.emit(protocol.TaskComplete{LastAgentMessage: last.message(), Incomplete: last.incomplete()})
 		return nil
 	case ctx.Err() != nil:
 		abort = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
@@ -118,44 +120,48 @@ func (c *conversation) fail(err error) error {
 	return &engine.TurnError{Message: err.Error()}
 }
 
-// run is the turn's loop. It returns the model's last message.
-func (t *turn) run(ctx context.Context, in protocol.TurnInput) (*string, error) {
+// run is the turn's loop. It leaves the model's last message in t.answer.
+func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 	if err := t.begin(in); err != nil {
-		return nil, err
+		return err
 	}
 	if len(in.Items) == 0 {
-		return nil, nil
+		return nil
 	}
 	t.inbox.open(t.now.Cwd)
 	if !t.reviews {
 		if err := t.awaitServers(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	t.tools = t.box.Turn(t.toolContext())
 	for {
 		if err := t.makeRoom(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		resp, err := t.ask(ctx)
+		if err != nil && t.answer.resumed && ctx.Err() == nil {
+			t.answer.failed = err
+			return nil
+		}
 		if errors.Is(err, model.ErrContextWindow) && !t.compacted {
 			if err = t.compact(ctx); err == nil {
 				resp, err = t.ask(ctx)
 			}
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		called, err := t.act(ctx, resp)
-		if err != nil {
-			return nil, err
-		}
-		if called || t.requestCorrection(resp) {
+		switch {
+		case err != nil:
+			return err
+		case !called && t.resume(resp):
 			continue
+		case !called && !t.requestCorrection() && t.inbox.done():
+			return nil
 		}
-		if t.inbox.done() {
-			return lastMessage(resp.Items), nil
-		}
+		t.answer = final{}
 	}
 }
 
@@ -251,6 +257,7 @@ func (t *turn) spend(u protocol.TokenUsage) {
 
 // act runs the calls of a response and reports whether it had any.
 func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
+	drop(resp)
 	t.round = resp.Items
 	var calls []tool.Call
 	var from []int // the index of each call in the response

@@ -100,7 +100,11 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 		c.State = ""
 		b.endTurn(c)
 		if !c.failed {
-			b.add(c, &entry{Kind: kindEnd, body: text("Done")})
+			words := "Done"
+			if m.Incomplete != "" {
+				words = "The answer is incomplete: " + m.Incomplete
+			}
+			b.add(c, &entry{Kind: kindEnd, body: text(words)})
 		}
 		b.touch(c, nil)
 	case protocol.TurnAborted:

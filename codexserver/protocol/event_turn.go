@@ -46,6 +46,9 @@ type TaskComplete struct {
 	TurnID string `json:"turn_id,omitzero"`
 	// LastAgentMessage is the answer; nil, written as null, without one.
 	LastAgentMessage *string `json:"last_agent_message"`
+	// Incomplete says why the answer is not whole, such as "it reached the model's limit of
+	// output tokens". "", which is left out, is a whole answer.
+	Incomplete string `json:"incomplete,omitzero"`
 }
 
 // AbortReason says why a turn was aborted.

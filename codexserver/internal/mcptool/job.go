@@ -56,6 +56,7 @@ type moment struct {
 type ending struct {
 	status   Status
 	text     string // the turn's last message
+	lacks    string // why the message is incomplete, or ""
 	did      report.Report
 	result   *mcptypes.CallToolResult
 	returned bool // the result was returned to a caller
@@ -85,6 +86,7 @@ func (j *Job) Event(e thread.Event) {
 		if m.LastAgentMessage != nil {
 			j.end.text = *m.LastAgentMessage
 		}
+		j.end.lacks = m.Incomplete
 	}
 	j.now.clock.Event(e.Msg)
 	if words := Activity(e.Msg); words != "" {
@@ -180,11 +182,16 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)
 	case err != nil:
 		j.end.status, text = Failed, err.Error()
+	case j.end.lacks != "":
+		j.end.status = Incomplete
+		j.remarks = append(j.remarks, "The answer is incomplete: "+j.end.lacks+". codex-reply continues, for example with \"continue\".")
 	default:
 		j.end.status = Completed
 	}
 	j.end.did = j.report.Report()
-	j.end.did.Output = output
+	if j.end.did.Output = output; j.end.status == Incomplete {
+		j.end.did.Status = report.Incomplete
+	}
 	if words := j.end.did.Remark(); words != "" {
 		j.remarks = append(j.remarks, words)
 	}
@@ -313,11 +320,12 @@ type Status string
 
 // The statuses of a turn.
 const (
-	Running   Status = "running"
-	Waiting   Status = "waiting" // a question is open
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	Aborted   Status = "aborted"
+	Running    Status = "running"
+	Waiting    Status = "waiting" // a question is open
+	Completed  Status = "completed"
+	Incomplete Status = "incomplete" // the answer is cut off, or empty
+	Failed     Status = "failed"
+	Aborted    Status = "aborted"
 )
 
 func abortCause(e *engine.AbortError) string {

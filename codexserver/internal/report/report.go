@@ -16,11 +16,12 @@ type Status string
 
 // The statuses.
 const (
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	Aborted   Status = "aborted"
-	Waiting   Status = "waiting" // for the answer to a question
-	Running   Status = "running"
+	Completed  Status = "completed"
+	Incomplete Status = "incomplete" // the answer is cut off, or empty
+	Failed     Status = "failed"
+	Aborted    Status = "aborted"
+	Waiting    Status = "waiting" // for the answer to a question
+	Running    Status = "running"
 )
 
 // Source is where the changes come from.

@@ -1,9 +1,11 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -75,8 +77,18 @@ func (c ToolCall) id(i int) string {
 	return fmt.Sprintf("call_%d", i)
 }
 
+// cut halves the last call of a turn that ends early.
+func (t Turn) cut() Turn {
+	if last := len(t.ToolCalls) - 1; t.Cut != "" && last >= 0 {
+		t.ToolCalls = slices.Clone(t.ToolCalls)
+		t.ToolCalls[last].Arguments = t.ToolCalls[last].Arguments[:len(t.ToolCalls[last].Arguments)/2]
+	}
+	return t
+}
+
 // chat writes a turn as Chat Completions.
 func (e *events) chat(t Turn) {
+	t = t.cut()
 	chunk := func(choices []any, usage any) {
 		o := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": choices}
 		if usage != nil {
@@ -107,6 +119,7 @@ func (e *events) chat(t Turn) {
 	if len(t.ToolCalls) > 0 {
 		finish = "tool_calls"
 	}
+	finish = cmp.Or(t.Cut, finish)
 	delta(object{}, finish)
 	if !t.NoUsage {
 		u := t.usage()
@@ -121,6 +134,7 @@ func (e *events) chat(t Turn) {
 
 // responses writes a turn as Responses.
 func (e *events) responses(t Turn) {
+	t = t.cut()
 	sequence := 0
 	event := func(name string, o object) {
 		o["type"], o["sequence_number"] = name, sequence
@@ -162,7 +176,11 @@ func (e *events) responses(t Turn) {
 		event("response.failed", object{"response": o})
 		return
 	}
-	o := response("completed")
+	o, end := response("completed"), "response.completed"
+	if t.Cut != "" {
+		o, end = response("incomplete"), "response.incomplete"
+		o["incomplete_details"] = object{"reason": strings.Replace(t.Cut, "length", "max_output_tokens", 1)}
+	}
 	if !t.NoUsage {
 		u := t.usage()
 		o["usage"] = object{
@@ -171,7 +189,7 @@ func (e *events) responses(t Turn) {
 			"output_tokens_details": object{"reasoning_tokens": u.Reasoning},
 		}
 	}
-	event("response.completed", object{"response": o})
+	event(end, object{"response": o})
 }
 
 func (e *events) reasoning(t Turn, event func(string, object), done func(object)) {

@@ -38,6 +38,9 @@ type Turn struct {
 	Truncate bool
 	// TruncateAt breaks off after that many bytes; 0 means never.
 	TruncateAt int
+	// Cut ends the response early: "length" or "content_filter". The last call has half of
+	// its arguments then.
+	Cut string
 	// Failed ends a response of the Responses wire with this error.
 	Failed *Failure
 

@@ -100,6 +100,9 @@ func (chatWire) read(s *stream) (*Response, error) {
 		}
 		if choice.FinishReason != nil && *choice.FinishReason != "" {
 			answer.finished = true
+			if answer.cut, err = cutOf(*choice.FinishReason); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -118,6 +121,7 @@ type chatAnswer struct {
 	calls           []*chatCallPieces
 	usage           *protocol.TokenUsage
 	finished        bool
+	cut             Cut
 }
 
 type chatCallPieces struct {
@@ -181,7 +185,7 @@ func (a *chatAnswer) call(d chatCallDelta) *chatCallPieces {
 }
 
 func (a *chatAnswer) response() (*Response, error) {
-	r := &Response{Usage: a.usage}
+	r := &Response{Usage: a.usage, Cut: a.cut}
 	if a.reasoning.Len() > 0 {
 		r.Items = append(r.Items, protocol.ReasoningItem{
 			Summary: []protocol.ReasoningText{},

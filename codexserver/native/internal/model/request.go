@@ -80,6 +80,8 @@ type Response struct {
 	Items []protocol.ResponseItem
 	// Usage is nil if the provider did not report it.
 	Usage *protocol.TokenUsage
+	// Cut is why the provider ended the response early. "" is a whole one.
+	Cut Cut
 }
 
 // schemaName is the name of the answer's schema, which providers require.

@@ -2,8 +2,10 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -121,7 +123,9 @@ type responsesEvent struct {
 	Response struct {
 		Usage             *responsesUsage `json:"usage"`
 		Error             jsontext.Value  `json:"error"`
-		IncompleteDetails jsontext.Value  `json:"incomplete_details"`
+		IncompleteDetails struct {
+			Reason string `json:"reason"`
+		} `json:"incomplete_details"`
 	} `json:"response"`
 	Error   jsontext.Value `json:"error"`
 	Message jsontext.Value `json:"message"`
@@ -156,6 +160,7 @@ func (responsesWire) read(s *stream) (*Response, error) {
 	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
 	out := &Response{}
 	calls := 0
+	var text strings.Builder // of a message that has not ended
 	for {
 		data, err := s.next()
 		if err != nil {
@@ -170,7 +175,9 @@ func (responsesWire) read(s *stream) (*Response, error) {
 		}
 		switch e.Type {
 		case "response.output_text.delta":
-			s.emit(Event{Type: TextDelta, Text: textOf(e.Delta)})
+			piece := textOf(e.Delta)
+			text.WriteString(piece)
+			s.emit(Event{Type: TextDelta, Text: piece})
 		case "response.reasoning_summary_text.delta":
 			s.emit(Event{Type: ReasoningDelta, Text: textOf(e.Delta)})
 		case "response.reasoning_text.delta":
@@ -189,10 +196,25 @@ func (responsesWire) read(s *stream) (*Response, error) {
 			if calls > s.maxCalls {
 				return nil, &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}
 			}
+			if _, ok := item.(protocol.MessageItem); ok {
+				text.Reset()
+			}
 			out.Items = append(out.Items, item)
 			s.emit(Event{Type: ItemDone, Item: item})
 		case "response.completed", "response.incomplete", "response.done":
 			out.Usage = e.Response.Usage.usage()
+			reason := e.Response.IncompleteDetails.Reason
+			if out.Cut, err = cutOf(reason); err != nil {
+				return nil, err
+			}
+			if out.Cut == "" && e.Type == "response.incomplete" {
+				out.Cut = Cut(cmp.Or(shorten(reason), "without a reason"))
+			}
+			if out.Cut != "" && text.Len() > 0 { // of a message whose end was not sent
+				item := assistantMessage(text.String())
+				out.Items = append(out.Items, item)
+				s.emit(Event{Type: ItemDone, Item: item})
+			}
 			return out, nil
 		case "response.failed":
 			return nil, streamError(e.Response.Error)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -30,15 +31,25 @@ type result struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// finish shows how the call ended and returns the exit status.
+// finish shows how the call ended and returns the exit status. That of an answer that is not
+// whole is StatusFailed.
 func (cl *client) finish(e end) int {
+	code := cl.conclude(e)
+	if code == StatusAnswered && e.result != nil && factsOf(e.result).Status == "incomplete" {
+		return StatusFailed
+	}
+	return code
+}
+
+// conclude is finish for an answer that is whole.
+func (cl *client) conclude(e end) int {
 	code, texts, thread := StatusAnswered, []string(nil), cl.thread
 	switch {
 	case e.err == nil:
 		if texts = textsOf(e.result); e.result.IsError != nil && *e.result.IsError {
 			code = StatusFailed
 		}
-		thread = cmp.Or(threadOf(e.result.StructuredContent), thread)
+		thread = cmp.Or(factsOf(e.result).ThreadID, thread)
 	case errors.Is(e.err, context.Canceled):
 		texts = []string{"interrupted"}
 	case errors.Is(e.err, jsonrpc.ErrClosed):
@@ -112,12 +123,15 @@ func Line(raw stdjson.RawMessage) string {
 	return b.String()
 }
 
-func threadOf(structured stdjson.RawMessage) string {
-	var s struct {
-		ThreadID string `json:"threadId"`
+// facts are members of the structured content, "" if it lacks them.
+type facts struct {
+	ThreadID string `json:"threadId"`
+	Status   string `json:"status"`
+}
+
+func factsOf(r *mcptypes.CallToolResult) (f facts) {
+	if len(r.StructuredContent) > 0 && json.Unmarshal(r.StructuredContent, &f) != nil {
+		return facts{}
 	}
-	if len(structured) > 0 && json.Unmarshal(structured, &s) != nil {
-		return ""
-	}
-	return s.ThreadID
+	return f
 }
