@@ -80,6 +80,8 @@ func (t *turn) progress(e model.Event) {
 		t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
 	case model.WebSearchStarted:
 		t.emit(protocol.WebSearchBegin{CallID: e.CallID})
+	case model.ImagesLeftOut:
+		t.emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
 	case model.ItemDone:
 		t.emitItem(e.Item)
 	}

@@ -42,15 +42,25 @@ type Client struct {
 	MaxBytes     int64
 	MaxToolCalls int
 
-	strict atomic.Bool // the provider refuses members that the oldest Chat API did not have
-	bare   atomic.Bool // the provider refuses messages with their reasoning
+	strict atomic.Bool            // the provider refuses members that the oldest Chat API did not have
+	bare   atomic.Bool            // the provider refuses messages with their reasoning
+	blind  atomic.Pointer[string] // the model that takes no images
 }
 
 // Stream sends a request and calls emit with the events of the response, on the caller's
 // goroutine. It returns the whole response, an error of this package, or the context's
 // cause.
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
+	if blind := c.blind.Load(); blind != nil && *blind == req.Model && hasImages(req.Items) {
+		req = withoutImages(req)
+	}
 	resp, err := c.stream(ctx, req, emit)
+	if errors.Is(err, errImages) {
+		name := req.Model
+		c.blind.Store(&name)
+		emit(Event{Type: ImagesLeftOut})
+		return c.Stream(ctx, req, emit)
+	}
 	var refused *StatusError
 	if errors.As(err, &refused) &&
 		(strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) ||
@@ -161,6 +171,9 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
+	if refusesImages(resp.StatusCode, string(text)) && hasImages(req.Items) {
+		return nil, errImages
+	}
 	return nil, c.statusError(resp, text)
 }
 

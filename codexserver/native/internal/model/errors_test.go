@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestErrorsOfProviders reads what providers answer when the context is full, and what
-// resembles it. Each row of the file names its source.
+// TestErrorsOfProviders reads what providers answer when the context is full or the model takes
+// no images, and what resembles it. Each row of the file names its source.
 func TestErrorsOfProviders(t *testing.T) {
 	text, err := os.ReadFile("testdata/errors.json")
 	if err != nil {
@@ -22,7 +24,7 @@ func TestErrorsOfProviders(t *testing.T) {
 		Status           int    // of an answer with the body
 		Body             string // or
 		Stream           string // an event of a stream
-		Want             string // "full", "refused" or "retry"
+		Want             string // "full", "images", "refused" or "retry"
 	}
 	if err := json.Unmarshal(text, &rows); err != nil {
 		t.Fatal(err)
@@ -41,9 +43,34 @@ func TestErrorsOfProviders(t *testing.T) {
 					a.body = sse(`{"type":"error","error":` + string(e.Error) + `}`)
 				}
 			}
-			c := client(&answers{all: []answer{a}}, config.Provider{WireAPI: wire, RequestMaxRetries: &none})
-			_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			provider := &answers{all: []answer{a, {body: sse(`{"type":"response.completed"}`, chatDone)}}}
+			c := client(provider, config.Provider{WireAPI: wire, RequestMaxRetries: &none})
+			req := &model.Request{Model: "m", Items: []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{
+				{Type: "input_text", Text: "look"}, {Type: "input_image", ImageURL: "data:picture"},
+			}}}}
+			told := 0
+			stream := func() error {
+				_, err := c.Stream(t.Context(), req, func(e model.Event) {
+					if e.Type == model.ImagesLeftOut {
+						told++
+					}
+				})
+				return err
+			}
+			err := stream()
 			got := "refused"
+			if err == nil { // the next request has no images either
+				err = stream()
+				got = "images"
+				for i, body := range provider.bodies {
+					if i > 0 == strings.Contains(body, "data:picture") || i > 0 && !strings.Contains(body, "cannot take images") {
+						t.Errorf("request %d: %s", i, body)
+					}
+				}
+				if len(provider.bodies) != 3 || told != 1 {
+					t.Errorf("%d requests, and told %d times", len(provider.bodies), told)
+				}
+			}
 			if _, again := model.Retryable(err); again {
 				got = "retry"
 			}

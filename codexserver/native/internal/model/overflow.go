@@ -35,8 +35,13 @@ func isOverflow(status int, answer string) bool {
 	default:
 		return false
 	}
+	return says(answer, overflow)
+}
+
+// says reports whether an answer has all the parts of one of the rows.
+func says(answer string, rows [][]string) bool {
 	answer = strings.ToLower(answer[:min(len(answer), maxOverflow)])
-	return slices.ContainsFunc(overflow, func(parts []string) bool {
+	return slices.ContainsFunc(rows, func(parts []string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(answer, part) })
 	})
 }

@@ -106,6 +106,9 @@ const (
 	RateLimitsRead
 	// WebSearchStarted has the search's CallID.
 	WebSearchStarted
+	// ImagesLeftOut says that the model refused images. This request and later ones have a
+	// remark in their place.
+	ImagesLeftOut
 )
 
 // Event is something that happens while a response arrives.
