@@ -133,6 +133,7 @@ func (r *turn) translate(method string, n *note) {
 	if r.ended {
 		return
 	}
+	engine.Alive(r.host) // many notifications have no event
 	events, err := r.tr.notification(method, n)
 	if err != nil {
 		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Writer] and [Reviewer] on the [Conversation]. A client does not have methods whose
+// [Steerer], [Writer] and [Reviewer] on the [Conversation]; an engine finds [Watcher] on the [Host]. A client does not have methods whose
 // interface the engine lacks.
 
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
@@ -45,6 +45,20 @@ type Reacher interface {
 	// without a question at any time, and of the folders in which callers had it work. A
 	// folder counts before the first command runs that can write it.
 	Reach() []string
+}
+
+// Watcher is a [Host] that shows for how long a model has been silent.
+type Watcher interface {
+	// Alive reports that the model works, although there is no event: for example, it sends
+	// the arguments of a call. It does not block.
+	Alive()
+}
+
+// Alive reports to a host that is a [Watcher] that the model works.
+func Alive(h Host) {
+	if w, ok := h.(Watcher); ok {
+		w.Alive()
+	}
 }
 
 // Resumer is an engine whose conversations outlive it in rollouts.

@@ -125,6 +125,9 @@ func (h *lastMessage) Emit(m protocol.EventMsg) {
 	h.Host.Emit(m)
 }
 
+// Alive implements [Watcher].
+func (h *lastMessage) Alive() { Alive(h.Host) }
+
 func (h *lastMessage) get() *string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -75,8 +75,10 @@ func (a *final) incomplete() string {
 	switch {
 	case a.cut == "":
 		return ""
-	case a.cut == model.CutEmpty && a.text == "":
-		why = "it is empty"
+	case a.cut == model.CutEmpty && a.resumed:
+		why = "the model wrote no text"
+	case a.cut == model.CutEmpty:
+		return protocol.EmptyAnswer
 	case a.cut == model.CutFilter:
 		why = "the provider's content filter ended it"
 	case a.full:

@@ -17,7 +17,7 @@ func TestCutAnswer(t *testing.T) {
 		length = "it reached the model's limit of output tokens"
 		window = "it reached the end of the model's context window"
 		filter = "the provider's content filter ended it"
-		empty  = "it is empty"
+		silent = "the model wrote no text"
 	)
 	half := providertest.Turn{Text: []string{"one, "}, Cut: "length"}
 	call := half
@@ -37,9 +37,9 @@ func TestCutAnswer(t *testing.T) {
 		{"length twice", native.Limits{}, []providertest.Turn{half, {Text: []string{"two, "}, Cut: "length"}}, 2, "one, two, ", length},
 		{"length without a text", native.Limits{}, []providertest.Turn{{Reasoning: []string{"hm"}, Cut: "length"}, providertest.Say("two")}, 2, "two", ""},
 		{"a filter", native.Limits{}, []providertest.Turn{{Text: []string{"one, "}, Cut: "content_filter"}}, 1, "one, ", filter},
-		{"empty", native.Limits{}, []providertest.Turn{{}}, 1, "null", empty},
+		{"empty", native.Limits{}, []providertest.Turn{{}}, 1, "null", protocol.EmptyAnswer},
 		{"reasoning alone", native.Limits{}, []providertest.Turn{{Reasoning: []string{"hm"}}, providertest.Say("two")}, 2, "two", ""},
-		{"reasoning alone twice", native.Limits{}, []providertest.Turn{{Reasoning: []string{"hm"}}, {Reasoning: []string{"hm"}}}, 2, "null", empty},
+		{"reasoning alone twice", native.Limits{}, []providertest.Turn{{Reasoning: []string{"hm"}}, {Reasoning: []string{"hm"}}}, 2, "null", silent},
 		{"empty after a call", native.Limits{}, []providertest.Turn{providertest.Call(providertest.Tool("c0", "no_such", nil)), {}, providertest.Say("two")}, 3, "two", ""},
 		{"calls", native.Limits{}, []providertest.Turn{call, providertest.Say("two")}, 2, "one, two", ""},
 		{"calls of a filtered answer", native.Limits{}, []providertest.Turn{{ToolCalls: call.ToolCalls, Cut: "content_filter"}}, 1, "null", filter},

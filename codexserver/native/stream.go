@@ -3,14 +3,85 @@ package native
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
+
+// pace is how often pieces of a text are reported on the Chat wire. A text that comes at once
+// has no pieces, as in Codex, and one that comes in thousands has few.
+const pace = 500 * time.Millisecond
+
+// incoming is the text of a response that is coming.
+type incoming struct {
+	emit func(protocol.EventMsg)
+
+	mu    sync.Mutex
+	all   strings.Builder
+	sent  int         // bytes of it that were reported
+	whole int         // bytes of it that are in a message that was reported
+	timer *time.Timer // reports the rest; nil without a rest
+}
+
+// add adds a piece. It is reported at once, or soon.
+func (s *incoming) add(piece string, atOnce bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.WriteString(piece)
+	switch {
+	case atOnce:
+		s.report()
+	case s.timer == nil:
+		s.timer = time.AfterFunc(pace, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.timer != nil {
+				s.report()
+			}
+		})
+	}
+}
+
+// report reports the rest. The caller holds s.mu.
+func (s *incoming) report() {
+	s.timer = nil
+	if rest := s.all.String()[s.sent:]; rest != "" {
+		s.sent += len(rest)
+		s.emit(protocol.AgentMessageDelta{Delta: rest})
+	}
+}
+
+// message is called when a message was reported that has the text.
+func (s *incoming) message() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = s.all.Len()
+}
+
+// end ends the response and returns its text, and what of it was in no message. The rest is
+// reported if no message follows, or its beginning was reported. Nothing is reported after end.
+func (s *incoming) end(whole bool) (text, rest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+		if !whole || s.sent > 0 {
+			s.report()
+		}
+	}
+	text = s.all.String()
+	rest = text[s.whole:]
+	s.all, s.sent, s.whole, s.timer = strings.Builder{}, 0, 0, nil
+	return text, rest
+}
 
 // stream requests a response, and again when it fails, as often as the provider's
 // settings allow.
@@ -24,11 +95,15 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 			return nil, err
 		}
 		resp, err := t.request(ctx, req, progress)
+		text, rest := t.incoming.end(err == nil)
 		if err == nil {
 			return resp, nil
 		}
 		after, again := model.Retryable(err)
 		if ctx.Err() != nil || !again || attempt > retries {
+			if !errors.Is(err, model.ErrContextWindow) {
+				t.keep(text, rest)
+			}
 			return nil, err
 		}
 		wait := cmp.Or(after, model.Backoff(attempt-1))
@@ -53,16 +128,25 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 // chat reports whether the provider's wire is Chat Completions.
 func (c *conversation) chat() bool { return c.client.Provider.WireAPI != config.WireResponses }
 
-// progress reports a response while it arrives. On the Chat wire, pieces of the text are
-// reported only with show_raw_agent_reasoning, as in Codex.
+// keep adds the text of a response that broke off to the history. The rest of it is in no event.
+func (t *turn) keep(text, rest string) {
+	if text != "" {
+		t.record(protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}})
+	}
+	if rest != "" {
+		t.checkWrite(t.file.Event(protocol.AgentMessage{Message: rest}))
+	}
+}
+
+// progress reports a response while it arrives. With show_raw_agent_reasoning, each piece of a
+// text is reported at once, as in Codex.
 func (t *turn) progress(e model.Event) {
+	engine.Alive(t.host)
 	raw := t.cfg.ShowRawAgentReasoning
 	summaries := !t.cfg.HideAgentReasoning
 	switch e.Type {
 	case model.TextDelta:
-		if !t.chat() || raw {
-			t.emit(protocol.AgentMessageDelta{Delta: e.Text})
-		}
+		t.incoming.add(e.Text, raw || !t.chat())
 	case model.ReasoningDelta:
 		if summaries {
 			t.emit(protocol.AgentReasoningDelta{Delta: e.Text})
@@ -84,6 +168,9 @@ func (t *turn) progress(e model.Event) {
 		t.emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
 	case model.ItemDone:
 		t.emitItem(e.Item)
+		if _, ok := e.Item.(protocol.MessageItem); ok {
+			t.incoming.message()
+		}
 	}
 }
 

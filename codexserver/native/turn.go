@@ -26,11 +26,12 @@ type turn struct {
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
-	round  []protocol.ResponseItem
-	inbox  *inbox
-	input  []protocol.InputItem // what the user sent to this turn
-	form   *form                // of the last message; nil leaves it open
-	answer final
+	round    []protocol.ResponseItem
+	inbox    *inbox
+	input    []protocol.InputItem // what the user sent to this turn
+	form     *form                // of the last message; nil leaves it open
+	answer   final
+	incoming incoming
 }
 
 // limitError ends a turn that reached one of its limits.
@@ -77,7 +78,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	}
 	c.inform()
 	c.turns++
-	t.inbox, t.input, t.budget = box, in.Items, in.MaxTokens
+	t.inbox, t.input, t.budget, t.incoming.emit = box, in.Items, in.MaxTokens, c.emit
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)

@@ -34,6 +34,17 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 	b.listen(c)
 }
 
+// Alive reports that the model of a thread works, although there is no event.
+func (p *Page) Alive(thread string) {
+	b := &p.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.named(thread); c != nil {
+		c.clock.Alive()
+		b.listen(c)
+	}
+}
+
 // Ask implements approval.Desk.
 func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
 	select {

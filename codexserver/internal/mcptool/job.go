@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type moment struct {
 	since     time.Time
 	clock     thread.Clock
 	last      string              // the agent's last message
+	coming    strings.Builder     // the message that is being written
 	questions []*approval.Request // the open ones
 	asked     bool                // a question opened that no caller has seen
 	changed   chan struct{}       // closed when a question opens
@@ -82,6 +84,13 @@ func (j *Job) Event(e thread.Event) {
 	switch m := e.Msg.(type) {
 	case protocol.AgentMessage:
 		j.now.last = m.Message
+		j.now.coming.Reset()
+	case protocol.StreamError:
+		j.now.coming.Reset() // it is written again
+	case protocol.AgentMessageDelta:
+		if j.now.coming.Len() < maxComing {
+			j.now.coming.WriteString(m.Delta)
+		}
 	case protocol.TaskComplete:
 		if m.LastAgentMessage != nil {
 			j.end.text = *m.LastAgentMessage
@@ -97,6 +106,13 @@ func (j *Job) Event(e thread.Event) {
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.report.Tokens())
 	}
+}
+
+// Alive implements [thread.Watcher].
+func (j *Job) Alive(string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.now.clock.Alive()
 }
 
 // Asked implements [thread.Observer].
@@ -172,19 +188,28 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	output := j.output(err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	text := j.end.text
+	text, hidden := j.end.text, "" // hidden is only in the structured content
 	var abort *engine.AbortError
 	var spent *spentError
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &spent):
-		j.end.status, text = Aborted, spent.stopped(j.now.last)
+		j.end.status, text = Aborted, spent.stopped(cmp.Or(j.now.coming.String(), j.now.last))
 	case errors.As(err, &abort):
-		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)
+		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)+j.soFar()
 	case err != nil:
-		j.end.status, text = Failed, err.Error()
+		j.end.status, text = Failed, err.Error()+j.soFar()
 	case j.end.lacks != "":
 		j.end.status = Incomplete
-		j.remarks = append(j.remarks, "The answer is incomplete: "+j.end.lacks+". codex-reply continues, for example with \"continue\".")
+		words := "The answer is incomplete: " + j.end.lacks + ". codex-reply continues, for example with \"continue\"."
+		switch {
+		case j.review != nil && text == "": // its end says so
+		case j.end.lacks == protocol.EmptyAnswer:
+			hidden = words
+		case text == "":
+			text = words
+		default:
+			j.remarks = append(j.remarks, words)
+		}
 	default:
 		j.end.status = Completed
 	}
@@ -204,7 +229,7 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		}
 	}
 	texts := append([]string{j.cut(text, j.room.text)}, j.remarks...)
-	j.end.did.ThreadID, j.end.did.Content, j.end.did.More = j.thread.ID(), joined(texts), j.room.more
+	j.end.did.ThreadID, j.end.did.Content, j.end.did.More = j.thread.ID(), cmp.Or(hidden, joined(texts)), j.room.more
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.structured)}
 	if err != nil && spent == nil {
 		j.end.result.Content = append(j.end.result.Content, facts(j.end.did))
@@ -215,6 +240,18 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 	}
 	close(j.done)
 	return j.end.result
+}
+
+// maxComing bounds the text of a message that is being written, in bytes.
+const maxComing = 1 << 20
+
+// soFar returns what was written of a message that the end of the turn cut off. The caller
+// holds the lock.
+func (j *Job) soFar() string {
+	if text := strings.TrimSpace(j.now.coming.String()); text != "" {
+		return "\n\nThe answer until then:\n\n" + text
+	}
+	return ""
 }
 
 // output returns the answer of a turn that ended with err as JSON, or nil if there is no

@@ -132,6 +132,25 @@ func TestStuckInProgress(t *testing.T) {
 	}
 }
 
+// TestNotStuck has a model that sends the arguments of a call for 20 minutes, without an event.
+func TestNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		writes := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+			for range 20 {
+				<-time.After(time.Minute)
+				engine.Alive(host)
+			}
+			return nil
+		})
+		c := servertest.Dial(t, codexserver.New(writes, nil), nil)
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
+		<-time.After(19*time.Minute + 30*time.Second)
+		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`); strings.Contains(got, "stuck") || !strings.Contains(got, "running") {
+			t.Errorf("after 19 minutes: %s", got)
+		}
+	})
+}
+
 // TestStuckTask reads the status message of a task, by a request and from its file.
 func TestStuckTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

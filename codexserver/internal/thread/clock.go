@@ -62,6 +62,9 @@ func (c *Clock) Event(m protocol.EventMsg) {
 	}
 }
 
+// Alive records that the model works, although there is no event.
+func (c *Clock) Alive() { c.hear() }
+
 // hear restarts the measurement: the model was heard, or it stopped waiting for a call.
 func (c *Clock) hear() {
 	if !c.heard.IsZero() {

@@ -45,7 +45,10 @@ type hostTurn struct {
 	denied  string        // why all questions of the turn are denied; "" asks
 }
 
-var _ engine.Host = (*host)(nil)
+var (
+	_ engine.Host    = (*host)(nil)
+	_ engine.Watcher = (*host)(nil)
+)
 
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
 // started is closed when the engine reports the start. The caller must call leave at the
@@ -114,6 +117,17 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 		h.ready(m)
 	}
 	h.deliver(submission, m, false)
+}
+
+// Alive implements [engine.Watcher].
+func (h *host) Alive() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.observers {
+		if w, ok := o.(Watcher); ok {
+			w.Alive(h.configured.SessionID)
+		}
+	}
 }
 
 // ends reports whether an event ends a turn that was aborted or failed. Such an event does

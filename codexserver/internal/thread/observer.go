@@ -37,6 +37,13 @@ type Waiter interface {
 	Ready(ctx context.Context, m protocol.EventMsg)
 }
 
+// Watcher is an observer, or a desk, that measures the silence of the model.
+type Watcher interface {
+	// Alive reports that the model of a thread works, although there is no event. It does
+	// not block.
+	Alive(thread string)
+}
+
 // NoQuestions is the part of an observer that ignores questions.
 type NoQuestions struct{}
 
@@ -108,10 +115,21 @@ func (o deskObserver) Event(e Event) {
 	if o.desk == nil {
 		return
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			o.log.Error("panic", "in", "Desk.Event", "value", v, "stack", string(debug.Stack()))
-		}
-	}()
+	defer o.survive("Desk.Event")
 	o.desk.Event(e.Thread, e.Msg)
+}
+
+// survive logs a panic of the desk.
+func (o deskObserver) survive(in string) {
+	if v := recover(); v != nil {
+		o.log.Error("panic", "in", in, "value", v, "stack", string(debug.Stack()))
+	}
+}
+
+// Alive implements [Watcher].
+func (o deskObserver) Alive(thread string) {
+	if w, ok := o.desk.(Watcher); ok {
+		defer o.survive("Desk.Alive")
+		w.Alive(thread)
+	}
 }

@@ -95,6 +95,10 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	defer resp.Body.Close()
 	now.now.Store(streaming)
 	events := newSSE(resp.Body, c.MaxBytes)
+	events.heard = func() { // comments keep a stream alive, too
+		watch.Reset(idle)
+		emit(Event{Type: Alive})
+	}
 	next := func() ([]byte, error) {
 		watch.Reset(idle)
 		defer watch.Stop() // the time in emit does not count as silence

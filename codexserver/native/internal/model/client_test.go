@@ -30,6 +30,7 @@ type answer struct {
 	header http.Header
 	body   string
 	hang   bool // after the body, until the request ends
+	slow   time.Duration // before each line of the body
 	err    error
 }
 
@@ -50,10 +51,34 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		next.header = http.Header{}
 	}
 	var out io.Reader = strings.NewReader(next.body)
+	if next.slow > 0 {
+		out = &slowReader{time.Tick(next.slow), strings.SplitAfter(next.body, "\n"), r.Context()}
+	}
 	if next.hang {
 		out = io.MultiReader(out, stopReader{r.Context()})
 	}
 	return &http.Response{StatusCode: next.status, Header: next.header, Body: io.NopCloser(out), Request: r}, nil
+}
+
+// slowReader reads a line at each tick.
+type slowReader struct {
+	tick  <-chan time.Time
+	lines []string
+	ctx   context.Context
+}
+
+func (s *slowReader) Read(b []byte) (int, error) {
+	if len(s.lines) == 0 {
+		return 0, io.EOF
+	}
+	select {
+	case <-s.tick:
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+	n := copy(b, s.lines[0])
+	s.lines = s.lines[1:]
+	return n, nil
 }
 
 type stopReader struct{ ctx context.Context }
@@ -252,7 +277,7 @@ func TestIdleTimeout(t *testing.T) {
 		want time.Duration
 	}{
 		{"after an event", answer{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`), hang: true}, 5 * time.Second},
-		{"comments do not extend the timeout", answer{body: strings.Repeat(": ping\n\n", 100), hang: true}, 5 * time.Second},
+		{"after comments", answer{body: strings.Repeat(": ping\n", 10), slow: 3 * time.Second, hang: true}, 35 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -261,6 +286,32 @@ func TestIdleTimeout(t *testing.T) {
 				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
 				if _, again := model.Retryable(err); !again || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
 					t.Errorf("after %v: %v", time.Since(begin), err)
+				}
+			})
+		})
+	}
+}
+
+// TestSignsOfLife waits longer than the timeout for the end of a response, of which bytes come
+// that are no event.
+func TestSignsOfLife(t *testing.T) {
+	idle := int64(5000)
+	for name, body := range map[string]string{
+		"comments":    strings.Repeat(": OPENROUTER PROCESSING\n", 5),
+		"empty lines": strings.Repeat("\n", 5),
+		"arguments":   strings.Repeat(sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"x"}}]}}]}`), 5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := client(&answers{all: []answer{{body: body + sse(chatDone), slow: 4 * time.Second}}}, config.Provider{StreamIdleTimeoutMS: &idle})
+				alive := 0
+				_, err := c.Stream(t.Context(), &model.Request{}, func(e model.Event) {
+					if e.Type == model.Alive {
+						alive++
+					}
+				})
+				if err != nil || alive < 5 {
+					t.Errorf("heard %d times: %v", alive, err)
 				}
 			})
 		})

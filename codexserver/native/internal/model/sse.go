@@ -20,6 +20,8 @@ type sse struct {
 	data []byte
 	line []byte
 	cr   bool // the last line ended with CR: an LF now belongs to it
+	// heard is called when bytes have come, whatever they are. It may be nil.
+	heard func()
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
@@ -68,6 +70,9 @@ func (s *sse) readLine() ([]byte, error) {
 				return nil, io.EOF
 			}
 			return nil, &StreamError{Reason: err.Error()}
+		}
+		if s.heard != nil {
+			s.heard()
 		}
 		chunk, _ := s.r.Peek(s.r.Buffered())
 		if s.cr {

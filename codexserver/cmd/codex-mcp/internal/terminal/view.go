@@ -23,6 +23,7 @@ type view struct {
 
 	begun  bool   // a block was shown
 	block  string // the key of the last block
+	coming coming // the message that is being written
 	held   string // the message that is not shown yet
 	last   string // the last message
 	failed string // the last error that was shown
@@ -61,7 +62,10 @@ func blockOf(id string) string { return "call " + id }
 func (v *view) event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		v.broken()
 		v.unfinished()
+	case protocol.AgentMessageDelta:
+		v.piece(m.Delta)
 	case protocol.AgentReasoning:
 		v.refused()
 		v.open("")
@@ -106,8 +110,10 @@ func (v *view) event(m protocol.EventMsg) {
 	case protocol.BackgroundEvent:
 		v.note(m.Message)
 	case protocol.StreamError:
+		v.broken()
 		v.alert("stream error: ", m.Message)
 	case protocol.Error:
+		v.broken()
 		v.failed = m.Message
 		v.alert("error: ", m.Message)
 	}
@@ -119,6 +125,9 @@ func (v *view) message(text string) {
 	v.release()
 	if v.last = text; v.hold {
 		v.held = text
+		return
+	}
+	if v.arrived(text) {
 		return
 	}
 	v.open("")

@@ -1,0 +1,113 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestTextArrives holds a response back after its first words, until the client has seen them.
+// A response that comes at once has no pieces on the Chat wire, as in Codex.
+func TestTextArrives(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			seen := make(chan struct{})
+			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{},
+				providertest.Turn{Text: []string{"first ", "words"}, Stall: seen}, providertest.Turn{Text: []string{"at ", "once"}})
+			h := &host{}
+			text := ""
+			h.on = func(m protocol.EventMsg) {
+				if m, ok := m.(protocol.AgentMessageDelta); ok {
+					if text += m.Delta; text == "first words" {
+						close(seen)
+					}
+				}
+			}
+			c := b.start(t, h, protocol.Config{})
+			if err := c.Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+			h.take()
+			if err := c.Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+			want := "task_started, agent_message at once, token_count, task_complete at once"
+			if wire == "responses" {
+				want = "task_started, token_count, agent_message_delta at , agent_message_delta once, agent_message at once, token_count, task_complete at once"
+			}
+			diff(t, "events", want, strings.Join(h.take(), ", "))
+		})
+	}
+}
+
+// TestBrokenOffText interrupts a response, or breaks its stream off: the client has seen the
+// text so far, and the next request and the rollout have it.
+func TestBrokenOffText(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		for _, end := range []string{"interrupt", "break"} {
+			t.Run(wire+" "+end, func(t *testing.T) {
+				turn := providertest.Turn{Text: []string{"half an ", "answer"}, Truncate: end == "break"}
+				if end == "interrupt" {
+					turn.Stall = make(chan struct{})
+				}
+				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, turn, providertest.Say("next"))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				text, path := "", ""
+				h := &host{}
+				h.on = func(m protocol.EventMsg) {
+					switch m := m.(type) {
+					case protocol.SessionConfigured:
+						path = m.RolloutPath
+					case protocol.AgentMessageDelta:
+						if text += m.Delta; text == "half an answer" && end == "interrupt" {
+							cancel()
+						}
+					}
+				}
+				c := b.start(t, h, protocol.Config{})
+				err := c.Turn(ctx, say("go"))
+				var abort *engine.AbortError
+				var failed *engine.TurnError
+				if !errors.As(err, &abort) && !errors.As(err, &failed) || text != "half an answer" {
+					t.Errorf("the turn ended with %v after %q", err, text)
+				}
+				if err := c.Turn(t.Context(), say("go on")); err != nil {
+					t.Fatal(err)
+				}
+				requests := b.provider.Requests()
+				if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "half an answer") {
+					t.Error("the next request lacks the text")
+				}
+				if file, err := os.ReadFile(path); err != nil || strings.Count(string(file), "half an answer") != 2 { // an item and an event
+					t.Errorf("the rollout: %v\n%s", err, file)
+				}
+				validRequests(t, b.provider)
+			})
+		}
+	}
+}
+
+// watcher is a host that counts the signs of life.
+type watcher struct {
+	host
+	alive int
+}
+
+func (w *watcher) Alive() { w.alive++ }
+
+// TestComments has a provider that sends only comments: the host hears them.
+func TestComments(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Turn{Body: ": OPENROUTER PROCESSING\n\n"})
+	w := &watcher{}
+	if err := b.start(t, w, protocol.Config{}).Turn(t.Context(), say("go")); err == nil || w.alive == 0 {
+		t.Errorf("heard %d times: %v", w.alive, err)
+	}
+}
