@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,17 +22,22 @@ func (chatWire) headers(http.Header, *Request) {}
 
 type chatChunk struct {
 	Choices []struct {
-		Delta        chatDelta `json:"delta"`
-		FinishReason *string   `json:"finish_reason"`
+		Delta        chatDelta  `json:"delta"`
+		FinishReason *string    `json:"finish_reason"`
+		Usage        *chatUsage `json:"usage"` // Kimi
 	} `json:"choices"`
 	Usage *chatUsage     `json:"usage"`
 	Error jsontext.Value `json:"error"`
+	XGroq struct {
+		Usage *chatUsage `json:"usage"`
+	} `json:"x_groq"`
 }
 
 type chatDelta struct {
-	Content          *string         `json:"content"`
+	Content          jsontext.Value  `json:"content"` // a string; Mistral also writes a list of parts
 	Reasoning        jsontext.Value  `json:"reasoning"`
 	ReasoningContent jsontext.Value  `json:"reasoning_content"`
+	ReasoningDetails jsontext.Value  `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta `json:"tool_calls"`
 }
 
@@ -48,6 +54,7 @@ type chatUsage struct {
 	PromptTokens        int64 `json:"prompt_tokens"`
 	CompletionTokens    int64 `json:"completion_tokens"`
 	TotalTokens         int64 `json:"total_tokens"`
+	CachedTokens        int64 `json:"cached_tokens"` // Kimi
 	PromptTokensDetails struct {
 		CachedTokens int64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -62,7 +69,7 @@ func (u *chatUsage) usage() *protocol.TokenUsage {
 	}
 	return &protocol.TokenUsage{
 		InputTokens:           u.PromptTokens,
-		CachedInputTokens:     u.PromptTokensDetails.CachedTokens,
+		CachedInputTokens:     max(u.PromptTokensDetails.CachedTokens, u.CachedTokens),
 		OutputTokens:          u.CompletionTokens,
 		ReasoningOutputTokens: u.CompletionTokensDetails.ReasoningTokens,
 		TotalTokens:           u.TotalTokens,
@@ -88,13 +95,16 @@ func (chatWire) read(s *stream) (*Response, error) {
 		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
 			return nil, streamError(chunk.Error)
 		}
-		if chunk.Usage != nil {
-			answer.usage = chunk.Usage.usage()
+		if u := cmp.Or(chunk.Usage, chunk.XGroq.Usage); u != nil {
+			answer.usage = u.usage()
 		}
 		if len(chunk.Choices) == 0 {
 			continue
 		}
 		choice := chunk.Choices[0]
+		if choice.Usage != nil {
+			answer.usage = choice.Usage.usage()
+		}
 		if err := answer.add(choice.Delta, s); err != nil {
 			return nil, err
 		}
@@ -132,9 +142,11 @@ type chatCallPieces struct {
 
 func (a *chatAnswer) add(d chatDelta, s *stream) error {
 	piece, member := reasoningText(d.ReasoningContent), byReasoningContent
-	if piece == "" { // some servers send both, with the same text
+	if piece == "" { // some servers send several, with the same text
 		piece, member = reasoningText(d.Reasoning), byReasoning
 	}
+	content, thinking := contentOf(d.Content)
+	piece = cmp.Or(piece, reasoningText(d.ReasoningDetails), thinking)
 	if piece != "" {
 		if a.reasoning.Len() == 0 {
 			a.member = member
@@ -142,9 +154,9 @@ func (a *chatAnswer) add(d chatDelta, s *stream) error {
 		a.reasoning.WriteString(piece)
 		s.emit(Event{Type: RawReasoningDelta, Text: piece})
 	}
-	if d.Content != nil && *d.Content != "" {
-		a.text.WriteString(*d.Content)
-		s.emit(Event{Type: TextDelta, Text: *d.Content})
+	if content != "" {
+		a.text.WriteString(content)
+		s.emit(Event{Type: TextDelta, Text: content})
 	}
 	for _, c := range d.ToolCalls {
 		call := a.call(c)
@@ -222,9 +234,42 @@ func textOf(raw jsontext.Value) string {
 	return string(raw)
 }
 
-// reasoningText decodes a piece of reasoning, which is a string, or an object with text or
-// content.
+// contentOf decodes a piece of a message: a string, or a list with texts and thinking.
+func contentOf(raw jsontext.Value) (text, thinking string) {
+	var parts []struct {
+		Type     string         `json:"type"`
+		Text     jsontext.Value `json:"text"`
+		Thinking jsontext.Value `json:"thinking"`
+	}
+	if raw.Kind() != '[' || json.Unmarshal(raw, &parts, lenient) != nil {
+		if raw.Kind() == '"' {
+			text = textOf(raw)
+		}
+		return text, ""
+	}
+	for _, part := range parts {
+		if part.Type == "thinking" {
+			thinking += reasoningText(part.Thinking)
+		} else {
+			text += textOf(part.Text)
+		}
+	}
+	return text, thinking
+}
+
+// reasoningText decodes a piece of reasoning: a string, an object with text or content, or a
+// list of these.
 func reasoningText(raw jsontext.Value) string {
+	var parts []jsontext.Value
+	if raw.Kind() == '[' && json.Unmarshal(raw, &parts, lenient) == nil {
+		var text strings.Builder
+		for _, part := range parts {
+			if part.Kind() != '[' {
+				text.WriteString(reasoningText(part))
+			}
+		}
+		return text.String()
+	}
 	if raw.Kind() != '{' {
 		if raw.Kind() == '"' {
 			return textOf(raw)

@@ -29,7 +29,7 @@ type answer struct {
 	status int // 200 when it is 0
 	header http.Header
 	body   string
-	hang   bool // after the body, until the request ends
+	hang   bool          // after the body, until the request ends
 	slow   time.Duration // before each line of the body
 	err    error
 }
