@@ -31,6 +31,30 @@ func answered(r *run) {
 	r.complete("completed")
 }
 
+// TestIncompleteResponse has a provider that cuts a response off, which Codex reports as an
+// error of the turn.
+func TestIncompleteResponse(t *testing.T) {
+	for _, whole := range []bool{true, false} { // whether the message's end is reported
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.turn = func(r *run) {
+				r.say("before")
+				r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m2","delta":"half"}`, threadID, r.current())
+				if whole {
+					r.say("half")
+				}
+				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"failed","items":[],"error":{"message":"Incomplete response returned, reason: max_output_tokens"}}}`, threadID, r.current())
+			}
+			h := &recorder{}
+			err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")})
+			end, _ := h.events[len(h.events)-1].(protocol.TaskComplete)
+			if err != nil || end.LastAgentMessage == nil || *end.LastAgentMessage != "half" || end.Incomplete != "it reached the model's limit of output tokens" {
+				t.Errorf("the turn ended with %v and %+v", err, end)
+			}
+		})
+	}
+}
+
 func TestOldVersionIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -116,6 +116,19 @@ func TestRealText(t *testing.T) {
 	}
 }
 
+// TestRealIncomplete has the real Codex report a response that the provider cuts off.
+func TestRealIncomplete(t *testing.T) {
+	r := newReal(t, `approval_policy = "never"`, providertest.Turn{Text: []string{"half ", "an"}, Cut: "length"})
+	h := &recorder{}
+	if err := start(t, r.engine, h).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
+		t.Fatal(err)
+	}
+	end, _ := h.events[len(h.events)-1].(protocol.TaskComplete)
+	if end.LastAgentMessage == nil || *end.LastAgentMessage != "half an" || end.Incomplete == "" {
+		t.Errorf("the turn ended with %+v", end)
+	}
+}
+
 func TestRealCommand(t *testing.T) {
 	for _, test := range []struct {
 		decision elicit.Decision

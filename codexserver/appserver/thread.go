@@ -231,6 +231,7 @@ func (t *thread) agentNotification(method string, n *note) {
 	if r == nil {
 		return
 	}
+	engine.Alive(r.host)
 	switch method {
 	case "turn/started":
 		if n.Turn != nil {

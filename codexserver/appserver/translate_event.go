@@ -20,6 +20,7 @@ type translator struct {
 	diff   string               // the last one emitted
 	last   *string              // the model's last message
 	final  *string              // the last message that the model marked as its answer
+	coming strings.Builder      // the message that is being written
 	usage  *protocol.TokenUsageInfo
 	limits *protocol.RateLimits
 	failed *turnError // of an error notification
@@ -54,6 +55,7 @@ func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg,
 		}
 		return tr.completed(it), nil
 	case "item/agentMessage/delta":
+		tr.coming.WriteString(n.Delta)
 		return one(protocol.AgentMessageDelta{Delta: n.Delta}), nil
 	case "item/reasoning/summaryTextDelta":
 		return one(protocol.AgentReasoningDelta{Delta: n.Delta}), nil
@@ -143,6 +145,7 @@ func (tr *translator) completed(it item) []protocol.EventMsg {
 	switch it.Type {
 	case itemAgentMessage:
 		tr.last = &it.Text
+		tr.coming.Reset()
 		if it.Phase == "final_answer" {
 			tr.final = &it.Text
 		}
@@ -247,7 +250,27 @@ func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 	if e == nil {
 		e = &turnError{Message: "the turn ended as " + t.Status}
 	}
+	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
+		text := tr.answer()
+		if tr.coming.Len() > 0 {
+			text = new(tr.coming.String())
+		}
+		return one(protocol.TaskComplete{LastAgentMessage: text, Incomplete: whyIncomplete(reason)}), nil
+	}
 	return tr.fail(e.text())
+}
+
+// incomplete begins Codex's message about a response that the provider cut off.
+const incomplete = "Incomplete response returned, reason: "
+
+func whyIncomplete(reason string) string {
+	switch reason {
+	case "max_output_tokens":
+		return "it reached the model's limit of output tokens"
+	case "content_filter":
+		return "the provider's content filter ended it"
+	}
+	return "the provider ended it (" + reason + ")"
 }
 
 // fail ends the turn as failed.

@@ -133,7 +133,9 @@ func (r *turn) translate(method string, n *note) {
 	if r.ended {
 		return
 	}
-	engine.Alive(r.host) // many notifications have no event
+	if method != "error" { // many notifications have no event
+		engine.Alive(r.host)
+	}
 	events, err := r.tr.notification(method, n)
 	if err != nil {
 		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
