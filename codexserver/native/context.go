@@ -15,14 +15,18 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// docName is the file with the user's rules for a folder.
-const docName = "AGENTS.md"
+// docName is the file with the user's rules for a folder. The file overrideName, where there
+// is one, counts in its place.
+const (
+	docName      = "AGENTS.md"
+	overrideName = "AGENTS.override.md"
+)
 
 // maxOwnDoc bounds the file with the user's own rules.
 const maxOwnDoc = 1 << 20
 
 // userInstructions returns the rules of the user and of the project, "" without any. They
-// are $CODEX_HOME/AGENTS.md, a separator, and the file of each folder from the git root
+// are those in $CODEX_HOME, a separator, and the file of each folder from the git root
 // down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
 	project := projectDocs{cfg: cfg, left: cfg.ProjectDocMaxBytes}
@@ -57,12 +61,16 @@ func (p *projectDocs) read() {
 			bound = dir
 		}
 		open := func(path string) (*safefile.File, error) { return openWithin(bound, path) }
-		for _, name := range append([]string{docName}, p.cfg.ProjectDocFallbacks...) {
+		// The first file that exists counts, even if it is empty.
+		for _, name := range append([]string{overrideName, docName}, p.cfg.ProjectDocFallbacks...) {
 			if p.left <= 0 {
 				return
 			}
 			path := filepath.Join(dir, name)
 			doc, cut, err := readDoc(open, path, p.left)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 			if err != nil {
 				p.warn("%s is left out: %v", path, err)
 				continue
@@ -73,25 +81,34 @@ func (p *projectDocs) read() {
 			if doc != "" {
 				p.docs = append(p.docs, doc)
 				p.left -= int64(len(doc))
-				break
 			}
+			break
 		}
 	}
 }
 
-// own reads the user's rules. The file may be a link to any file, unless its folder is in
-// the workspace.
+// own reads the user's rules, from the first file with text. The file may be a link to any
+// file, unless its folder is in the workspace.
 func (p *projectDocs) own() (string, error) {
-	path := filepath.Join(p.cfg.Home, docName)
-	if !below(p.cfg.Home, p.cfg.Cwd) && !below(p.cfg.Home, repo.Root(p.cfg.Cwd)) {
-		text, _, err := readDoc(safefile.Open, path, maxOwnDoc)
-		return text, err
+	inside := below(p.cfg.Home, p.cfg.Cwd) || below(p.cfg.Home, repo.Root(p.cfg.Cwd))
+	open := safefile.Open
+	if inside {
+		open = openHere
 	}
-	text, _, err := readDoc(openHere, path, maxOwnDoc)
-	if err != nil {
-		p.warn("%s is left out: %v", path, err)
+	for _, name := range []string{overrideName, docName} {
+		path := filepath.Join(p.cfg.Home, name)
+		text, _, err := readDoc(open, path, maxOwnDoc)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil && !inside:
+			return "", err
+		case err != nil:
+			p.warn("%s is left out: %v", path, err)
+		case text != "":
+			return text, nil
+		}
 	}
-	return text, nil
+	return "", nil
 }
 
 func (p *projectDocs) warn(format string, args ...any) {
@@ -112,12 +129,9 @@ func foldersDown(root, cwd string) []string {
 	return dirs
 }
 
-// readDoc reads at most limit bytes of a regular file. It returns "" for a missing file.
+// readDoc reads at most limit bytes of a regular file.
 func readDoc(open func(path string) (*safefile.File, error), path string, limit int64) (text string, cut bool, err error) {
 	f, err := open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
 	if err != nil {
 		return "", false, err
 	}

@@ -93,6 +93,51 @@ func TestFirstMessages(t *testing.T) {
 	diff(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))
 }
 
+// TestRulesOfAFolder checks which file has the rules of a folder, as measured with Codex 0.169.0:
+// in a project the first that exists, even without text; in $CODEX_HOME the first with text.
+func TestRulesOfAFolder(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  string // "" is no message with rules
+	}{
+		{"an override in each folder", map[string]string{
+			"home/AGENTS.md": "own", "home/AGENTS.override.md": "own override", "AGENTS.md": "root", "AGENTS.override.md": "root override", "sub/AGENTS.md": "sub",
+		}, "own override\n\n--- project-doc ---\n\nroot override\n\nsub"},
+		{"overrides alone", map[string]string{"home/AGENTS.override.md": "own override", "sub/AGENTS.override.md": "sub override"},
+			"own override\n\n--- project-doc ---\n\nsub override"},
+		{"overrides without text", map[string]string{"home/AGENTS.md": "own", "home/AGENTS.override.md": " \n", "AGENTS.md": "root", "AGENTS.override.md": " \n"}, "own"},
+		{"an override and another name", map[string]string{"AGENTS.override.md": "root override", "RULES.md": "root"}, "root override"},
+		{"another name", map[string]string{"RULES.md": "root"}, "root"},
+		{"an empty file and another name", map[string]string{"AGENTS.md": "", "RULES.md": "root"}, ""},
+		{"a folder in place of the override", map[string]string{"AGENTS.md": "root", "AGENTS.override.md/file": ""}, "root"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, `project_doc_fallback_filenames = ["RULES.md"]`, native.Limits{}, providertest.Say("ok"))
+			repository(t, b.cwd)
+			for name, text := range tt.files {
+				path := filepath.Join(b.cwd, name)
+				if own, ok := strings.CutPrefix(name, "home/"); ok {
+					path = filepath.Join(b.home, own)
+				}
+				write(t, path, text)
+			}
+			b.cwd = filepath.Join(b.cwd, "sub")
+			if err := os.MkdirAll(b.cwd, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if first := userMessages(t, b.provider.Requests()[0])[0]; strings.HasPrefix(first, "<user_instructions>") {
+				got = strings.TrimSuffix(strings.TrimPrefix(first, "<user_instructions>\n\n"), "\n\n</user_instructions>")
+			}
+			diff(t, "rules", tt.want, got)
+		})
+	}
+}
+
 func TestInstructions(t *testing.T) {
 	for _, tt := range []struct {
 		name, config string
