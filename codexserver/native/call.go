@@ -1,10 +1,13 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -34,6 +37,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Processes:  &e.processes,
 		Leftovers:  left,
+		Timeout:    e.limits.Command,
 		Writable:   e.Reach,
 		Activity:   e.activity,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
@@ -72,6 +76,9 @@ func (e *Engine) reach(box *sandbox.Sandbox, policy protocol.SandboxPolicy, cwd 
 	return err
 }
 
+// webSearchType is the type of the search tool, which the provider runs.
+const webSearchType = "web_search"
+
 // offer returns the tools that the model can call.
 func (t *turn) offer() []model.Tool {
 	if t.reviews {
@@ -79,7 +86,7 @@ func (t *turn) offer() []model.Tool {
 	}
 	tools := append(t.box.Offer(), t.servers.offer...)
 	if t.cfg.Tools.WebSearch && !t.chat() {
-		tools = append(tools, model.Tool{Type: "web_search", WebSearch: webSearch(t.cfg.WebSearch)})
+		tools = append(tools, model.Tool{Type: webSearchType, WebSearch: webSearch(t.cfg.WebSearch)})
 	}
 	return tools
 }
@@ -129,9 +136,28 @@ func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
 		}
 	}
 	result, err := t.tools.Call(ctx, call)
+	if result.Unknown {
+		result.Output += "; the tools are " + strings.Join(names(t.offer()), ", ")
+	}
 	var abort *tool.AbortError
 	if errors.As(err, &abort) {
 		return result, &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: abort}
 	}
 	return result, err
+}
+
+// maxNames is how many tools are listed for a model that calls one that is not there.
+const maxNames = 100
+
+// names returns the names of the tools that a model can call.
+func names(tools []model.Tool) (all []string) {
+	for _, one := range tools {
+		if name := cmp.Or(one.Name, one.Type); name != webSearchType {
+			all = append(all, name)
+		}
+	}
+	if n := len(all) - maxNames; n > 0 {
+		all = append(all[:maxNames], fmt.Sprintf("and %d more", n))
+	}
+	return all
 }

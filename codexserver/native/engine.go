@@ -102,6 +102,10 @@ type Limits struct {
 	ResponseBytes int64
 	// ToolCalls is the number of calls in one response of the model. 0 means 128.
 	ToolCalls int
+	// Command is the time after which a command ends for which the model requests no
+	// other. 0 means two minutes. The model may request up to an hour, or this if it is
+	// longer.
+	Command time.Duration
 	// Idle is the time after which an unused conversation frees its memory, stops
 	// its MCP servers and forgets what was approved for the session. Its next turn
 	// reads its file and starts the servers again. 0 means an hour, a negative
@@ -121,6 +125,9 @@ func (l Limits) resolved() Limits {
 	}
 	if l.ToolCalls <= 0 {
 		l.ToolCalls = config.DefaultToolCalls
+	}
+	if l.Command <= 0 {
+		l.Command = config.DefaultCommand
 	}
 	return l
 }

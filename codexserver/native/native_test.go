@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -346,6 +347,26 @@ func TestFailedTurn(t *testing.T) {
 				t.Errorf("events %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestCommandLimit checks that the model is told how long a command may run, and that a
+// longer one ends.
+func TestCommandLimit(t *testing.T) {
+	for _, tt := range []struct {
+		limit         native.Limits
+		command       string
+		offer, output string
+	}{
+		{native.Limits{}, "echo done", "120000 by default, at most 3600000", "done"},
+		{native.Limits{Command: 70 * time.Millisecond}, "sleep 60", "70 by default, at most 3600000", "command timed out after "},
+	} {
+		b := setup(t, "", tt.limit, providertest.Call(providertest.Shell("c1", "sh", "-c", tt.command)), providertest.Say("ok"))
+		if err := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever}).Turn(t.Context(), say("hi")); err != nil {
+			t.Fatal(err)
+		}
+		inOrder(t, string(b.provider.Requests()[0].Body), tt.offer)
+		inOrder(t, lastRequest(b), tt.output)
 	}
 }
 

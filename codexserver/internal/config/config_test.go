@@ -208,7 +208,7 @@ func TestSettings(t *testing.T) {
 	if !s.Page || s.PagePort != 0 {
 		t.Errorf("page %v on port %d", s.Page, s.PagePort)
 	}
-	if d := cmp.Diff(config.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Idle: time.Hour}, s.Limits); d != "" {
+	if d := cmp.Diff(config.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
@@ -235,6 +235,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", atFile + `:2: http.unlocked_arguments: writable-roots needs sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
+		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
 		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},

@@ -108,6 +108,7 @@ type settingsFile struct {
 		WallTime      Duration `json:"wall_time"`
 		ResponseBytes int64    `json:"response_bytes"`
 		ToolCalls     int      `json:"tool_calls"`
+		Command       Duration `json:"command"`
 		Idle          Duration `json:"idle"` // 0 = for ever
 		Tasks         int      `json:"tasks"`
 		Stall         Duration `json:"stall"` // 0 = never
@@ -150,6 +151,7 @@ func (f *settingsFile) settings() *Settings {
 			WallTime:      orNone(time.Duration(l.WallTime)),
 			ResponseBytes: l.ResponseBytes,
 			ToolCalls:     l.ToolCalls,
+			Command:       time.Duration(l.Command),
 			Idle:          orNone(time.Duration(l.Idle)),
 		},
 		Approvals: elicit.Options{
@@ -228,6 +230,7 @@ type Limits struct {
 	WallTime      time.Duration
 	ResponseBytes int64
 	ToolCalls     int
+	Command       time.Duration
 	Idle          time.Duration
 }
 
@@ -236,6 +239,7 @@ const (
 	DefaultModelRequests = 1000
 	DefaultResponseBytes = 64 << 20
 	DefaultToolCalls     = 128
+	DefaultCommand       = 2 * time.Minute
 	DefaultIdle          = time.Hour
 	DefaultTasks         = 64
 	DefaultGrace         = time.Second
@@ -414,6 +418,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ModelRequests = DefaultModelRequests
 	f.Limits.ResponseBytes = DefaultResponseBytes
 	f.Limits.ToolCalls = DefaultToolCalls
+	f.Limits.Command = Duration(DefaultCommand)
 	f.Limits.Idle = Duration(DefaultIdle)
 	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, from.locate(err)
@@ -504,6 +509,9 @@ func (f *settingsFile) checkLimits() error {
 		if limit.value < limit.least {
 			return fmt.Errorf("limits.%s: want at least %d", limit.key, limit.least)
 		}
+	}
+	if f.Limits.Command < Duration(time.Millisecond) {
+		return errors.New("limits.command: want at least 1ms")
 	}
 	return nil
 }

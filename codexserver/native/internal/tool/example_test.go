@@ -19,7 +19,7 @@ func Example() {
 		Cwd: "/", ApprovalPolicy: protocol.ApprovalNever, Host: &host{},
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 	})
-	for _, arguments := range []string{`{"command":"ls"}`, `{"command":["rm","x"]}`} {
+	for _, arguments := range []string{`{"command":7}`, `{"command":["rm","x"]}`} {
 		res, err := turn.Call(context.Background(), tool.Call{ID: "1", Name: "shell", Arguments: arguments})
 		fmt.Printf("%.60s %v\n", res.Output, err)
 	}

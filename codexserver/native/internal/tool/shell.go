@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,29 +19,61 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-var shellDefinition = model.Tool{
-	Name:        "shell",
-	Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
-	Parameters: []byte(`{"type":"object","properties":{
+// shellDefinition returns the definition of the shell tool.
+func (b *Toolbox) shellDefinition() model.Tool {
+	return model.Tool{
+		Name:        "shell",
+		Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
+		Parameters: fmt.Appendf(nil, `{"type":"object","properties":{
 "command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax [\"bash\",\"-lc\",SCRIPT]"},
 "workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
-"timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, 10000 by default"},
+"timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, %d by default, at most %d"},
 "with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
 "justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
-},"required":["command"],"additionalProperties":false}`),
+},"required":["command"],"additionalProperties":false}`, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds()),
+	}
 }
 
-// maxTimeout is the longest timeout that a model may request.
-const maxTimeout = 24 * time.Hour
+// maxTimeout is the longest timeout that a model may request, unless that of the options is
+// longer.
+const maxTimeout = time.Hour
+
+func (o *Options) timeout() time.Duration { return cmp.Or(o.Timeout, proc.DefaultTimeout) }
+
+func (o *Options) maxTimeout() time.Duration { return max(o.timeout(), maxTimeout) }
 
 type shellArguments struct {
-	Command       []string `json:"command"`
-	Workdir       string   `json:"workdir"`
-	TimeoutMS     *float64 `json:"timeout_ms"`
+	Command   command  `json:"command"`
+	Workdir   string   `json:"workdir"`
+	TimeoutMS *float64 `json:"timeout_ms"`
+	// Timeout is the name that some models use for TimeoutMS, as Codex lets them.
+	Timeout       *float64 `json:"timeout"`
 	Escalated     *bool    `json:"with_escalated_permissions"`
 	Justification string   `json:"justification"`
+}
+
+// command is the program and its arguments.
+type command []string
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Many models write a line for the shell
+// in place of a list. It becomes the list that runs this line, before anything is decided.
+func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindString {
+		return json.UnmarshalDecode(d, (*[]string)(c))
+	}
+	var line string
+	if err := json.UnmarshalDecode(d, &line); err != nil {
+		return err
+	}
+	*c = nil
+	if strings.TrimSpace(line) != "" {
+		*c = command{"bash", "-lc", line}
+	}
+	return nil
 }
 
 func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
@@ -72,8 +105,23 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 		return a, &argumentError{"workdir", "has a NUL byte"}
 	case a.TimeoutMS != nil && !(*a.TimeoutMS > 0):
 		return a, &argumentError{"timeout_ms", "want more than 0"}
+	case a.Timeout != nil && !(*a.Timeout > 0):
+		return a, &argumentError{"timeout", "want more than 0"}
 	}
+	a.TimeoutMS = cmp.Or(a.TimeoutMS, a.Timeout)
 	return a, nil
+}
+
+// timeout returns how long the command may run. lowered is true if the model has asked for
+// more.
+func (r run) timeout() (timeout time.Duration, lowered bool) {
+	o := &r.turn.box.options
+	if r.TimeoutMS == nil {
+		return o.timeout(), false
+	}
+	most := float64(o.maxTimeout())
+	asked := *r.TimeoutMS * float64(time.Millisecond)
+	return max(time.Duration(min(asked, most)), 1), asked > most
 }
 
 // run is the run of one command.
@@ -312,11 +360,11 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 		return output, err
 	}
 	if after.Action != policy.Ask {
-		note := after.Reason
+		words := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
-			note += "; with_escalated_permissions asks the user to run it outside"
+			words += "; with_escalated_permissions asks the user to run it outside"
 		}
-		return stopped(res, note), nil
+		return stopped(res, words), nil
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
@@ -328,23 +376,24 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 }
 
 // stopped returns the output for the model, with a note about the sandbox.
-func stopped(res *proc.Result, note string) string {
-	res.Aggregated += "\n(" + note + ")\n"
+func stopped(res *proc.Result, words string) string {
+	note(res, words)
 	return proc.ModelOutput(*res)
 }
+
+// note adds a note for the model to the output.
+func note(res *proc.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
 // exec runs the command and emits its events. The result is nil if the command did not
 // start.
 func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
 	t := r.turn
 	o := t.box.options
-	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers}
+	timeout, lowered := r.timeout()
+	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers, Timeout: timeout}
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
-	}
-	if r.TimeoutMS != nil {
-		spec.Timeout = time.Duration(min(*r.TimeoutMS, float64(maxTimeout/time.Millisecond)) * float64(time.Millisecond))
 	}
 	t.acting()
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
@@ -368,6 +417,13 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	})
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
+	}
+	most := o.maxTimeout()
+	switch {
+	case lowered:
+		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
+	case res.TimedOut && timeout < most:
+		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 	}
 	return &res, proc.ModelOutput(res), nil
 }

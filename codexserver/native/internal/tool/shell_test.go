@@ -4,15 +4,18 @@ package tool_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestShell(t *testing.T) {
@@ -33,14 +36,16 @@ func TestShell(t *testing.T) {
 		{"the model's own shell", `{"output":"` + dir + `/sub\n",`, tool.Call{Shell: &protocol.LocalShellAction{
 			Command: []string{"pwd"}, WorkingDirectory: &sub, TimeoutMS: &seconds,
 		}}},
+		{"a line", `a b\n","metadata":{"exit_code":0,`, tool.Call{Name: "shell", Arguments: `{"command":"echo a  b | cat"}`}},
 		{"timeout", `{"output":"command timed out after `, shellCall(t, `,"timeout_ms":50`, "sleep", "60")},
+		{"timeout by another name", `{"output":"command timed out after `, shellCall(t, `,"timeout":50`, "sleep", "60")},
 		{"no such program", "execution error: ", shellCall(t, "", "no-such-program")},
 		{"no such folder", "execution error: ", shellCall(t, `,"workdir":"nope"`, "pwd")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			turn, h := begin(t, dir)
 			res, err := turn.Call(t.Context(), tt.call)
-			if err != nil || !strings.HasPrefix(res.Output, tt.want) {
+			if err != nil || !strings.Contains(res.Output, tt.want) {
 				t.Errorf("%q, %v", res.Output, err)
 			}
 			end, ok := h.all[len(h.all)-1].(protocol.ExecCommandEnd)
@@ -51,6 +56,114 @@ func TestShell(t *testing.T) {
 				t.Errorf("end %+v", end)
 			}
 		})
+	}
+}
+
+// TestTimeout checks how long a command may run, and what the model learns about that.
+func TestTimeout(t *testing.T) {
+	const late, whole = "command timed out after ", `{"output":"","metadata":{"exit_code":0,`
+	for _, tt := range []struct {
+		name    string
+		timeout time.Duration // of the options
+		members string
+		argv    []string
+		want    []string // in this order
+	}{
+		{"the default", 50 * time.Millisecond, "", []string{"sleep", "60"}, []string{late, "(timeout_ms can be up to 3600000)"}},
+		{"the model's", time.Minute, `,"timeout_ms":50`, []string{"sleep", "60"}, []string{late, "(timeout_ms can be up to 3600000)"}},
+		{"the longest", time.Minute, `,"timeout_ms":3600000`, []string{"true"}, []string{whole}},
+		{"too long", time.Minute, `,"timeout_ms":3600001`, []string{"true"}, []string{"(timeout_ms was lowered to 3600000, the most that is allowed)"}},
+		{"hardly any", time.Minute, `,"timeout_ms":1e-9`, []string{"sleep", "60"}, []string{late}},
+		{"far too long", time.Minute, `,"timeout_ms":1e300`, []string{"true"}, []string{"(timeout_ms was lowered to 3600000, the most that is allowed)"}},
+		{"a longer default", 2 * time.Hour, `,"timeout_ms":7200000`, []string{"true"}, []string{whole}},
+		{"beyond a longer default", 2 * time.Hour, `,"timeout_ms":7200001`, []string{"true"}, []string{"was lowered to 7200000"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &host{}
+			box := newBox(t, tool.Options{Environ: environ, Timeout: tt.timeout})
+			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+			res, err := turn.Call(t.Context(), shellCall(t, tt.members, tt.argv...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest := res.Output
+			for _, want := range tt.want {
+				_, after, ok := strings.Cut(rest, want)
+				if !ok {
+					t.Errorf("%q is not in %q", want, res.Output)
+				}
+				rest = after
+			}
+			// The note is for the model. A client sees what the command printed.
+			if end, ok := h.all[len(h.all)-1].(protocol.ExecCommandEnd); !ok || strings.Contains(end.AggregatedOutput+end.FormattedOutput, "timeout_ms") {
+				t.Errorf("end %+v", h.all[len(h.all)-1])
+			}
+		})
+	}
+	offer := tool.New(tool.Options{Timeout: 90 * time.Second}).Offer()
+	if text := string(offer[0].Parameters); !strings.Contains(text, "90000 by default, at most 3600000") {
+		t.Errorf("the model is offered %s", text)
+	}
+}
+
+// TestLine checks that a line for the shell is decided, asked and run like the same line after
+// bash -lc in a list.
+func TestLine(t *testing.T) {
+	dir := t.TempDir()
+	lines := []string{
+		"ls", "ls && pwd", "git status", "rm -rf x", "cat x > y", "echo $(touch made)", "./run.sh", "true; ./run.sh",
+		"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\nEOF", "bash -lc 'touch made'", "-c touch", "--rcfile x", "ls\ntouch made",
+	}
+	type seen struct {
+		Independent bool
+		Steps       string
+		Events      []protocol.EventMsg
+	}
+	try := func(policy protocol.ApprovalPolicy, mode protocol.SandboxMode, members string, command any) seen {
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		h := &host{answer: elicit.Denied}
+		box := newBox(t, tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}})
+		turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
+		text, err := json.Marshal(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`}
+		independent := turn.Independent(call)
+		if _, err := turn.Call(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		var events []protocol.EventMsg
+		for _, m := range h.all {
+			switch m.(type) {
+			case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest, protocol.ExecCommandBegin:
+				events = append(events, m)
+			}
+		}
+		return seen{independent, h.steps(), events}
+	}
+	for _, tt := range []struct {
+		policy  protocol.ApprovalPolicy
+		mode    protocol.SandboxMode
+		members string
+	}{
+		{protocol.ApprovalUntrusted, protocol.SandboxReadOnly, ""},
+		{protocol.ApprovalUntrusted, protocol.SandboxDangerFullAccess, ""},
+		{protocol.ApprovalOnRequest, protocol.SandboxWorkspaceWrite, ""},
+		{protocol.ApprovalOnRequest, protocol.SandboxReadOnly, `,"with_escalated_permissions":true,"justification":"please"`},
+		{protocol.ApprovalNever, protocol.SandboxReadOnly, `,"with_escalated_permissions":true`},
+	} {
+		for _, line := range lines {
+			want := try(tt.policy, tt.mode, tt.members, []string{"bash", "-lc", line})
+			if want.Steps == "" && tt.policy != protocol.ApprovalNever {
+				t.Errorf("%v %q: nothing was asked, and nothing ran", tt, line)
+			}
+			if diff := cmp.Diff(want, try(tt.policy, tt.mode, tt.members, line)); diff != "" {
+				t.Errorf("%v %q (-list +line):\n%s", tt, line, diff)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
@@ -36,6 +37,8 @@ type Result struct {
 	Output string
 	// Items are sent to the model after the outputs of all calls of a response.
 	Items []protocol.ResponseItem
+	// Unknown reports that there is no such tool. Output says only that.
+	Unknown bool
 }
 
 // Options are the options of a conversation's tools.
@@ -48,6 +51,9 @@ type Options struct {
 	// leave running. See [proc.Spec].
 	Processes *proc.Pool
 	Leftovers *proc.Leftovers
+	// Timeout ends a command for which the model requests no other. Default:
+	// [proc.DefaultTimeout].
+	Timeout time.Duration
 	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
 	// profile. With "" they run without it.
 	Shell string
@@ -129,7 +135,7 @@ func New(o Options) *Toolbox {
 
 // Offer returns the definitions of the tools for the model.
 func (b *Toolbox) Offer() []model.Tool {
-	tools := []model.Tool{shellDefinition}
+	tools := []model.Tool{b.shellDefinition()}
 	if b.options.LocalShell {
 		tools = []model.Tool{{Type: "local_shell"}}
 	}
@@ -198,7 +204,7 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	case call.Name == "view_image":
 		return t.viewImage(call), nil
 	}
-	return Result{Output: "unsupported call: " + call.Name}, nil
+	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
 }
 
 // Independent reports whether a call neither changes anything nor asks the user, so that it

@@ -24,7 +24,9 @@ func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 func TestArgumentErrors(t *testing.T) {
 	tests := []struct{ name, tool, arguments, want string }{
 		{"no JSON", "shell", `ls`, "failed to parse function arguments: "},
-		{"a string for an array", "shell", `{"command":"ls"}`, "failed to parse function arguments: command: want an array, found string"},
+		{"a number for an array", "shell", `{"command":1}`, "failed to parse function arguments: command: want an array, found number"},
+		{"a blank line", "shell", `{"command":" \n"}`, "failed to parse function arguments: command: want at least one word"},
+		{"a NUL byte in a line", "shell", `{"command":"ls\u0000"}`, "failed to parse function arguments: command.2: has a NUL byte"},
 		{"a number for a string", "shell", `{"command":["ls",1]}`, "failed to parse function arguments: command.1: want a string, found number"},
 		{"no command", "shell", `{}`, "failed to parse function arguments: command: want at least one word"},
 		{"no words", "shell", `{"command":[]}`, "failed to parse function arguments: command: want at least one word"},
@@ -34,6 +36,7 @@ func TestArgumentErrors(t *testing.T) {
 		{"a NUL byte in a patch", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\u0000\n+x\n*** End Patch"]}`, "failed to parse function arguments: command.1: has a NUL byte"},
 		{"a NUL byte in the folder", "shell", `{"command":["ls"],"workdir":"a\u0000"}`, "failed to parse function arguments: workdir: has a NUL byte"},
 		{"a string for a number", "shell", `{"command":["ls"],"timeout_ms":"1"}`, "failed to parse function arguments: timeout_ms: want a number, found string"},
+		{"another name for the time-out", "shell", `{"command":["ls"],"timeout":-1}`, "failed to parse function arguments: timeout: want more than 0"},
 		{"zero time-out", "shell", `{"command":["ls"],"timeout_ms":0}`, "failed to parse function arguments: timeout_ms: want more than 0"},
 		{"a string for a boolean", "shell", `{"command":["ls"],"with_escalated_permissions":"yes"}`, "failed to parse function arguments: with_escalated_permissions: want true or false, found string"},
 		{"twice", "shell", `{"command":["ls"],"command":["rm"]}`, "failed to parse function arguments: "},
