@@ -128,3 +128,26 @@ func writeFile(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestFolder checks that a conversation without a folder is refused before Codex is started.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := appserver.New(&appserver.Options{Path: filepath.Join(dir, "no-codex"), CodexHome: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for cwd, want := range map[string]string{
+		filepath.Join(dir, "none"): "argument /cwd: " + filepath.Join(dir, "none") + " does not exist",
+		file:                       "argument /cwd: " + file + " is not a folder",
+		dir:                        "no-codex",
+	} {
+		if _, err := e.Start(t.Context(), protocol.Config{Cwd: cwd}, &recorder{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", cwd, err, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -205,6 +206,11 @@ func (*Engine) StreamsEvents() {}
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	if e.options.Dial == nil { // a running app-server may have other folders
+		if err := config.CheckFolder(cfg.Cwd); err != nil {
+			return nil, &engine.ConfigError{Err: err}
+		}
+	}
 	e.given(&cfg)
 	c, err := e.child(ctx)
 	if err != nil {

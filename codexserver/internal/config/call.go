@@ -2,8 +2,11 @@ package config
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +15,24 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// CheckFolder returns an error about the argument cwd of a call if there is no such folder.
+// "" is the default, which needs no check.
+func CheckFolder(cwd string) error {
+	if cwd == "" {
+		return nil
+	}
+	info, err := os.Stat(cwd)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("argument /cwd: %s does not exist", cwd)
+	case err != nil:
+		return fmt.Errorf("argument /cwd: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("argument /cwd: %s is not a folder", cwd)
+	}
+	return nil
+}
 
 // CallKeys returns the keys of the argument config that a call of the tool codex may set,
 // and warnings about keys that it drops. The keys of raw may be dotted; the result has

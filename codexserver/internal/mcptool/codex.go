@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -111,6 +112,9 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	var tree *repo.Worktree
 	if a.Worktree {
 		var words string
+		if err := config.CheckFolder(cwd); err != nil {
+			return failure("", "codex: "+err.Error())
+		}
 		if err := t.options.bounds().repository(cwd); err != nil {
 			return failure("", "codex: argument /cwd: "+err.Error())
 		}

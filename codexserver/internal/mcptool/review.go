@@ -6,10 +6,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
@@ -184,9 +184,9 @@ func (t *Table) reviewThread(ctx context.Context, c *call, job *Job) (*thread.Th
 	}
 	var err error
 	if job.review.dir, err = c.workingFolder(ctx, a.Cwd); err == nil {
-		_, err = os.Stat(job.review.dir)
-	}
-	if err == nil {
+		if err := config.CheckFolder(job.review.dir); err != nil {
+			return nil, err
+		}
 		err = t.options.bounds().repository(job.review.dir)
 	}
 	if err != nil {
