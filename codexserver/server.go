@@ -57,8 +57,8 @@ type Options struct {
 	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
 	// conversations have no worktrees.
 	Home string
-	// MaxResult bounds the structured content of a result, in bytes of JSON.
-	// Default: 80,000.
+	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
+	// of JSON. Default: 80,000.
 	MaxResult int
 	// Stall is how long a model may be silent before progress, tasks and codex-wait report
 	// it as stuck. Its turn continues. Default: five minutes. A negative value means that

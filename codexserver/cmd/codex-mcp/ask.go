@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -254,6 +255,7 @@ const endTime = 5 * time.Second
 
 // forTerminal adapts the settings to a client at a terminal.
 func (c *configuration) forTerminal(o *options, console *terminal.Console) {
+	c.settings.MaxResult = math.MaxInt32 // limits.result is for models
 	a := &c.settings.Approvals
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each decision
 	if !console.Asks(o.json) {

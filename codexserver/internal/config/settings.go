@@ -35,7 +35,8 @@ type Settings struct {
 	AlwaysLoad bool
 	// Tasks say how calls become tasks.
 	Tasks Tasks
-	// MaxResult is the size of the largest structured content of a result, in bytes.
+	// MaxResult is the size of the longest answer, and of the largest structured content of
+	// a result, in bytes of JSON.
 	MaxResult int
 	// Changes say how the changes of a turn are found.
 	Changes Changes

@@ -65,12 +65,13 @@ func TestIncompleteAnswer(t *testing.T) {
 			if s := got.StructuredContent; s.Content != want || s.Status != "incomplete" || got.IsError {
 				t.Errorf("the result is %+v", got)
 			}
-			text := got.Content[0].Text
+			var text strings.Builder
+			text.WriteString(got.Content[0].Text)
 			for _, block := range got.Content[1:] {
-				text += "\n" + block.Text
+				text.WriteString("\n" + block.Text)
 			}
-			if tt.why != protocol.EmptyAnswer && text != want || tt.why == protocol.EmptyAnswer && text != "" {
-				t.Errorf("the text is %q", text)
+			if tt.why != protocol.EmptyAnswer && text.String() != want || tt.why == protocol.EmptyAnswer && text.String() != "" {
+				t.Errorf("the text is %q", text.String())
 			}
 			c.CallTool(t, "codex", `{"prompt":"p","background":true}`)
 			if waited := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(waited, `"status":"incomplete"`) {

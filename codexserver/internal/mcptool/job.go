@@ -228,9 +228,12 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 			j.end.status, j.end.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
 		}
 	}
-	texts := append([]string{j.cut(text, j.room.text)}, j.remarks...)
-	j.end.did.ThreadID, j.end.did.Content, j.end.did.More = j.thread.ID(), cmp.Or(hidden, joined(texts)), j.room.more
-	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.structured)}
+	texts := append([]string{j.cut(text, j.room.most)}, j.remarks...)
+	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(texts))
+	if j.room.shows {
+		j.end.did.More = "codex-show has the rest"
+	}
+	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.most)}
 	if err != nil && spent == nil {
 		j.end.result.Content = append(j.end.result.Content, facts(j.end.did))
 		j.end.result.IsError = new(true)

@@ -217,9 +217,9 @@ func TestCut(t *testing.T) {
 		"", "short", strings.Repeat("x", 1000), strings.Repeat("é", 1000), strings.Repeat("\U0001F600", 1000),
 		strings.Repeat("\"\n\x00", 1000), strings.Repeat("\xff", 1000), strings.Repeat("x", 300) + strings.Repeat("\x80", 1000),
 	} {
-		for _, most := range []int{0, 100, 299, 300, 301, 2000, 10_000} {
+		for _, most := range []int{100, 299, 300, 301, 2000, 10_000} {
 			got := j.cut(text, most)
-			whole := most == 0 || len(quote(nil, text)) <= most
+			whole := len(quote(nil, text)) <= most
 			switch {
 			case whole && got != text:
 				t.Errorf("%.20q within %d was cut", text, most)

@@ -134,7 +134,7 @@ func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, 
 	if !ok {
 		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
-	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).structured)
+	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).most)
 	var wrong *thread.RangeError
 	var unknown unknownThread
 	switch {

@@ -59,20 +59,16 @@ func joined(texts []string) string {
 
 // room is how long a result may be.
 type room struct {
-	text       int    // bytes of JSON of the longest text; 0 is no limit
-	structured int    // bytes of the structured content
-	more       string // where to read the rest of a shortened result
+	most  int  // bytes of JSON of the answer, and of the structured content
+	shows bool // codex-show has the rest
 }
 
 // room returns the room of a result whose longest text has at most maxText bytes of JSON. 0
-// is no limit.
+// is no limit of its own.
 func (t *Table) room(maxText int) room {
-	r := room{text: maxText, structured: t.options.maxResult()}
+	r := room{most: t.options.maxResult(), shows: t.Has("codex-show")}
 	if maxText > 0 {
-		r.structured = min(r.structured, maxText)
-	}
-	if t.Has("codex-show") {
-		r.more = "codex-show has the rest"
+		r.most = min(r.most, maxText)
 	}
 	return r
 }
@@ -97,20 +93,30 @@ func brief(words string) string {
 	return elicit.OneLine(words, maxBrief)
 }
 
-// cut shortens the text to most bytes of JSON, with a note where to read the whole text. 0
-// means no limit.
+// cut shortens the text to most bytes of JSON, with a note where to read the whole text.
 func (j *Job) cut(text string, most int) string {
-	if most == 0 || len(quote(nil, text)) <= most {
+	if len(quote(nil, text)) <= most {
 		return text
 	}
-	note := "\n\n[cut: codex-show has the whole answer, in the transcript]"
-	if path := j.thread.Info().RolloutPath; path != "" {
-		note = "\n\n[cut: the whole answer is in " + path + ", and codex-show has it, in the transcript]"
-	}
+	note := "\n\n[cut: " + j.whole() + "]"
 	// The longest beginning that fits.
 	n := sort.Search(len(text)-1, func(n int) bool { return len(quote(nil, text[:n+1]+note)) > most })
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
 	return text[:n] + note
+}
+
+// whole says where to read an answer that is cut.
+func (j *Job) whole() string {
+	path := j.thread.Info().RolloutPath
+	switch {
+	case path != "" && j.room.shows:
+		return "the whole answer is in " + path + ", and codex-show has it, in the transcript"
+	case path != "":
+		return "the whole answer is in " + path
+	case j.room.shows:
+		return "codex-show has the whole answer, in the transcript"
+	}
+	return "the answer is longer than limits.result"
 }

@@ -76,7 +76,8 @@ type Options struct {
 	Tools []string
 	// Report says how the tools watch turns.
 	Report report.Options
-	// MaxResult is the size of the largest structured content of a result in bytes.
+	// MaxResult is the size of the longest answer, and of the largest structured content of
+	// a result, in bytes of JSON.
 	// Default: [report.DefaultLimit].
 	MaxResult int
 	// Stall is how long a model may be silent before it is reported as stuck. 0 is
@@ -98,7 +99,7 @@ type Options struct {
 	Turns int
 }
 
-// maxResult returns the size of the largest structured content in bytes.
+// maxResult returns the size of the longest answer in bytes.
 func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), report.DefaultLimit) }
 
 // bounds returns the folders in which the paths of a call must lie.

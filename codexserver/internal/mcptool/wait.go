@@ -174,7 +174,7 @@ func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 	found := map[string]bool{}
 	for _, j := range jobs {
 		found[thread.CanonicalID(j.ThreadID())] = true
-		r, ended := j.row(c.table.room(c.MaxText).structured / max(len(jobs), 1))
+		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
 		rows = append(rows, r)
 		if ended {
 			c.read = append(c.read, j)
