@@ -163,12 +163,15 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		Cursor string `json:"cursor,omitzero"`
 	}{limit, p.Cursor}
 	if err := c.control(ctx, "thread/list", params, &r); err != nil {
+		if strings.Contains(err.Error(), "invalid cursor") {
+			err = engine.ErrCursor
+		}
 		return nil, err
 	}
 	list.NextCursor = r.NextCursor
 	for _, t := range r.Data {
 		list.Items = append(list.Items, protocol.ConversationSummary{
-			ConversationID: t.ID, Path: t.Path, Preview: t.Preview,
+			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
 			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
 		})
 	}

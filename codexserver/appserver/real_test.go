@@ -276,8 +276,11 @@ func TestRealResume(t *testing.T) {
 		t.Error("the history is lost")
 	}
 	page, err := r.engine.List(t.Context(), protocol.ListConversationsParams{})
-	if err != nil || len(page.Items) != 1 || page.Items[0].ConversationID != conv.ID() || page.Items[0].Preview != "first" {
+	if err != nil || len(page.Items) != 1 || page.Items[0].ConversationID != conv.ID() || page.Items[0].Preview != "first" || page.Items[0].Cwd == "" {
 		t.Errorf("list: %v, %+v", err, page)
+	}
+	if _, err := r.engine.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
+		t.Errorf("a bad cursor: %v", err)
 	}
 	if err := r.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: conv.ID(), RolloutPath: path}); err != nil {
 		t.Error(err)

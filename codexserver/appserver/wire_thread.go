@@ -69,6 +69,7 @@ type threadReply struct {
 type wireThread struct {
 	ID        string     `json:"id"`
 	Path      string     `json:"path"`
+	Name      string     `json:"name"` // null if the user has given none
 	Preview   string     `json:"preview"`
 	Cwd       string     `json:"cwd"`
 	CreatedAt int64      `json:"createdAt"` // Unix seconds

@@ -14,6 +14,9 @@ import (
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
 var ErrNotFound = errors.New("not found")
 
+// ErrCursor means that a cursor is not that of a page.
+var ErrCursor = errors.New("not the nextCursor of a page")
+
 // ErrNoTurn means that a message was not taken, because no turn is running or the turn has
 // just ended.
 var ErrNoTurn = errors.New("no turn is running")
@@ -73,7 +76,8 @@ type Resumer interface {
 
 // Library is an engine that keeps a list of its conversations.
 type Library interface {
-	// List returns a page of conversations, newest first.
+	// List returns a page of conversations, newest first. The error is [ErrCursor] for a
+	// cursor that cannot be read.
 	List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error)
 	// Archive removes a closed conversation from the list. A path that is not the
 	// conversation's rollout is a [*RefusedError].

@@ -33,11 +33,14 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if size == 0 {
 		return r, nil
 	}
+	after, started := parseCursor(p.Cursor)
+	if p.Cursor != "" && !started {
+		return nil, engine.ErrCursor
+	}
 	paths, err := rollout.Paths(ctx, e.home)
 	if err != nil {
 		return nil, err
 	}
-	after, started := parseCursor(p.Cursor)
 	for _, path := range paths {
 		here := cursorOf(path)
 		if started && here >= after {
@@ -51,7 +54,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 			e.log.Debug("a rollout is left out of the list", "path", path, "error", err)
 			continue
 		}
-		item := protocol.ConversationSummary{ConversationID: head.id, Path: path, Preview: head.preview}
+		item := protocol.ConversationSummary{ConversationID: head.id, Path: path, Preview: head.preview, Cwd: head.cwd}
 		if head.timestamp != "" {
 			item.Timestamp = &head.timestamp
 		}

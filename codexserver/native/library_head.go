@@ -19,7 +19,7 @@ const (
 
 // head is the beginning of a rollout.
 type head struct {
-	id, timestamp string
+	id, timestamp, cwd string
 	// preview is the user's first message.
 	preview string
 	said    bool // preview is set
@@ -77,7 +77,7 @@ func (h *head) add(l protocol.RolloutLine) {
 	case protocol.RolloutSessionMeta:
 		var meta protocol.SessionMeta
 		if json.Unmarshal(l.Payload, &meta) == nil && h.id == "" {
-			h.id, h.timestamp = meta.ID, meta.Timestamp
+			h.id, h.timestamp, h.cwd = meta.ID, meta.Timestamp, meta.Cwd
 		}
 	case protocol.RolloutResponseItem:
 		var m struct {

@@ -96,7 +96,7 @@ func TestListPreviews(t *testing.T) {
 	var got []row
 	for _, item := range r.Items {
 		got = append(got, row{item.ConversationID, item.Preview})
-		if item.Timestamp == nil || *item.Timestamp != metaTime || !filepath.IsAbs(item.Path) {
+		if item.Timestamp == nil || *item.Timestamp != metaTime || !filepath.IsAbs(item.Path) || item.Cwd != "/tmp" {
 			t.Errorf("%+v", item)
 		}
 	}
@@ -163,8 +163,12 @@ func TestListPages(t *testing.T) {
 			t.Errorf("pages of %d (-want +got)\n%s", size, diff)
 		}
 	}
+	for _, cursor := range []string{"bogus", "|", "2025-09-20T10-00-05", "2025-09-20T10:00:05Z|" + conversationID(5), "2025-09-20T10-00-05|x"} {
+		if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: cursor}); !errors.Is(err, engine.ErrCursor) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
 	for cursor, want := range map[string]int{
-		"bogus": 31, "|": 31, "2025-09-20T10-00-05": 31, "2025-09-20T10:00:05Z|" + conversationID(5): 31, "2025-09-20T10-00-05|x": 31,
 		"2025-09-20T10-00-05|" + conversationID(5): 26, "2025-09-20T10-00-05|" + strings.ToUpper(conversationID(5)): 26,
 		"2030-01-01T00-00-00|" + conversationID(0): 31, "2000-01-01T00-00-00|" + conversationID(0): 0,
 	} {

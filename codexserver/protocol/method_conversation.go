@@ -65,8 +65,8 @@ type ResumeConversationResult struct {
 type ListConversationsParams struct {
 	// PageSize is 25 by default; 0 returns no items.
 	PageSize *int `json:"pageSize,omitzero"`
-	// Cursor is the nextCursor of the previous page. One that cannot be read means the
-	// first page.
+	// Cursor is the nextCursor of the previous page. In listConversations one that cannot be
+	// read means the first page.
 	Cursor string `json:"cursor,omitzero"`
 }
 
@@ -80,6 +80,11 @@ type ConversationSummary struct {
 	Preview string `json:"preview"`
 	// Timestamp is when it started, RFC 3339.
 	Timestamp *string `json:"timestamp,omitzero"`
+
+	// Title is the name that the user gave it, or "", and Cwd its working folder. They are
+	// for the tool codex-list.
+	Title string `json:"-"`
+	Cwd   string `json:"-"`
 }
 
 // ListConversationsResult is the result of listConversations, newest first.

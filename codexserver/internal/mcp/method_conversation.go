@@ -27,6 +27,10 @@ func (ss *LegacySession) addConversationMethods(m *jsonrpc.Mux) {
 				return nil, invalid("/pageSize", "want 0 or more")
 			}
 			list, err := l.List(ctx, p)
+			if errors.Is(err, engine.ErrCursor) { // such a cursor means the first page
+				p.Cursor = ""
+				list, err = l.List(ctx, p)
+			}
 			if err != nil {
 				return nil, failed("failed to list conversations", err)
 			}

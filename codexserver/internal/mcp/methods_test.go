@@ -264,7 +264,7 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"execOneOffCommand", `{"command":["ls"],"sandboxPolicy":{"mode":"read-only"}}`},
 			{"gitDiffToRemote", `{"cwd":"/repo"}`},
 			{"getUserSavedConfig", `{}`}, {"getUserAgent", `{}`}, {"userInfo", `{}`}, {"getAuthStatus", `{}`},
-			{"setDefaultModel", `{"model":null}`}, {"listConversations", `{}`},
+			{"setDefaultModel", `{"model":null}`}, {"listConversations", `{}`}, {"listConversations", `{"cursor":"bogus"}`},
 			{"archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`},
 		} {
 			if got := c.Ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id)); strings.Contains(got, "(-32") {

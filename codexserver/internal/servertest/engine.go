@@ -190,8 +190,11 @@ func (h resumedHost) Emit(m protocol.EventMsg) {
 }
 
 // List implements [engine.Library]. It lists the conversations that were started, in upper
-// case, or one with the id "past" if there are none.
-func (e *Engine) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+// case, or one with the id "past" if there are none. It has one page, so no cursor is valid.
+func (e *Engine) List(_ context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	if p.Cursor != "" {
+		return nil, engine.ErrCursor
+	}
 	r := &protocol.ListConversationsResult{}
 	for _, s := range e.Started() {
 		r.Items = append(r.Items, protocol.ConversationSummary{ConversationID: strings.ToUpper(s.ID), Preview: "p"})
