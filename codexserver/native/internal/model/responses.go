@@ -67,10 +67,12 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 	first := true
 	for _, item := range req.Items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
-			if r.EncryptedContent == nil {
+			switch plain := r.EncryptedContent != nil && *r.EncryptedContent == ""; {
+			case r.EncryptedContent == nil || plain && len(r.Content) == 0:
 				continue // the provider cannot read it
+			case !plain:
+				r.Content = nil
 			}
-			r.Content = nil
 			item = r
 		}
 		if !first {
