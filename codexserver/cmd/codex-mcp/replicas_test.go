@@ -45,21 +45,6 @@ type cluster struct {
 // host is the host name of the servers for clients.
 const host = "codex.example.com"
 
-// freePort returns a port of this machine that was free.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // startReplicas starts the cluster. Each replica answers with its name.
 func startReplicas(t *testing.T) *cluster {
 	t.Helper()

@@ -1,0 +1,273 @@
+//go:build models && unix
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	wordRun  = "word-run"  // makes the model think and call a command that makes made.txt
+	wordLong = "word-long" // makes it answer without an end
+	thought  = "The file is not there."
+	usual    = "All done: the file is there ☃ naïve." // its answer to everything else
+)
+
+// ample is the number of tokens of a context that no test fills.
+const ample = 32768
+
+// route is how codex-mcp reaches a model server.
+type route struct {
+	name, wire string
+	gateway    *child // between them, or nil
+}
+
+// config is a configuration for a server, with more keys of the provider.
+func (r route) config(server *child, policy, keys string) string {
+	url := server.url
+	if r.gateway != nil {
+		url = r.gateway.url
+		keys += fmt.Sprintf("http_headers = { x-portkey-provider = \"openai\", x-portkey-custom-host = %q }\n", server.url+"/v1")
+	}
+	return fmt.Sprintf("model = \"script\"\nmodel_provider = \"local\"\nsandbox_mode = \"danger-full-access\"\n%s\n[model_providers.local]\nbase_url = %q\nwire_api = %q\n%s",
+		policy, url+"/v1", r.wire, keys)
+}
+
+// TestModels runs codex-mcp on the real llama-server, on both wires, directly and through
+// Portkey's gateway. The model is one of our own, see writeModel.
+func TestModels(t *testing.T) {
+	says := []string{"All", " done", ": the", " file", " is", " there", " ☃ naïve", "."}
+	answers := script{
+		{word: wordRun, says: append([]string{"<think>", "\n" + thought + "\n", "</think>", "\n\nI run", " a command", ".\n"}, toolCall("echo real > made.txt; cat made.txt")...)},
+		{word: wordLong, says: []string{" tick", " tock"}, again: true},
+		{says: says},
+	}
+	models := t.TempDir()
+	file, short := filepath.Join(models, "script.gguf"), filepath.Join(models, "short.gguf")
+	writeModel(t, file, answers)
+	writeModel(t, short, script{{word: wordLong, says: says}, {says: says}})
+	gateway := startGateway(t)
+	for _, r := range []route{
+		{"chat", "chat", nil}, {"responses", "responses", nil},
+		{"chat through a gateway", "chat", gateway}, {"responses through a gateway", "responses", gateway},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			server := startLlama(t, freePort(t), "-m", file, "-c", strconv.Itoa(ample))
+			t.Run("a plain turn", func(t *testing.T) { r.plain(t, server) })
+			t.Run("an accepted command", func(t *testing.T) { r.command(t, server, "accept") })
+			t.Run("a declined command", func(t *testing.T) { r.command(t, server, "decline") })
+			if r.gateway == nil { // the gateway reads on when its client has gone
+				t.Run("a cancelled call", func(t *testing.T) { r.cancelled(t, server) })
+			}
+			t.Run("a restarted server", func(t *testing.T) { r.restarted(t, file, short) })
+			t.Run("a missing model", func(t *testing.T) { r.missing(t, models) })
+			t.Run("a key", func(t *testing.T) { r.key(t, file) })
+		})
+	}
+}
+
+// talk is a client of codex-mcp.
+type talk struct {
+	*process
+	folders
+	seen map[int]bool
+	last int // the id of the last call
+}
+
+// begin starts codex-mcp for a client. The environment is that of the tests and these
+// variables.
+func begin(t *testing.T, config string, environment ...string) *talk {
+	t.Helper()
+	c := &talk{folders: newFolders(t), seen: map[int]bool{}}
+	writeConfig(t, c.home, config)
+	c.process = launch(t, c.folders, exec.Command("env", append(environment, built(t), "--engine", "native")...))
+	c.hello(`{"elicitation":{}}`)
+	return c
+}
+
+// outcome is the result of a call.
+type outcome struct {
+	IsError bool
+	Content []struct{ Text string }
+	Values  struct {
+		ThreadID, Status, Content string
+		Refused                   []any
+		Usage                     struct{ Turn, Thread struct{ Input, Output int } }
+	} `json:"structuredContent"`
+}
+
+func (o outcome) text() string {
+	var b strings.Builder
+	for _, c := range o.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+// ask calls a tool with a prompt, and more arguments of the form ,"name":value.
+func (c *talk) ask(tool, prompt, more string) {
+	c.t.Helper()
+	c.last++
+	quoted, err := json.Marshal(prompt)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"prompt":%s%s}}}`, c.last, tool, quoted, more))
+}
+
+// answer waits for the result of the last call.
+func (c *talk) answer() (o outcome) {
+	c.t.Helper()
+	m := c.expect(map[string]any{"id": float64(c.last), "result": "*"}, c.seen)
+	b, err := json.Marshal(m["result"])
+	if err == nil {
+		err = json.Unmarshal(b, &o)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return o
+}
+
+// completes checks that a call ended well, with the usual answer.
+func (c *talk) completes() outcome {
+	c.t.Helper()
+	o := c.answer()
+	if o.IsError || o.Values.Status != "completed" || o.text() != usual {
+		c.t.Errorf("the result is %+v, want %q", o, usual)
+	}
+	return o
+}
+
+// fails checks that a call failed, and that its text has the parts.
+func (c *talk) fails(parts ...string) {
+	c.t.Helper()
+	o := c.answer()
+	for _, part := range parts {
+		if !o.IsError || !strings.Contains(o.text(), part) {
+			c.t.Errorf("the result is %+v, want an error with %q", o, part)
+		}
+	}
+}
+
+// events returns how often the turns so far had an event of a type that contains the text.
+func (c *talk) events(kind, text string) (n int) {
+	for _, m := range c.messages() {
+		params, _ := m["params"].(map[string]any)
+		msg, _ := params["msg"].(map[string]any)
+		words, _ := cmp.Or(msg["message"], msg["text"]).(string)
+		if msg["type"] == kind && strings.Contains(words, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r route) plain(t *testing.T, server *child) {
+	c := begin(t, r.config(server, "", ""))
+	c.ask("codex", "hello", "")
+	o := c.completes()
+	c.ask("codex-reply", "again", `,"threadId":"`+o.Values.ThreadID+`"`)
+	second := c.completes().Values.Usage
+	if second.Turn.Input == 0 || second.Turn.Output == 0 || second.Thread.Input <= second.Turn.Input {
+		t.Errorf("the usage is %+v", second)
+	}
+}
+
+func (r route) command(t *testing.T, server *child, action string) {
+	c := begin(t, r.config(server, "approval_policy = \"untrusted\"\nshow_raw_agent_reasoning = true", ""))
+	c.ask("codex", wordRun, "")
+	question := c.expect(map[string]any{"method": "elicitation/create"}, c.seen)
+	made := filepath.Join(c.cwd, "made.txt")
+	if _, err := os.Stat(made); err == nil {
+		t.Error("the command ran before the answer")
+	}
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":%q,"content":{}}}`, question["id"], action))
+	o := c.completes()
+	if c.events("agent_reasoning_raw_content", thought) == 0 {
+		t.Error("no event has the model's reasoning")
+	}
+	text, err := os.ReadFile(made)
+	if accepted := action == "accept"; accepted != (string(text) == "real\n") || accepted != (err == nil) || accepted != (len(o.Values.Refused) == 0) {
+		t.Errorf("the file has %q, %v; refused %v", text, err, o.Values.Refused)
+	}
+}
+
+// cancelled checks that a cancelled call frees the only slot of the server.
+func (r route) cancelled(t *testing.T, server *child) {
+	c := begin(t, r.config(server, "", ""))
+	c.ask("codex", wordLong, "")
+	server.awaitAnswer()
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, c.last))
+	last := 0
+	server.await("a free slot", func() bool {
+		n, busy := server.decoded()
+		last = max(last, n)
+		return !busy
+	})
+	if last > ample/2 {
+		t.Errorf("the answer had %d tokens when the slot was free: the end of the context may have freed it", last)
+	}
+	c.ask("codex", "hello", "")
+	c.completes()
+}
+
+// restarted kills the server in mid-answer and starts it again. Its new model answers with an
+// end.
+func (r route) restarted(t *testing.T, file, short string) {
+	port := freePort(t)
+	server := startLlama(t, port, "-m", file, "-c", "8192")
+	c := begin(t, r.config(server, "", ""))
+	c.ask("codex", wordLong, "")
+	server.awaitAnswer()
+	server.kill()
+	startLlama(t, port, "-m", short, "-c", "8192")
+	c.completes()
+	if c.events("stream_error", "") == 0 {
+		t.Error("no event says that the stream broke off")
+	}
+}
+
+// missing asks for a model that the server does not have. A server with one model answers for
+// every name; one with a folder of models does not.
+func (r route) missing(t *testing.T, models string) {
+	server := startLlama(t, freePort(t), "--models-dir", models)
+	c := begin(t, strings.Replace(r.config(server, "", ""), `"script"`, `"no-such-model"`, 1))
+	c.ask("codex", "hello", "")
+	c.fails("no-such-model")
+}
+
+// key uses a server that wants a key, with a wrong one, none and the right one.
+func (r route) key(t *testing.T, file string) {
+	server := startLlama(t, freePort(t), "-m", file, "-c", "8192", "--api-key", "right-key")
+	config := r.config(server, "", `env_key = "MODEL_KEY"`+"\n")
+	for _, tt := range []struct{ name, key, says string }{
+		{"wrong", "wrong-key", http.StatusText(http.StatusUnauthorized)},
+		{"none", "", "MODEL_KEY"},
+		{"right", "right-key", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := begin(t, config, "MODEL_KEY="+tt.key)
+			c.ask("codex", "hello", "")
+			if tt.says == "" {
+				c.completes()
+				return
+			}
+			c.fails(tt.says)
+			for _, m := range c.messages() {
+				if b, _ := json.Marshal(m); strings.Contains(string(b), "wrong-key") {
+					t.Errorf("a message has the key: %s", b)
+				}
+			}
+		})
+	}
+}
