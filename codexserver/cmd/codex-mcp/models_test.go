@@ -49,6 +49,7 @@ func TestModels(t *testing.T) {
 	answers := script{
 		{word: wordRun, says: append([]string{"<think>", "\n" + thought + "\n", "</think>", "\n\nI run", " a command", ".\n"}, toolCall("echo real > made.txt; cat made.txt")...)},
 		{word: wordLong, says: []string{" tick", " tock"}, again: true},
+		{word: "<answer_cut_off>", says: []string{"-rest", "."}},
 		{says: says},
 	}
 	models := t.TempDir()
@@ -68,6 +69,8 @@ func TestModels(t *testing.T) {
 			if r.gateway == nil { // the gateway reads on when its client has gone
 				t.Run("a cancelled call", func(t *testing.T) { r.cancelled(t, server) })
 			}
+			t.Run("a full context", func(t *testing.T) { r.full(t, file) })
+			t.Run("an answer cut off", func(t *testing.T) { r.cut(t, file) })
 			t.Run("a restarted server", func(t *testing.T) { r.restarted(t, file, short) })
 			t.Run("a missing model", func(t *testing.T) { r.missing(t, models) })
 			t.Run("a key", func(t *testing.T) { r.key(t, file) })
@@ -159,13 +162,21 @@ func (c *talk) fails(parts ...string) {
 	}
 }
 
-// events returns how often the turns so far had an event of a type that contains the text.
-func (c *talk) events(kind, text string) (n int) {
+// eventsOf returns the events of a type that the turns so far had.
+func (c *talk) eventsOf(kind string) (all []map[string]any) {
 	for _, m := range c.messages() {
 		params, _ := m["params"].(map[string]any)
-		msg, _ := params["msg"].(map[string]any)
-		words, _ := cmp.Or(msg["message"], msg["text"]).(string)
-		if msg["type"] == kind && strings.Contains(words, text) {
+		if msg, _ := params["msg"].(map[string]any); msg["type"] == kind {
+			all = append(all, msg)
+		}
+	}
+	return all
+}
+
+// events returns how many events of a type contain the text.
+func (c *talk) events(kind, text string) (n int) {
+	for _, msg := range c.eventsOf(kind) {
+		if words, _ := cmp.Or(msg["message"], msg["text"]).(string); strings.Contains(words, text) {
 			n++
 		}
 	}
@@ -219,6 +230,71 @@ func (r route) cancelled(t *testing.T, server *child) {
 	}
 	c.ask("codex", "hello", "")
 	c.completes()
+}
+
+// full fills the context of a server.
+func (r route) full(t *testing.T, file string) {
+	server := startLlama(t, freePort(t), "-m", file, "-c", "6144")
+	for _, tt := range []struct {
+		name, policy string
+		window       float64 // that the engine knows at the end
+	}{
+		{"the server refuses", "model_context_window = 8192", 8192},
+		{"the window is the server's", "", 6144},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := begin(t, r.config(server, tt.policy, ""))
+			const summarised = "The conversation was summarised to make room."
+			long := strings.Repeat("seven little words fill the context here. ", 100)
+			c.ask("codex", long, "")
+			o := c.completes()
+			for range 4 {
+				c.ask("codex-reply", long, `,"threadId":"`+o.Values.ThreadID+`"`)
+				c.completes()
+			}
+			if c.events("agent_message", summarised) == 0 {
+				t.Error("the conversation was not summarised")
+			}
+			var window any
+			for _, msg := range c.eventsOf("task_started") {
+				window = msg["model_context_window"]
+			}
+			if window != tt.window {
+				t.Errorf("the window is %v, want %v", window, tt.window)
+			}
+		})
+	}
+}
+
+// cut cuts answers off after some tokens. The engine asks the model once to continue. With the
+// Responses API this server calls every answer complete, so nobody can know.
+func (r route) cut(t *testing.T, file string) {
+	type want struct {
+		text, status string
+		asked        int // to continue
+	}
+	for _, tt := range []struct {
+		tokens          int
+		chat, responses want
+	}{
+		{3, want{"All done: the-rest.", "completed", 1}, want{"All done: the", "completed", 0}},
+		{1, want{"All-rest", "incomplete", 1}, want{"All", "completed", 0}},
+	} {
+		t.Run(fmt.Sprintf("%d tokens", tt.tokens), func(t *testing.T) {
+			server := startLlama(t, freePort(t), "-m", file, "-c", "8192", "--predict", strconv.Itoa(tt.tokens))
+			c := begin(t, r.config(server, "", ""))
+			c.ask("codex", "hello", "")
+			o := c.answer()
+			text, why, _ := strings.Cut(o.text(), "\n")
+			got := want{text, o.Values.Status, c.events("background_event", "asked to continue")}
+			if want := map[string]want{"chat": tt.chat, "responses": tt.responses}[r.wire]; got != want {
+				t.Errorf("the result is %+v, want %+v: %+v", got, want, o)
+			}
+			if got.status == "incomplete" && !strings.Contains(why, "limit of output tokens") {
+				t.Errorf("the result does not say why it is incomplete: %+v", o)
+			}
+		})
+	}
 }
 
 // restarted kills the server in mid-answer and starts it again. Its new model answers with an
