@@ -286,7 +286,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	case reply.Error.Type == "usage_limit_reached":
 		return &UsageLimitError{Plan: reply.Error.Plan, ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
 	case isOverflow(resp.StatusCode, string(body)):
-		return ErrContextWindow
+		return fmt.Errorf("%w: %s", ErrContextWindow, shorten(c.redact(wordsOf(body))))
 	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}

@@ -90,7 +90,8 @@ func (e *UsageLimitError) Error() string {
 	return text + "; try again later"
 }
 
-// ErrContextWindow reports that the history is too long for the model.
+// ErrContextWindow reports that the history is too long for the model. Errors that wrap it
+// have the provider's words.
 var ErrContextWindow = errors.New("the conversation is longer than the model's context window")
 
 // LimitError reports a response that exceeded one of our limits.

@@ -35,7 +35,7 @@ func streamError(raw jsontext.Value) error {
 		Message jsontext.Value `json:"message"`
 	}
 	if isOverflow(0, string(raw)) {
-		return ErrContextWindow
+		return fmt.Errorf("%w: %s", ErrContextWindow, shorten(wordsOf(raw)))
 	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient) != nil {
 		return &StreamError{Reason: shorten(textOf(raw))}
