@@ -19,8 +19,9 @@ var builtinCompactPrompt string
 const (
 	// maxQuoted bounds the user's own words after a compaction, in bytes.
 	maxQuoted = 64 << 10
-	// bytesPerToken estimates tokens for providers that do not count them.
-	bytesPerToken = 4
+	// quotedShare and summaryShare are the parts of the context window, one in so many,
+	// that these words and the summary may have.
+	quotedShare, summaryShare = 8, 4
 )
 
 // compactLimit returns the number of tokens at which a summary replaces the history; 0
@@ -35,90 +36,105 @@ func (c *conversation) compactLimit() int64 {
 	return 0
 }
 
-// size returns the tokens of the history: those that the provider counted, and an estimate
-// of what the model has not read. A history to which the model has added nothing counts as
-// 0, since it cannot be made smaller.
-func (c *conversation) size() int64 {
-	last, tokens := len(c.history), int64(0)
-	for last > 0 && !byModel(c.history[last-1]) {
+// size returns the tokens of a history, or of its beginning: those that the provider
+// counted, and an estimate of what the model has not read. A history to which the model has
+// added nothing counts as 0, since it cannot be made smaller.
+func (c *conversation) size(history []protocol.ResponseItem) int64 {
+	last, tokens := len(history), int64(0)
+	for last > 0 && !byModel(history[last-1]) {
 		last--
-		tokens += estimate(c.history[last])
-	}
-	if c.usage != nil {
-		return c.usage.LastTokenUsage.TotalTokens + tokens
+		tokens += estimate(history[last])
 	}
 	if last == 0 {
 		return 0
 	}
-	for _, item := range c.history[:last] {
-		tokens += estimate(item)
+	if c.usage != nil && c.usage.LastTokenUsage.TotalTokens > 0 {
+		return c.usage.LastTokenUsage.TotalTokens + tokens
 	}
-	return tokens
+	return tokens + estimateAll(history[:last])
 }
 
 // full reports whether the history needs a compaction.
 func (c *conversation) full() bool {
 	limit := c.compactLimit()
-	return limit > 0 && c.size() >= limit
+	return limit > 0 && c.size(c.history) >= limit
 }
 
-// makeRoom compacts a full history. It fails when the history is full again after the
-// next response, since another compaction would not help.
+// makeRoom compacts a full history, before the model reads what is new in it. It fails when
+// the history is full again after the next response, since another compaction would not
+// help, and when a message fits no request.
 func (t *turn) makeRoom(ctx context.Context) error {
-	if t.size() >= smallHistory {
+	if t.size(t.history) >= smallHistory {
 		t.learnWindow(ctx)
 	}
-	if !t.full() {
+	switch {
+	case !t.full():
 		t.compacted = false
-		return nil
+	case t.compacted:
+		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised. %s", t.compactLimit(), adviceRoom)
+	default:
+		if err := t.compact(ctx); err != nil {
+			return err
+		}
 	}
-	if t.compacted {
-		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised; begin a new one", t.compactLimit())
+	if t.hopeless() {
+		return model.ErrContextWindow
 	}
-	return t.compact(ctx)
+	return nil
 }
 
 // compact replaces the history by its opening, the user's own words and a summary that
-// the model writes.
+// the model writes. The messages that the model has not read follow as they are.
 func (t *turn) compact(ctx context.Context) error {
 	t.compacted = true
 	submission := fmt.Sprintf("auto-compact-%d", t.compactions)
 	t.compactions++
-	summary, err := t.summarise(ctx, submission)
+	unread := t.unread()
+	summary, err := t.summarise(ctx, submission, t.history[:unread])
 	if err != nil {
 		return fmt.Errorf("summarising the conversation: %w", err)
 	}
-	said := userTexts(t.history)
-	t.history = append(t.opening(), bridge(said, summary))
-	t.usage = t.usageAfterCompaction()
-	entry := protocol.Compacted{Message: summary}
-	for _, item := range t.history {
+	items := append(t.opening(), t.bridge(userTexts(t.history[:unread]), summary))
+	for _, i := range t.prompts(unread) {
+		items = append(items, t.history[i])
+	}
+	if err := t.replaceHistory(summary, items); err != nil {
+		return err
+	}
+	t.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
+	return nil
+}
+
+// replaceHistory replaces the history, in memory and in the rollout, where a message says
+// why. The size of the last request does not count any more.
+func (c *conversation) replaceHistory(message string, items []protocol.ResponseItem) error {
+	entry := protocol.Compacted{Message: message}
+	for _, item := range items {
 		raw, err := protocol.AppendItem(nil, item)
 		if err != nil {
 			return err
 		}
 		entry.ReplacementHistory = append(entry.ReplacementHistory, json.RawMessage(raw))
 	}
-	t.checkWrite(t.file.Compacted(entry))
-	t.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
+	c.history = items
+	c.checkWrite(c.file.Compacted(entry))
+	if c.usage != nil {
+		info := *c.usage
+		info.LastTokenUsage = protocol.TokenUsage{}
+		c.usage = &info
+		c.checkWrite(c.file.Event(protocol.TokenCount{Info: c.usage, RateLimits: c.limits}))
+	}
 	return nil
 }
 
-// usageAfterCompaction returns the usage with its totals, but without the size of the
-// last request.
-func (c *conversation) usageAfterCompaction() *protocol.TokenUsageInfo {
-	if c.usage == nil {
-		return nil
+// summarise asks the model for the summary of a history. While the request does not fit, it
+// leaves out more: of long texts their middle, and older items.
+func (t *turn) summarise(ctx context.Context, submission string, history []protocol.ResponseItem) (string, error) {
+	items, room := history, estimateAll(history)
+	if window := t.contextWindow(); window != nil && t.size(history) > *window {
+		room = max(*window-*window/summaryShare-estimateText(t.instructions+t.summaryPrompt()), smallestRoom)
+		items = fitting(history, room)
 	}
-	info := *c.usage
-	info.LastTokenUsage = protocol.TokenUsage{}
-	return &info
-}
-
-// summarise asks the model for the summary. It drops the older half of the history until
-// the request fits.
-func (t *turn) summarise(ctx context.Context, submission string) (string, error) {
-	items := t.history
 	for {
 		req := &model.Request{
 			Model:          t.now.Model,
@@ -133,8 +149,10 @@ func (t *turn) summarise(ctx context.Context, submission string) (string, error)
 				t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
 			}
 		})
-		if errors.Is(err, model.ErrContextWindow) && len(items) > 1 {
-			items = valid(items[(len(items)+1)/2:])
+		if errors.Is(err, model.ErrContextWindow) && room/2 >= smallestRoom {
+			t.learnWindow(ctx)
+			room /= 2
+			items = fitting(history, room)
 			continue
 		}
 		if err != nil {
@@ -171,20 +189,34 @@ const (
 	bridgeBetween = "\n\n---\n\n"
 )
 
-// bridge returns the message that replaces the history at a compaction.
-func bridge(said []string, summary string) protocol.MessageItem {
-	return userMessage(bridgeHead + quote(said) + bridgeMiddle + summary)
+// bridge returns the message that replaces the history at a compaction. Its parts have a
+// share of the context window at most.
+func (c *conversation) bridge(said []string, summary string) protocol.MessageItem {
+	quoted, most := maxQuoted, len(summary)
+	if window := c.contextWindow(); window != nil {
+		quoted = int(min(int64(quoted), *window/quotedShare*bytesPerToken))
+		most = int(min(int64(most), *window/summaryShare*bytesPerToken))
+	}
+	return userMessage(bridgeHead + quote(said, quoted) + bridgeMiddle + shorten(summary, most))
 }
 
-// quote joins the newest texts that fit into maxQuoted.
-func quote(said []string) string {
-	left := maxQuoted
+// quote joins the newest texts that have at most so many bytes. It shortens the oldest one
+// of these.
+func quote(said []string, most int) string {
+	left := most
 	var kept []string
-	for _, text := range slices.Backward(said) {
-		if left -= len(text); left < 0 {
-			kept = append(kept, bridgeSkipped)
+	for i, text := range slices.Backward(said) {
+		if len(text) > left {
+			if left >= most/2 {
+				kept = append(kept, shorten(text, left))
+				i--
+			}
+			if i >= 0 {
+				kept = append(kept, bridgeSkipped)
+			}
 			break
 		}
+		left -= len(text)
 		kept = append(kept, text)
 	}
 	slices.Reverse(kept)

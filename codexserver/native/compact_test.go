@@ -41,7 +41,7 @@ func TestCompaction(t *testing.T) {
 			if strings.Contains(after, `"c1"`) {
 				t.Errorf("the old history is still there: %s", after)
 			}
-			inOrder(t, string(all[5].Body), "first wish", "second wish", "third wish", "SECOND NOTE")
+			inOrder(t, string(all[5].Body), "first wish", "second wish", "SECOND NOTE", "third wish")
 
 			// A resumed conversation has the same history.
 			path := configured(t, h).RolloutPath
@@ -57,7 +57,7 @@ func TestCompaction(t *testing.T) {
 			if err := r.Turn(t.Context(), say("fourth wish")); err != nil {
 				t.Fatal(err)
 			}
-			inOrder(t, lastRequest(b), "third wish", "SECOND NOTE", "end", "fourth wish")
+			inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")
 			validRequests(t, b.provider)
 		})
 	}
@@ -82,7 +82,7 @@ func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inOrder(t, lastRequest(b), "first", "second", "NOTE")
+	inOrder(t, lastRequest(b), "first", "NOTE", "second")
 }
 
 func TestCompactionReportsRateLimits(t *testing.T) {

@@ -81,7 +81,7 @@ func TestPromptsAreKept(t *testing.T) {
 	}
 	all := b.provider.Requests()
 	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
-	diff(t, "after the compaction", []string{"developer EXPERT", "user " + environment, "user first"}, roles(t, b, marks...))
+	diff(t, "after the compaction", []string{"developer EXPERT", "user " + environment, "user first", "user second"}, roles(t, b, marks...))
 
 	path := configured(t, h).RolloutPath
 	if err := c.Close(); err != nil {

@@ -100,7 +100,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 func (c *conversation) remember(old *rollout.Rollout) {
 	items := old.Items
 	if old.Summary != "" {
-		items = append(append(c.opening(), bridge(userTexts(old.Before), old.Summary)), items...)
+		items = append(append(c.opening(), c.bridge(userTexts(old.Before), old.Summary)), items...)
 	}
 	c.history = valid(items)
 	if old.Skipped > 0 {

@@ -118,8 +118,8 @@ func TestSteerWhileSummarised(t *testing.T) {
 	if len(all) != 5 {
 		t.Fatalf("%d requests, want 5", len(all))
 	}
-	inOrder(t, string(all[2].Body), "zeroth wish", "first wish", "THE NOTE", "second wish")
-	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "third wish", "SECOND NOTE")
+	inOrder(t, string(all[2].Body), "zeroth wish", "THE NOTE", "first wish", "second wish")
+	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "SECOND NOTE", "third wish")
 	path := configured(t, h).RolloutPath
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestSteerWhileSummarised(t *testing.T) {
 	if err := r.Turn(t.Context(), say("fourth wish")); err != nil {
 		t.Fatal(err)
 	}
-	inOrder(t, lastRequest(b), "first wish", "second wish", "third wish", "SECOND NOTE", "end", "fourth wish")
+	inOrder(t, lastRequest(b), "first wish", "second wish", "SECOND NOTE", "third wish", "end", "fourth wish")
 }
 
 // TestSteerUnread checks that a message which the model did not read before the turn ended is

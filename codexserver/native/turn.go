@@ -137,18 +137,10 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 	}
 	t.tools = t.box.Turn(t.toolContext())
 	for {
-		if err := t.makeRoom(ctx); err != nil {
-			return err
-		}
-		resp, err := t.ask(ctx)
+		resp, err := t.respond(ctx)
 		if err != nil && t.answer.resumed && ctx.Err() == nil {
 			t.answer.failed = err
 			return nil
-		}
-		if errors.Is(err, model.ErrContextWindow) && !t.compacted {
-			if err = t.compact(ctx); err == nil {
-				resp, err = t.ask(ctx)
-			}
 		}
 		if err != nil {
 			return err

@@ -56,8 +56,23 @@ func (c *conversation) learnWindow(ctx context.Context) {
 	c.window = window{model: c.now.Model, tokens: c.client.Window(ctx, c.now.Model)}
 }
 
-// imageTokens estimates an image, whose tokens do not follow from its bytes.
-const imageTokens = 1000
+const (
+	// bytesPerToken estimates tokens for providers that do not count them.
+	bytesPerToken = 4
+	// imageTokens estimates an image, whose tokens do not follow from its bytes.
+	imageTokens = 1000
+)
+
+// estimateText returns about how many tokens a text has.
+func estimateText(text string) int64 { return int64(len(text) / bytesPerToken) }
+
+// estimateAll returns about how many tokens items have.
+func estimateAll(items []protocol.ResponseItem) (tokens int64) {
+	for _, item := range items {
+		tokens += estimate(item)
+	}
+	return tokens
+}
 
 // estimate returns about how many tokens an item has.
 func estimate(item protocol.ResponseItem) int64 {

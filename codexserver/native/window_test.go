@@ -44,7 +44,7 @@ func TestWindowOfTheServer(t *testing.T) {
 	if len(all) != 3 || asked != 1 {
 		t.Fatalf("%d requests, want 3; the list of models was read %d times, want once", len(all), asked)
 	}
-	inOrder(t, string(all[2].Body), "first wish", "second wish", "THE NOTE")
+	inOrder(t, string(all[2].Body), "first wish", "THE NOTE", "second wish")
 	if events := strings.Join(h.take(), "\n"); !strings.Contains(events, "summarised") {
 		t.Errorf("no event says that the conversation was summarised: %s", events)
 	}

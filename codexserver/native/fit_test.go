@@ -1,0 +1,151 @@
+package native_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// full is the answer of a real llama.cpp to a request that does not fit.
+var full = providertest.Turn{Status: 400, Body: `{"error":{"code":400,"message":"request (4602 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4602,"n_ctx":4096}}`}
+
+// TestNewMessageStaysWhole sends a message for which the history has no room. The summary
+// does not concern the message, which follows it as it is.
+func TestNewMessageStaysWhole(t *testing.T) {
+	long := "second wish " + strings.Repeat("word ", 1500) + "its end"
+	for name, turns := range map[string][]providertest.Turn{
+		"the engine counts":   {{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}}, providertest.Say("NOTE"), providertest.Say("two")},
+		"the provider counts": {providertest.Say("one"), full, providertest.Say("NOTE"), providertest.Say("two")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, "model_context_window = 4096", native.Limits{}, turns...)
+			c := b.start(t, &host{}, protocol.Config{})
+			for _, text := range []string{"first wish", long} {
+				if err := c.Turn(t.Context(), say(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := b.provider.Requests()
+			if note := string(all[len(all)-2].Body); strings.Contains(note, "second wish") {
+				t.Errorf("the new message is summarised: %s", note)
+			}
+			got := userMessages(t, all[len(all)-1])
+			diff(t, "last message", long, got[len(got)-1])
+			inOrder(t, got[len(got)-2], "first wish", "NOTE")
+			if strings.Contains(got[len(got)-2], "second wish") {
+				t.Errorf("the new message is quoted: %s", got[len(got)-2])
+			}
+		})
+	}
+}
+
+// TestSummaryFitsSmallWindow checks that what a compaction keeps follows from the window.
+func TestSummaryFitsSmallWindow(t *testing.T) {
+	b := setup(t, "model_context_window = 4096", native.Limits{},
+		providertest.Say("one"), providertest.Say("two"),
+		providertest.Turn{Text: []string{"three"}, Usage: &providertest.Usage{Input: 3700, Output: 100, Total: 3800}},
+		providertest.Say(strings.Repeat("A long note. ", 4000)), providertest.Say("four"))
+	c := b.start(t, &host{}, protocol.Config{})
+	wish := strings.Repeat("word ", 700)
+	for _, text := range []string{"first " + wish, "second " + wish, "third " + wish, "fourth"} {
+		if err := c.Turn(t.Context(), say(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := userMessages(t, b.provider.Requests()[4])
+	bridge := got[len(got)-2]
+	inOrder(t, bridge, "third", "A long note")
+	if most := 4096 * 4 / 2; len(bridge) > most {
+		t.Errorf("what replaces the history has %d bytes, want at most %d", len(bridge), most)
+	}
+}
+
+// TestSummaryOfLongOutput overflows the window with the output of one command, which the
+// request for the summary cannot have as a whole either.
+func TestSummaryOfLongOutput(t *testing.T) {
+	b := setup(t, "model_context_window = 4096", native.Limits{},
+		providertest.Call(providertest.Shell("c1", "sh", "-c", "yes output | head -c 9000; echo; echo the end")), full, full,
+		providertest.Say("NOTE"), providertest.Say("done"))
+	if err := b.start(t, &host{exec: approve}, protocol.Config{}).Turn(t.Context(), say("the task")); err != nil {
+		t.Fatal(err)
+	}
+	all := b.provider.Requests()
+	first, second := len(all[2].Body), len(all[3].Body)
+	if second >= first {
+		t.Errorf("the second request for a summary has %d bytes, the first one %d", second, first)
+	}
+	inOrder(t, string(all[3].Body), "the task", `"c1"`, "the middle is left out", "the end")
+	inOrder(t, lastRequest(b), "the task", "NOTE")
+	validRequests(t, b.provider)
+}
+
+// TestMessageThatDoesNotFit checks that a message which no request can have ends its turn
+// with both figures, and that the conversation continues without it, also after a restart.
+func TestMessageThatDoesNotFit(t *testing.T) {
+	huge := "the huge message " + strings.Repeat("word ", 8000)
+	little := "the long message " + strings.Repeat("word ", 3000)
+	for name, tt := range map[string]struct {
+		text     string
+		first    bool // it is the first message of the conversation
+		refusals []providertest.Turn
+		want     []string
+	}{
+		"far longer":               {huge, false, []providertest.Turn{providertest.Say("NOTE")}, []string{"about 1", "window has 4096 tokens"}},
+		"far longer, first":        {huge, true, nil, []string{"about 1", "window has 4096 tokens"}},
+		"the provider says":        {little, false, []providertest.Turn{providertest.Say("NOTE"), full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+		"the provider says, first": {little, true, []providertest.Turn{full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+		"no summary can be had":    {little, false, []providertest.Turn{full, full, full, full, full, full, full, full}, []string{"window has 4096 tokens", "request (4602 tokens)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, "model_context_window = 4096", native.Limits{})
+			h := &host{}
+			c := b.start(t, h, protocol.Config{})
+			if !tt.first {
+				b.provider.Add(providertest.Turn{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}})
+				if err := c.Turn(t.Context(), say("first wish")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.provider.Reset(tt.refusals...)
+			err := c.Turn(t.Context(), say(tt.text))
+			if err == nil {
+				t.Fatal("the turn has completed")
+			}
+			for _, words := range tt.want {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("the error lacks %q: %v", words, err)
+				}
+			}
+			path := configured(t, h).RolloutPath
+			b.provider.Reset(providertest.Say("two"), providertest.Say("three"))
+			if err := c.Turn(t.Context(), say("second wish")); err != nil {
+				t.Fatal(err)
+			}
+			without(t, lastRequest(b), "message word")
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if err := r.Turn(t.Context(), say("third wish")); err != nil {
+				t.Fatal(err)
+			}
+			without(t, lastRequest(b), "message word")
+			inOrder(t, lastRequest(b), "second wish", "two", "third wish")
+		})
+	}
+}
+
+// without fails the test if a text has a part.
+func without(t *testing.T, text, part string) {
+	t.Helper()
+	if strings.Contains(text, part) {
+		t.Errorf("%q is in %.2000s", part, text)
+	}
+}
