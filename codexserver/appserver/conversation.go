@@ -106,11 +106,14 @@ func (c *conversation) Close() error { return nil }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if in.Shortens() {
+		return c.shorten(ctx, in)
+	}
 	return c.run(ctx, func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }, nil)
 }
 
-// run runs the turn that start starts. Amend, if not nil, may change the last events of a
-// turn that completed.
+// run runs the turn that start starts. Start may do all of it and return nil. Amend, if not
+// nil, may change the last events of a turn that completed.
 func (c *conversation) run(ctx context.Context, start func(context.Context) (*turnCall, error), amend func(context.Context, *turnCall, []protocol.EventMsg)) error {
 	c.mu.Lock()
 	window := c.window
@@ -120,10 +123,19 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
 	mark := markRollout(c.path)
 	s, err := start(ctx)
-	if err == nil {
+	if s != nil && err == nil {
 		now.turn = s.turn
 	}
 	close(now.begun)
+	if mark.path != c.path {
+		mark = rolloutMark{path: c.path} // the turn began a new file
+	}
+	if s == nil && err == nil {
+		last := []protocol.EventMsg{protocol.TaskComplete{}}
+		amend(ctx, nil, last)
+		c.host.Emit(last[0])
+		return nil
+	}
 	if err != nil {
 		tr := newTranslator()
 		events, err := tr.fail(err.Error())
@@ -288,6 +300,17 @@ func (s *turnCall) answered(ctx context.Context) error {
 		return err
 	}
 	s.named(r.Turn.ID)
+	if r.Turn.ID != "" {
+		return nil
+	}
+	select { // the id comes with turn/started
+	case <-s.known:
+	case <-s.completed:
+	case <-ctx.Done():
+	case <-c.gone:
+	case <-limit.C:
+		return &timeoutError{"turn/started", controlLimit}
+	}
 	return nil
 }
 

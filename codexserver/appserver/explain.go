@@ -13,6 +13,7 @@ import (
 const (
 	hintInstall = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
 	hintUpdate  = "update it with `npm i -g @openai/codex@latest`"
+	hintRoom    = "the arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts"
 	hintLogin   = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
 

@@ -117,27 +117,38 @@ func (t *thread) claim(ctx context.Context) error {
 // free ends the claim.
 func (t *thread) free() { <-t.turns }
 
-// begin returns a new turn of the thread. It waits for the end of an interrupted turn, up
-// to a limit, because the app-server would take the new turn for its continuation.
-func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*turn, error) {
+// settle waits for the end of an interrupted turn, up to a limit, and returns it. It returns
+// nil without one.
+func (t *thread) settle(ctx context.Context) (left *turn, err error) {
 	t.mu.Lock()
-	left := t.left
+	left = t.left
 	t.mu.Unlock()
-	if left != nil {
-		limit := time.NewTimer(controlLimit)
-		defer limit.Stop()
-		select {
-		case <-left.completed:
-		case <-limit.C:
-			if !t.child.busy() {
-				t.child.kill(errStillStarting) // the next turn starts a new one
-			}
-			return nil, errStillStarting
-		case <-t.child.gone:
-			return nil, t.child.obituary()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+	if left == nil {
+		return nil, nil
+	}
+	limit := time.NewTimer(controlLimit)
+	defer limit.Stop()
+	select {
+	case <-left.completed:
+		return left, nil
+	case <-limit.C:
+		if !t.child.busy() {
+			t.child.kill(errStillStarting) // the next turn starts a new one
 		}
+		return nil, errStillStarting
+	case <-t.child.gone:
+		return nil, t.child.obituary()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// begin returns a new turn of the thread, after the end of an interrupted one, because the
+// app-server would take the new turn for its continuation.
+func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*turn, error) {
+	left, err := t.settle(ctx)
+	if err != nil {
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -275,15 +275,20 @@ func (r *turn) begun(start *jsonrpc.Call) bool {
 	c := r.thread.child
 	limit := time.NewTimer(interruptLimit)
 	defer limit.Stop()
+	answered := start.Done()
 	for {
 		select {
-		case <-start.Done():
+		case <-answered:
 			var reply turnReply
 			if start.Result(&reply) != nil {
 				r.complete(nil) // it never began
 				return false
 			}
-			r.named(reply.Turn.ID)
+			if r.named(reply.Turn.ID); r.name() != "" {
+				return true
+			}
+			answered = nil // the id comes with turn/started
+		case <-r.completed:
 			return true
 		case <-r.known:
 			return true

@@ -149,6 +149,9 @@ func (e *turnError) text() string {
 	if kind != "" && kind != "other" {
 		text += " (" + kind + ")"
 	}
+	if kind == "contextWindowExceeded" {
+		text += "\n" + hintRoom
+	}
 	if kind == "unauthorized" || status == http.StatusUnauthorized {
 		text += "\n" + hintLogin
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Writer] and [Reviewer] on the [Conversation]; an engine finds [Watcher] on the [Host]. A client does not have methods whose
+// [Steerer], [Shortener], [Writer] and [Reviewer] on the [Conversation]; an engine finds
+// [Watcher] on the [Host]. A client does not have methods whose
 // interface the engine lacks.
 
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
@@ -141,6 +142,13 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
+}
+
+// Shortener is a conversation that can forget messages and summarise its history.
+type Shortener interface {
+	// ShortensHistory does nothing; it marks a conversation whose Turn heeds Rollback and
+	// Compact of its input.
+	ShortensHistory()
 }
 
 // Writer is a conversation that knows where its commands may write.

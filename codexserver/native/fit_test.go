@@ -1,6 +1,8 @@
 package native_test
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -114,7 +116,7 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 			if err == nil {
 				t.Fatal("the turn has completed")
 			}
-			for _, words := range tt.want {
+			for _, words := range append(tt.want, "codex-reply", "rollback", "compact") {
 				if !strings.Contains(err.Error(), words) {
 					t.Errorf("the error lacks %q: %v", words, err)
 				}
@@ -147,5 +149,120 @@ func without(t *testing.T, text, part string) {
 	t.Helper()
 	if strings.Contains(text, part) {
 		t.Errorf("%q is in %.2000s", part, text)
+	}
+}
+
+// TestTakeBack takes back the last prompts, with a new one and without, and reads the
+// rollout again.
+func TestTakeBack(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("answer one"),
+		providertest.Call(providertest.Shell("c2", "echo", "x")), providertest.Say("answer two"),
+		providertest.Say("answer three"), providertest.Say("answer four"), providertest.Say("answer five"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	for _, text := range []string{"wish one", "wish two", "wish three"} {
+		if err := c.Turn(t.Context(), say(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := configured(t, h).RolloutPath
+	h.take()
+	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 2}); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "events", []string{"task_started", "task_complete The last 2 prompts were taken back, with what followed them. Files stay as they are."}, h.take())
+	in := say("wish four")
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"wish one", "wish four"}
+	diff(t, "prompts", want, userMessages(t, b.provider.Requests()[4])[1:])
+
+	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 3}); err == nil || !strings.Contains(err.Error(), "the history has 2") {
+		t.Errorf("more than there are: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	in = say("wish five")
+	in.Rollback = 1
+	if err := r.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "prompts after a restart", []string{"wish one", "wish five"}, userMessages(t, b.provider.Requests()[5])[1:])
+	validRequests(t, b.provider)
+}
+
+// TestCompactOnRequest summarises a history that has room.
+func TestCompactOnRequest(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("NOTE"), providertest.Say("two"), providertest.Say("NOTE TWO"), providertest.Say("three"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Turn(t.Context(), protocol.TurnInput{Compact: true}); err != nil {
+		t.Fatal(err)
+	}
+	in := say("second")
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), "first", "NOTE", "second")
+	in = say("third")
+	in.Compact = true
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, lastRequest(b), "first", "second", "NOTE TWO", "third")
+	if n := len(b.provider.Requests()); n != 5 {
+		t.Errorf("%d requests, want 5", n)
+	}
+	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 2}); err == nil || !strings.Contains(err.Error(), "a summary") {
+		t.Errorf("prompts that a summary has replaced: %v", err)
+	}
+}
+
+// TestRollbackIsRecorded checks the lines for other readers of the rollout.
+func TestRollbackIsRecorded(t *testing.T) {
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	for _, text := range []string{"first", "second"} {
+		if err := c.Turn(t.Context(), say(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var event string
+	var entry protocol.Compacted
+	data, err := os.ReadFile(configured(t, h).RolloutPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var l protocol.RolloutLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case strings.Contains(line, "thread_rolled_back"):
+			event = string(l.Payload)
+		case l.Type == protocol.RolloutCompacted:
+			if err := json.Unmarshal(l.Payload, &entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	diff(t, "event", `{"type":"thread_rolled_back","num_turns":1}`, event)
+	if n := len(entry.ReplacementHistory); n != 3 { // the environment, the first prompt and its answer
+		t.Errorf("the history has %d items, want 3", n)
 	}
 }

@@ -1,13 +1,27 @@
 package native
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
+
+// ShortensHistory implements [engine.Shortener].
+func (c *conversation) ShortensHistory() {}
+
+// takeBack removes the user's last n messages, and what followed them, from the history.
+func (c *conversation) takeBack(n int) error {
+	prompts := c.prompts(0)
+	if n > len(prompts) {
+		return &engine.RefusedError{Err: fmt.Errorf("rollback: %d prompts cannot be taken back, since the history has %d: older ones do not exist, or a summary has replaced them", n, len(prompts))}
+	}
+	return c.cut(prompts[len(prompts)-n], n)
+}
 
 // cut ends the history before the item at an index, which is one of n messages of the user
 // that are removed. The rollout keeps the lines of what is removed. Codex shows it from the
@@ -39,6 +53,27 @@ func tookBack(n int) string {
 		return "The last prompt was taken back, with what followed it. Files stay as they are."
 	}
 	return fmt.Sprintf("The last %d prompts were taken back, with what followed them. Files stay as they are.", n)
+}
+
+// shorten summarises the history if the input asks for that, and returns what has become of
+// the history in words; "" for a turn that does not shorten it.
+func (t *turn) shorten(ctx context.Context, in protocol.TurnInput) (string, error) {
+	var words []string
+	if in.Rollback > 0 {
+		words = append(words, tookBack(in.Rollback))
+	}
+	switch {
+	case !in.Compact:
+	case !slices.ContainsFunc(t.history, byModel):
+		words = append(words, "There is nothing to summarise.")
+	default:
+		t.learnWindow(ctx)
+		if err := t.compact(ctx); err != nil {
+			return "", err
+		}
+		words = append(words, "The conversation was summarised.")
+	}
+	return strings.Join(words, " "), nil
 }
 
 // unread returns the index from which on the history has only messages that the model has

@@ -116,12 +116,18 @@ func start(t *testing.T, s *Subject, decide func(context.Context, protocol.Event
 // say runs a turn and returns its events and how it ended.
 func (c *conversation) say(t *testing.T, ctx context.Context, text string) ([]protocol.EventMsg, error) {
 	t.Helper()
+	return c.run(t, ctx, text, protocol.TurnInput{Items: protocol.TextInput(text)})
+}
+
+// run is say for any input, which text describes.
+func (c *conversation) run(t *testing.T, ctx context.Context, text string, in protocol.TurnInput) ([]protocol.EventMsg, error) {
+	t.Helper()
 	c.take()
 	c.mu.Lock()
 	c.closed = false
 	c.mu.Unlock()
 	ended := make(chan error, 1)
-	go func() { ended <- c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(text)}) }()
+	go func() { ended <- c.Turn(ctx, in) }()
 	var err error
 	select {
 	case err = <-ended:

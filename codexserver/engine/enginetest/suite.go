@@ -20,26 +20,27 @@ type promise struct {
 	name string
 	what string // what it shows, for tables of features
 	run  func(*testing.T, *Subject)
-	// steers means that only an engine whose conversations are an [engine.Steerer] makes
-	// the promise.
-	steers bool
+	// needs reports whether a conversation is of a kind that makes the promise. Nil means
+	// that all do.
+	needs func(engine.Conversation) bool
 }
 
 func promises() []promise {
 	return []promise{
-		{"Start", "announces a conversation once, by its id", testStart, false},
-		{"Text", "answers, turn after turn", testText, false},
-		{"Approved", "asks before a command runs, and runs it when approved", testApproved, false},
-		{"Denied", "runs nothing that was denied, and continues", testDenied, false},
-		{"Abort", "ends the turn when a question is answered with abort", testAbort, false},
-		{"InterruptWhileAsking", "is interrupted while a question is open", testInterruptWhileAsking, false},
-		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning, false},
-		{"Failure", "says why a turn failed, and stays usable", testFailure, false},
-		{"SideBySide", "keeps conversations side by side apart", testSideBySide, false},
-		{"Steered", "takes a message while a turn runs, which answers no open question", testSteered, true},
-		{"SteeredLate", "asks the model again for a message that came with its last answer", testSteeredLate, true},
-		{"SteeredInterrupted", "keeps a message that an interrupt overtook, and says so", testSteeredInterrupted, true},
-		{"SteeredBetween", "refuses a message for a turn when none is running", testSteeredBetween, true},
+		{"Start", "announces a conversation once, by its id", testStart, nil},
+		{"Text", "answers, turn after turn", testText, nil},
+		{"Approved", "asks before a command runs, and runs it when approved", testApproved, nil},
+		{"Denied", "runs nothing that was denied, and continues", testDenied, nil},
+		{"Abort", "ends the turn when a question is answered with abort", testAbort, nil},
+		{"InterruptWhileAsking", "is interrupted while a question is open", testInterruptWhileAsking, nil},
+		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning, nil},
+		{"Failure", "says why a turn failed, and stays usable", testFailure, nil},
+		{"SideBySide", "keeps conversations side by side apart", testSideBySide, nil},
+		{"Steered", "takes a message while a turn runs, which answers no open question", testSteered, steers},
+		{"SteeredLate", "asks the model again for a message that came with its last answer", testSteeredLate, steers},
+		{"SteeredInterrupted", "keeps a message that an interrupt overtook, and says so", testSteeredInterrupted, steers},
+		{"SteeredBetween", "refuses a message for a turn when none is running", testSteeredBetween, steers},
+		{"Shortened", "forgets prompts and summarises the conversation on request, and continues", testShortened, shortens},
 	}
 }
 
@@ -53,11 +54,11 @@ func Promises() []string {
 }
 
 // Run makes a subject for each test of the suite and runs it. First it makes one more, to
-// see whether the engine's conversations are an [engine.Steerer].
+// see which optional interfaces the engine's conversations have.
 func Run(t *testing.T, make func(t *testing.T) *Subject) {
-	steers := steers(t, make(t))
+	c := start(t, make(t), always(elicit.Denied)).Conversation
 	for _, p := range promises() {
-		if !p.steers || steers {
+		if p.needs == nil || p.needs(c) {
 			t.Run(p.name, func(t *testing.T) { p.run(t, make(t)) })
 		}
 	}

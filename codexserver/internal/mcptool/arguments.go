@@ -89,9 +89,13 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 		return false, err
 	}
 	for _, name := range in.Required {
-		if _, ok := given[name]; !ok && (name != "threadId" || given["conversationId"] == nil && given["sessionId"] == nil) {
+		if _, ok := given[name]; ok {
+			continue
+		}
+		if !slices.ContainsFunc(replacing(name), func(other string) bool { return given[other] != nil }) {
 			return false, fmt.Errorf("argument /%s is missing", name)
 		}
+		given[name] = ""
 	}
 	clamped = in.clamp(given)
 	var wrong *outputschema.FaultError
@@ -99,6 +103,17 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 		return false, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
 	}
 	return clamped, nil
+}
+
+// replacing returns the arguments with which a call does not need another one.
+func replacing(name string) []string {
+	switch name {
+	case "threadId":
+		return []string{"conversationId", "sessionId"}
+	case "prompt":
+		return shortenNames
+	}
+	return nil
 }
 
 // names removes nulls, which count as missing, and refuses unknown names. Otherwise a caller

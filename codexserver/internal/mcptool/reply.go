@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -25,16 +26,28 @@ type names struct {
 }
 
 type replyArguments struct {
-	Prompt string `json:"prompt"`
+	Prompt *string `json:"prompt"`
 	names
 	turnArguments
 	Background   bool   `json:"background"`
 	WhileRunning policy `json:"while-running"`
+	Rollback     int    `json:"rollback"`
+	Compact      bool   `json:"compact"`
 }
+
+// shortenNames are the names of the arguments that make the history shorter.
+var shortenNames = []string{"compact", "rollback"}
 
 func (a *replyArguments) check() error {
 	if err := a.checkTurn(); err != nil {
 		return err
+	}
+	shortens := a.Compact || a.Rollback > 0
+	if a.Prompt == nil && !shortens {
+		return errors.New("argument /prompt is missing")
+	}
+	if shortens && (a.WhileRunning == steerTurn || a.WhileRunning == interruptTurn) {
+		return errors.New("argument /while-running: no turn may run when compact or rollback change the history; stop it with codex-interrupt, or wait for its end")
 	}
 	if a.WhileRunning == steerTurn {
 		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
@@ -78,6 +91,21 @@ func (a *names) thread() (string, error) {
 	return id, nil
 }
 
+// turnInput returns the input of the turn. Without a prompt and images, one that changes the
+// history does only that.
+func (a *replyArguments) turnInput(cwd string, b bounds) (protocol.TurnInput, error) {
+	prompt := ""
+	if a.Prompt != nil {
+		prompt = *a.Prompt
+	}
+	in, err := a.input(prompt, cwd, b)
+	in.Rollback, in.Compact = a.Rollback, a.Compact
+	if in.Shortens() && prompt == "" && len(a.Images) == 0 {
+		in.Items = nil
+	}
+	return in, err
+}
+
 func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcptypes.CallToolResult {
 	id, err := a.thread()
 	if err != nil {
@@ -89,11 +117,16 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	in, err := a.input(a.Prompt, th.Info().Cwd, t.options.bounds())
+	in, err := a.turnInput(th.Info().Cwd, t.options.bounds())
+	if err == nil && in.Shortens() && !th.Shortens() {
+		err = errors.New("arguments /compact and /rollback: this engine keeps its own history")
+	}
 	if err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
-	job.schema = a.schema
+	if len(in.Items) > 0 {
+		job.schema = a.schema
+	}
 	switch a.WhileRunning {
 	case steerTurn:
 		if a.Budget != nil {

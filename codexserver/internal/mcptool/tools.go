@@ -143,7 +143,7 @@ func New(e engine.Engine, o *Options) *Table {
 	}
 	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), turns: &turns{max: max(o.Turns, 0)}}
 	codex, reply := newTool("codex", codexTool, with(t.callCodex)), newTool("codex-reply", replyTool, with(t.callReply))
-	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, turnNames
+	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
 		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs)}

@@ -111,6 +111,10 @@ type conversation struct {
 	engine *Engine
 }
 
+// ShortensHistory implements [engine.Shortener].
+func (c conversation) ShortensHistory() {}
+
+// Turn implements [engine.Conversation].
 func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	c.engine.mu.Lock()
 	c.engine.turns = append(c.engine.turns, in)
@@ -174,6 +178,9 @@ type resumption struct {
 }
 
 func (r resumption) ID() string { return r.id }
+
+// ShortensHistory implements [engine.Shortener].
+func (r resumption) ShortensHistory() {}
 
 type resumedHost struct {
 	engine.Host

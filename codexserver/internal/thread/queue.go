@@ -50,7 +50,7 @@ func (q *queue) next() *Ticket {
 }
 
 // wait waits until the ticket is the first. If ctx ends before, it returns the cause. The
-// caller must call leave in any case.
+// caller must call Leave in any case.
 func (t *Ticket) wait(ctx context.Context) error {
 	select {
 	case <-t.first:
@@ -65,8 +65,8 @@ func (t *Ticket) wait(ctx context.Context) error {
 	}
 }
 
-// leave removes the ticket from the queue.
-func (t *Ticket) leave() {
+// Leave removes the ticket from the queue. A turn does so at its end.
+func (t *Ticket) Leave() {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -34,7 +35,7 @@ var (
 	ErrInterrupted = errors.New("interrupted by the client")
 	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
-	// ErrBusy is the error of [Thread.Act] while a turn runs.
+	// ErrBusy is the error of [Thread.QueueAlone] and [Thread.Act] while a turn runs.
 	ErrBusy = errors.New("a turn of this conversation runs: wait for its end, or stop it with codex-interrupt")
 	// ErrStopped is the cause of an interrupt that came from the desk.
 	ErrStopped = errors.New("stopped by the user")
@@ -60,20 +61,52 @@ func (t *Thread) Trail() *Trail { return t.host.trail }
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }
 
+// QueueAlone is Queue for what may follow no turn that the caller does not know. It returns
+// [ErrBusy] if a turn runs or is queued.
+func (t *Thread) QueueAlone() (*Ticket, error) {
+	ticket := t.Queue()
+	select {
+	case <-ticket.first:
+		return ticket, nil
+	default:
+		ticket.Leave()
+		return nil, ErrBusy
+	}
+}
+
 // Turn waits until the ticket is the first, then runs one turn until it ends. It returns
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
 // as aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
-		t.host.trail.Begin(protocol.TextOf(in.Items))
+		words := inWords(in)
+		t.host.trail.Begin(words)
 		defer func() { t.host.trail.End(err) }()
 		t.host.move(in.Context)
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}
-		t.host.show(t.ID(), protocol.UserMessage{Message: protocol.TextOf(in.Items), Kind: protocol.UserPlain})
+		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 		return t.conversation.Turn(ctx, in)
 	}))
+}
+
+// inWords returns what a turn is asked for, for people.
+func inWords(in protocol.TurnInput) string {
+	words := protocol.TextOf(in.Items)
+	if in.Compact {
+		words = "[compact] " + words
+	}
+	if in.Rollback > 0 {
+		words = fmt.Sprintf("[rollback %d] %s", in.Rollback, words)
+	}
+	return words
+}
+
+// Shortens reports whether the engine heeds Rollback and Compact of a turn's input.
+func (t *Thread) Shortens() bool {
+	_, ok := t.conversation.(engine.Shortener)
+	return ok
 }
 
 // Reviews reports whether the engine can review in the thread under any policy.
@@ -121,19 +154,16 @@ const denyInReview = "this is a review, which changes nothing and asks for nothi
 // and questions go to the place of a. Act returns the error of f, [ErrBusy] if a turn runs
 // or is queued, or an [*engine.AbortError] if f did not run for another reason.
 func (t *Thread) Act(ctx context.Context, a Attendance, f func(context.Context, engine.Host) error) error {
-	ticket := t.Queue()
-	select {
-	case <-ticket.first:
-	default:
-		ticket.leave()
-		return ErrBusy
+	ticket, err := t.QueueAlone()
+	if err != nil {
+		return err
 	}
 	return t.run(ctx, ticket, a, func(ctx context.Context) error { return f(ctx, t.host) })
 }
 
 // run runs f as the thread's turn.
 func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(context.Context) error) error {
-	defer ticket.leave()
+	defer ticket.Leave()
 	if err := ticket.wait(ctx); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
 	}
@@ -240,7 +270,7 @@ func (t *Thread) close(ctx context.Context) error {
 	ticket := t.queue.join()
 	ticket.closes = true
 	t.mu.Unlock()
-	defer ticket.leave()
+	defer ticket.Leave()
 	if err := ticket.wait(ctx); err != nil {
 		return err
 	}

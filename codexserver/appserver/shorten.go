@@ -1,0 +1,156 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json"
+)
+
+// ShortensHistory implements [engine.Shortener].
+func (c *conversation) ShortensHistory() {}
+
+// shorten runs a turn that changes the history first. Codex summarises in a turn of its own,
+// and takes turns back between turns.
+func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error {
+	var done []string
+	start := func(ctx context.Context) (*turnCall, error) {
+		if in.Rollback > 0 {
+			if err := c.takeBack(ctx, in.Rollback); err != nil {
+				return nil, err
+			}
+			done = append(done, fmt.Sprintf("Taken back with what followed: %d of the last prompts. Files stay as they are.", in.Rollback))
+		}
+		if in.Compact {
+			s, err := c.startCompaction(ctx)
+			done = append(done, "The conversation was summarised.")
+			if err != nil || len(in.Items) == 0 {
+				return s, err
+			}
+			_, err = s.await(ctx, s.call)
+			s.finish(nil)
+			s.thread.free()
+			if err != nil {
+				return nil, fmt.Errorf("summarising the conversation: %w", err)
+			}
+		}
+		if len(in.Items) == 0 {
+			return nil, nil
+		}
+		return c.start(ctx, in)
+	}
+	return c.run(ctx, start, func(_ context.Context, _ *turnCall, last []protocol.EventMsg) {
+		if len(in.Items) > 0 {
+			return
+		}
+		words := strings.Join(done, " ")
+		for i := range last {
+			if _, ok := last[i].(protocol.TaskComplete); ok {
+				last[i] = protocol.TaskComplete{LastAgentMessage: &words}
+			}
+		}
+	})
+}
+
+// startCompaction starts the turn in which Codex summarises the conversation.
+func (c *conversation) startCompaction(ctx context.Context) (*turnCall, error) {
+	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
+		if err := t.claim(ctx); err != nil {
+			return nil, err
+		}
+		turn, err := t.begin(ctx, c.host, false)
+		if err != nil {
+			t.free()
+			return nil, err
+		}
+		return turn.request(ctx, "thread/compact/start", map[string]string{"threadId": t.id})
+	})
+}
+
+// takeBack makes Codex forget the last n turns with a message of the user.
+func (c *conversation) takeBack(ctx context.Context, n int) error {
+	_, err := c.inThread(ctx, func(t *thread) (*turnCall, error) {
+		if err := t.claim(ctx); err != nil {
+			return nil, err
+		}
+		defer t.free()
+		if _, err := t.settle(ctx); err != nil {
+			return nil, err
+		}
+		path, err := t.revert(ctx, n)
+		if err == nil {
+			c.unread = nil
+		}
+		if path != "" {
+			c.path = path
+		}
+		return nil, err
+	})
+	return err
+}
+
+// revert takes back the last n prompts of the thread. It returns the path of the rollout,
+// which Codex may continue in another file.
+func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
+	var r threadReply
+	before, err := t.prompt(ctx, n)
+	if err == nil {
+		err = t.child.call(ctx, startLimit, "thread/revert", map[string]string{"threadId": t.id, "beforeTurnId": before}, &r)
+	}
+	var refusal *jsonrpc.Error
+	if errors.As(err, &refusal) && !refused(err, "thread not found") {
+		// Before 0.151, conversations had another form, for which later versions lack a method.
+		r = threadReply{}
+		if t.child.call(ctx, startLimit, "thread/rollback", map[string]any{"threadId": t.id, "numTurns": n}, &r) != nil {
+			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: codex %s cannot take back prompts of this conversation (%s); summarise it with compact, or begin a new one",
+				t.child.version, redact(refusal.Message))}
+		}
+		err = nil
+	}
+	return r.Thread.Path, err
+}
+
+// prompt returns the id of the turn of the n-th prompt from the end.
+func (t *thread) prompt(ctx context.Context, n int) (turn string, err error) {
+	params := map[string]any{"threadId": t.id, "sortDirection": "desc", "limit": 50}
+	for found := 0; ; {
+		var page struct {
+			Data []wireTurn `json:"data"`
+			Next *string    `json:"nextCursor"`
+		}
+		if err := t.child.call(ctx, controlLimit, "thread/turns/list", params, &page); err != nil {
+			return "", err
+		}
+		for _, one := range page.Data {
+			if one.hasPrompt() {
+				found++
+			}
+			if found == n {
+				return one.ID, nil
+			}
+		}
+		if page.Next == nil || len(page.Data) == 0 {
+			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: the conversation has only %d prompts", found)}
+		}
+		params["cursor"] = *page.Next
+	}
+}
+
+// hasPrompt reports whether a turn began with a message of the user, and not with a request
+// for a summary.
+func (w *wireTurn) hasPrompt() bool {
+	for _, raw := range w.Items {
+		var it struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(raw, &it) == nil && it.Type == "userMessage" {
+			return true
+		}
+	}
+	return false
+}
