@@ -96,16 +96,42 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	return c, nil
 }
 
-// remember takes the history from a rollout.
+// remember takes the history from a rollout. It replaces a beginning that was summarised, or
+// that the rollout or the model has no room for, by the user's own words.
 func (c *conversation) remember(old *rollout.Rollout) {
-	items := old.Items
-	if old.Summary != "" {
-		items = append(append(c.opening(), c.bridge(userTexts(old.Before), old.Summary)), items...)
+	items, said, summary, left := old.Items, userTexts(old.Before), old.Summary, old.Left
+	if left > 0 {
+		n := c.newest(items)
+		items, said, left = items[n:], append(said, userTexts(items[:n])...), left+n
+		news := fmt.Sprintf("this conversation is too long: the model reads the last %d items of its history, and what the user wrote last; %d items are left out", len(items), left)
+		summary = strings.TrimSpace(summary + "\n\n[" + news + "]")
+		c.addNews(news)
+	}
+	if summary != "" {
+		items = append(append(c.opening(), c.bridge(said, summary)), items...)
 	}
 	c.history = valid(items)
 	if old.Skipped > 0 {
 		c.engine.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
+}
+
+// usualWindow is the context window, in tokens, of a model whose window is not known.
+const usualWindow = 128_000
+
+// newest returns where the newest items begin that take half of the model's window.
+func (c *conversation) newest(items []protocol.ResponseItem) int {
+	room := int64(usualWindow)
+	if window := c.contextWindow(); window != nil {
+		room = *window
+	}
+	room /= 2
+	n := len(items)
+	for n > 0 && room >= estimate(items[n-1]) {
+		n--
+		room -= estimate(items[n])
+	}
+	return n
 }
 
 // restorePolicies sets a conversation's approval policy and sandbox policy to those of its
@@ -157,6 +183,12 @@ func (c *conversation) catchUp(old *rollout.Rollout) {
 func (c *conversation) introduce(old *rollout.Rollout) {
 	c.catchUp(old)
 	configured := c.configured()
+	if old.EventsLeft > 0 {
+		first, err := protocol.AppendEvent(nil, protocol.BackgroundEvent{Message: fmt.Sprintf("%d older events are left out", old.EventsLeft)})
+		if err == nil {
+			configured.InitialMessages = append(configured.InitialMessages, first)
+		}
+	}
 	for _, raw := range old.Events {
 		configured.InitialMessages = append(configured.InitialMessages, c.past(json.RawMessage(raw)))
 	}

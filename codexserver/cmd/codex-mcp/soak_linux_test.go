@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,4 +91,137 @@ func TestSoakManyConversations(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
+}
+
+// longRollouts are the turns of conversations of 1 GB.
+var longRollouts = []struct {
+	name string
+	turn func(write func(kind, payload string), n int)
+}{
+	{"outputs", func(write func(kind, payload string), n int) {
+		for range 10 {
+			write("response_item", `{"type":"function_call","name":"shell","arguments":"{}","call_id":"c"}`)
+			write("response_item", `{"type":"function_call_output","call_id":"c","output":"`+strings.Repeat("x", 10<<10)+`"}`)
+		}
+	}},
+	{"outputs and compactions", func(write func(kind, payload string), n int) {
+		write("response_item", `{"type":"function_call_output","call_id":"c","output":"`+strings.Repeat("x", 100<<10)+`"}`)
+		switch n % 100 {
+		case 0:
+			write("compacted", `{"message":"summary","replacement_history":[{"type":"message","role":"user","content":[]}]}`)
+		case 50:
+			write("compacted", `{"message":"summary"}`)
+		}
+	}},
+	{"events", func(write func(kind, payload string), n int) {
+		write("event_msg", `{"type":"agent_message","message":"`+strings.Repeat("y", 10<<10)+`"}`)
+	}},
+	{"lines of 15 and 60 MiB", func(write func(kind, payload string), n int) {
+		write("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"`+strings.Repeat("z", 15<<20)+`"}]}`)
+		write("response_item", `{"type":"function_call_output","call_id":"c","output":"`+strings.Repeat("x", 60<<20)+`"}`)
+	}},
+}
+
+// TestSoakLongRollouts lists, shows, resumes and continues conversations of 1 GB. The program
+// never has more than 200 MB in memory.
+func TestSoakLongRollouts(t *testing.T) {
+	const size, most = 1_000_000_000, 200_000
+	for n, long := range longRollouts {
+		t.Run(long.name, func(t *testing.T) {
+			f := newFolders(t)
+			answer := providertest.Say("Done.")
+			answer.Repeat = true
+			model := providertest.New(answer)
+			t.Cleanup(model.Close)
+			writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+			id := fmt.Sprintf("0199a2b3-c4d5-7000-8000-00000000000%d", n)
+			path := filepath.Join(f.home, "sessions", "2025", "09", "30", "rollout-2025-09-30T10-11-12-"+id+".jsonl")
+			writeLong(t, path, id, size, long.turn)
+			for _, call := range []string{
+				`"tools/call","params":{"name":"codex-list","arguments":{}}`,
+				`"tools/call","params":{"name":"codex-show","arguments":{"threadId":"` + id + `","what":"transcript"}}`,
+				`"tools/call","params":{"name":"codex-reply","arguments":{"threadId":"` + id + `","prompt":"go on"}}`,
+				`"resumeConversation","params":{"path":"` + path + `"}`,
+			} {
+				p := start(t, f, "--engine", "native")
+				p.hello("{}")
+				p.send(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
+				late := time.AfterFunc(5*time.Minute, func() { p.cmd.Process.Kill() })
+				if got := p.answer(1); !contains(got, map[string]any{"result": map[string]any{"isError": nil}}) {
+					t.Errorf("%s: %.500v", call, got)
+				}
+				late.Stop()
+				kB := peak(t, p.cmd.Process.Pid)
+				t.Logf("%d MB at %.40s", kB/1000, call)
+				if kB > most {
+					t.Errorf("%d kB at %.40s, want at most %d", kB, call, most)
+				}
+				p.stdin.Close()
+				p.wait()
+			}
+		})
+	}
+}
+
+// answer waits for the answer to a request, or for the end of the process.
+func (p *process) answer(id float64) map[string]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for read := 0; ; p.news.Wait() {
+		for ; read < len(p.said); read++ {
+			if p.said[read]["id"] == id {
+				return p.said[read]
+			}
+		}
+		if p.ended {
+			return nil
+		}
+	}
+}
+
+// writeLong writes a rollout of a size.
+func writeLong(t *testing.T, path, id string, size int64, turn func(write func(kind, payload string), n int)) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	out := bufio.NewWriterSize(file, 1<<20)
+	var written int64
+	write := func(kind, payload string) {
+		n, err := fmt.Fprintf(out, `{"timestamp":"2025-09-30T10:11:12.000Z","type":"%s","payload":%s}`+"\n", kind, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += int64(n)
+	}
+	write("session_meta", `{"id":"`+id+`","cwd":"/"}`)
+	for n := 1; written < size; n++ {
+		write("response_item", fmt.Sprintf(`{"type":"message","role":"user","content":[{"type":"input_text","text":"question %d"}]}`, n))
+		write("event_msg", fmt.Sprintf(`{"type":"user_message","message":"question %d"}`, n))
+		turn(write, n)
+		write("event_msg", fmt.Sprintf(`{"type":"agent_message","message":"answer %d"}`, n))
+		write("response_item", fmt.Sprintf(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"answer %d"}]}`, n))
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// peak returns the largest resident memory that a process has had, in kB.
+func peak(t *testing.T, pid int) (kB int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	if _, err := fmt.Sscan(after, &kB); err != nil {
+		t.Fatal(err)
+	}
+	return kB
 }

@@ -43,6 +43,9 @@ func ReadTrail(ctx context.Context, path, thread string) (*Trail, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rollout: %w", err)
 		}
+		if bytes.Contains(line[:min(len(line), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
+			continue // most of a rollout is in these lines
+		}
 		var l protocol.RolloutLine
 		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue

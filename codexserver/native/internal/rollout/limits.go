@@ -37,6 +37,6 @@ func RateLimits(path string) (limits *protocol.RateLimits, reported time.Time, e
 		if at, err := time.Parse(time.RFC3339, l.Timestamp); err == nil {
 			limits, reported = count.RateLimits, at
 		}
-	}, func() {})
+	}, func() {}, func() {})
 	return limits, reported, err
 }

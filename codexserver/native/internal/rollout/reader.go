@@ -3,6 +3,7 @@ package rollout
 import (
 	"bufio"
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,27 +15,38 @@ import (
 )
 
 const (
-	maxLine = 64 << 20 // a longer line is skipped
+	maxLine = 16 << 20 // a longer line is left out
 	maxFile = 4 << 30  // the rest of a longer file is ignored
+
+	maxItems  = 16 << 20 // more than models can read
+	maxBefore = 1 << 20
+	maxEvents = 8 << 20
+	lineCost  = 256 // what a line takes in memory besides its text
 )
 
-// Rollout is a conversation as its file records it.
+// Rollout is the end of a conversation as its file records it. A file can be much larger
+// than what a model can read, and than the memory.
 type Rollout struct {
 	Meta protocol.SessionMeta
-	// Items are the history since the last compaction.
+	// Items are the newest of the history since the last compaction, and Left is how many
+	// others there are: older ones and lines that are too long.
 	Items []protocol.ResponseItem
+	Left  int
 	// Summary is the summary of the last compaction, if its line has no replacement
 	// history. Items then begin after the compaction.
 	Summary string
-	// Before are the items that the compaction of Summary replaced.
+	// Before are the user's newest messages of those that are left out, or that the
+	// compaction of Summary replaced.
 	Before []protocol.ResponseItem
-	// Events are the events of the whole conversation.
-	Events []jsontext.Value
+	// Events are the newest events of the conversation, and EventsLeft is how many older
+	// ones there are.
+	Events     []jsontext.Value
+	EventsLeft int
 	// Context is the context of the last turn, nil without one.
 	Context *protocol.TurnContext
 	// Usage is the last reported usage, nil without one.
 	Usage *protocol.TokenUsageInfo
-	// Skipped counts the lines that could not be read.
+	// Skipped counts the lines that could not be read, without those that are left out.
 	Skipped int
 }
 
@@ -55,111 +67,204 @@ func Load(path string) (*Rollout, error) {
 // Read reads a rollout. It skips and counts the lines that cannot be read, such as a torn
 // last line. It fails for a rollout without its first line.
 func Read(src io.Reader) (*Rollout, error) {
-	r := &Rollout{}
-	found := false
+	r := &reader{}
 	err := eachLine(src, func(line []byte) {
-		var l protocol.RolloutLine
-		if err := json.Unmarshal(line, &l); err != nil {
-			r.Skipped++
-			return
-		}
-		if l.Type == protocol.RolloutSessionMeta && !found {
-			found = json.Unmarshal(l.Payload, &r.Meta) == nil && r.Meta.ID != ""
-			return
-		}
-		if err := r.add(l); err != nil {
+		if r.line(line) != nil {
 			r.Skipped++
 		}
-	}, func() { r.Skipped++ })
+	}, func() { r.items.left++ }, func() { r.Skipped++ })
 	if err != nil {
 		return nil, err
 	}
-	if !found {
+	if !r.found {
 		return nil, errors.New("there is no session_meta line")
 	}
-	return r, nil
+	r.Items, r.Left = r.parse(&r.items), r.items.left
+	r.Before = r.parse(&r.before)
+	r.EventsLeft = r.events.left
+	for _, raw := range r.events.all {
+		if _, err := protocol.ParseEvent(raw); err != nil {
+			r.Skipped++
+			continue
+		}
+		r.Events = append(r.Events, raw)
+	}
+	return &r.Rollout, nil
 }
 
-func (r *Rollout) add(l protocol.RolloutLine) error {
-	switch l.Type {
-	case protocol.RolloutResponseItem:
-		item, err := protocol.ParseItem(l.Payload)
-		if err != nil {
+// reader reads a rollout. It keeps the lines that may be needed, and parses them at the end.
+type reader struct {
+	Rollout
+	found  bool // Meta is set
+	items  newest
+	before newest
+	events newest
+}
+
+// newest keeps the newest of some values, up to a size.
+type newest struct {
+	all  []jsontext.Value
+	size int
+	left int // how many were dropped
+}
+
+// add adds a value, and returns those that it drops.
+func (n *newest) add(value jsontext.Value, most int) (dropped []jsontext.Value) {
+	n.all = append(n.all, value)
+	n.size += len(value) + lineCost
+	for n.size > most && len(n.all) > 1 {
+		dropped = append(dropped, n.all[0])
+		n.size -= len(n.all[0]) + lineCost
+		n.all[0] = nil
+		n.all = n.all[1:]
+		n.left++
+	}
+	return dropped
+}
+
+// parse parses items.
+func (r *reader) parse(n *newest) (items []protocol.ResponseItem) {
+	for i, raw := range n.all {
+		if item, err := protocol.ParseItem(stdjson.RawMessage(raw)); err != nil {
+			r.Skipped++
+		} else {
+			items = append(items, item)
+		}
+		n.all[i] = nil
+	}
+	return items
+}
+
+// line reads a line, which is valid only during the call.
+func (r *reader) line(line []byte) error {
+	kind, payload, ok := split(line)
+	if !ok {
+		var l protocol.RolloutLine
+		if err := json.Unmarshal(line, &l); err != nil {
 			return err
 		}
-		r.Items = append(r.Items, item)
+		kind, payload = l.Type, jsontext.Value(l.Payload)
+	}
+	switch kind {
+	case protocol.RolloutSessionMeta:
+		if !r.found {
+			r.found = json.Unmarshal(payload, &r.Meta) == nil && r.Meta.ID != ""
+		}
+	case protocol.RolloutResponseItem:
+		r.item(payload.Clone())
 	case protocol.RolloutEventMsg:
-		m, err := protocol.ParseEvent(l.Payload)
+		return r.event(payload)
+	case protocol.RolloutTurnContext:
+		var c protocol.TurnContext
+		if err := json.Unmarshal(payload, &c); err != nil {
+			return err
+		}
+		r.Context = &c
+	case protocol.RolloutCompacted:
+		var c protocol.Compacted
+		if err := json.Unmarshal(payload, &c); err != nil {
+			return err
+		}
+		return r.compact(&c)
+	}
+	return nil
+}
+
+// split returns the parts of a line in the form in which Codex and a [Writer] write it.
+func split(line []byte) (kind protocol.RolloutType, payload jsontext.Value, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"timestamp":"`))
+	if !ok {
+		return "", nil, false
+	}
+	at := bytes.Index(rest[:min(len(rest), 64)], []byte(`","type":"`))
+	if at < 0 || bytes.ContainsAny(rest[:at], `"\`) {
+		return "", nil, false
+	}
+	rest = rest[at+len(`","type":"`):]
+	if at = bytes.Index(rest[:min(len(rest), 64)], []byte(`","payload":`)); at < 0 || bytes.ContainsAny(rest[:at], `"\`) {
+		return "", nil, false
+	}
+	payload, ok = bytes.CutSuffix(rest[at+len(`","payload":`):], []byte("}"))
+	return protocol.RolloutType(rest[:at]), payload, ok && payload.IsValid()
+}
+
+func (r *reader) item(raw jsontext.Value) {
+	for _, old := range r.items.add(raw, maxItems) {
+		r.user(old)
+	}
+}
+
+// user keeps a message of the user.
+func (r *reader) user(raw jsontext.Value) {
+	if len(raw) > maxBefore || !bytes.Contains(raw, []byte(`"user"`)) {
+		return
+	}
+	item, err := protocol.ParseItem(stdjson.RawMessage(raw))
+	if m, ok := item.(protocol.MessageItem); err == nil && ok && m.Role == "user" {
+		r.before.add(raw, maxBefore)
+	}
+}
+
+func (r *reader) event(payload jsontext.Value) error {
+	if bytes.Contains(payload[:min(len(payload), 64)], []byte("token_count")) {
+		m, err := protocol.ParseEvent(stdjson.RawMessage(payload))
 		if err != nil {
 			return err
 		}
 		if count, ok := m.(protocol.TokenCount); ok && count.Info != nil {
 			r.Usage = count.Info
 		}
-		r.Events = append(r.Events, jsontext.Value(l.Payload))
-	case protocol.RolloutTurnContext:
-		var c protocol.TurnContext
-		if err := json.Unmarshal(l.Payload, &c); err != nil {
-			return err
-		}
-		r.Context = &c
-	case protocol.RolloutCompacted:
-		var c protocol.Compacted
-		if err := json.Unmarshal(l.Payload, &c); err != nil {
-			return err
-		}
-		return r.compact(c)
 	}
+	r.events.add(payload.Clone(), maxEvents)
 	return nil
 }
 
-func (r *Rollout) compact(c protocol.Compacted) error {
+func (r *reader) compact(c *protocol.Compacted) error {
 	if len(c.ReplacementHistory) == 0 {
-		r.Before = append(r.Before, r.Items...)
-		r.Items, r.Summary = nil, c.Message
+		for _, raw := range r.items.all {
+			r.user(raw)
+		}
+		r.items, r.Summary = newest{}, c.Message
 		return nil
 	}
-	items := make([]protocol.ResponseItem, 0, len(c.ReplacementHistory))
 	for _, raw := range c.ReplacementHistory {
-		item, err := protocol.ParseItem(raw)
-		if err != nil {
+		if _, err := protocol.ParseItem(raw); err != nil {
 			return err
 		}
-		items = append(items, item)
 	}
-	r.Items, r.Summary, r.Before = items, "", nil
+	r.items, r.before, r.Summary = newest{}, newest{}, ""
+	for _, raw := range c.ReplacementHistory {
+		r.item(jsontext.Value(raw))
+	}
 	return nil
 }
 
-// eachLine calls line with each complete line, and skipped for each line that is too long
-// or, at the end of the file, torn.
-func eachLine(src io.Reader, line func([]byte), skipped func()) error {
+// eachLine calls line with each complete line, which is valid only during the call, long for
+// each line that is too long, and torn for a part of a line at the end of the file.
+func eachLine(src io.Reader, line func([]byte), long, torn func()) error {
 	br := bufio.NewReaderSize(src, 64<<10)
 	var buf []byte
 	tooLong := false
 	for {
 		piece, err := br.ReadSlice('\n')
-		if !tooLong {
+		if tooLong = tooLong || len(buf)+len(piece) > maxLine; !tooLong {
 			buf = append(buf, piece...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			if len(buf) > maxLine {
-				tooLong, buf = true, nil
-			}
 			continue
 		case errors.Is(err, io.EOF):
 			if len(buf) > 0 || tooLong {
-				skipped()
+				torn()
 			}
 			return nil
 		case err != nil:
 			return err
 		}
 		if tooLong {
-			skipped()
+			long()
 		} else if text := bytes.TrimSpace(buf); len(text) > 0 {
-			line(bytes.Clone(text))
+			line(text)
 		}
 		buf, tooLong = buf[:0], false
 	}

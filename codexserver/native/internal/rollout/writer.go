@@ -42,7 +42,7 @@ type Writer struct {
 	size   int64       // of the file after the last write
 	torn   bool        // that write may have left a part of a line
 	other  bool        // another program has written to the file
-	whole  bool        // Load reads every line that was written
+	whole  bool        // no line that was written is too long for Load
 	draft  bool        // there is no file; see Replace
 	closed bool
 }
@@ -275,8 +275,8 @@ func (w *Writer) Follow(path string) bool {
 	return true
 }
 
-// Whole reports whether [Load] reads every line that was written. It is false after a line
-// that is too long for Load.
+// Whole reports whether [Load] reads the end of what was written. It is false after a line that
+// is too long for Load, and for a file that is too long.
 func (w *Writer) Whole() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

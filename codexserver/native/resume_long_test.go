@@ -1,0 +1,76 @@
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestResumeLong resumes a conversation whose history is too long to be read: the model gets
+// the end, the user's words of the rest and a remark, and the user is told.
+func TestResumeLong(t *testing.T) {
+	b := setup(t, `model_context_window = 40_000`+"\n", native.Limits{}, providertest.Say("first answer"), providertest.Say("second answer"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("first question")); err != nil {
+		t.Fatal(err)
+	}
+	path := configured(t, h).RolloutPath
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := strings.Repeat("a lot of output ", 2000)
+	for i := range 700 {
+		call, message := fmt.Sprintf("call %d", i), fmt.Sprintf("question %d", i)
+		for _, line := range []string{
+			`"event_msg","payload":{"type":"user_message","message":"` + message + output + `"}`,
+			`"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + message + `"}]}`,
+			`"response_item","payload":{"type":"function_call","name":"shell","arguments":"{}","call_id":"` + call + `"}`,
+			`"response_item","payload":{"type":"function_call_output","call_id":"` + call + `","output":"` + output + `"}`,
+		} {
+			if _, err := fmt.Fprintf(f, `{"timestamp":"2025-09-30T10:11:12.000Z","type":%s}`+"\n", line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	h = &host{}
+	if c, err = b.engine.Resume(t.Context(), path, protocol.Config{}, h); err != nil {
+		t.Fatal(err)
+	}
+	past := configured(t, h).InitialMessages
+	if first := string(past[0]); !strings.Contains(first, "older events are left out") || len(past) > 500 {
+		t.Errorf("%d events of the past, the first is %.200s", len(past), first)
+	}
+	if err := c.Turn(t.Context(), say("last question")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	request := lastRequest(b)
+	if most := 40_000 * 4; len(request) > most {
+		t.Errorf("the request has %d bytes, and the model reads at most about %d", len(request), most)
+	}
+	inOrder(t, request, "first question", "question 0", "question 600", "items are left out", "question 699", "call 699", "a lot of output", "last question")
+	validRequests(t, b.provider)
+	if !slices.ContainsFunc(h.events, func(m protocol.EventMsg) bool {
+		e, ok := m.(protocol.BackgroundEvent)
+		return ok && strings.Contains(e.Message, "items are left out")
+	}) {
+		t.Error("the user was not told")
+	}
+}
