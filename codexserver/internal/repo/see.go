@@ -21,35 +21,115 @@ type oddities struct {
 	loose   map[string]bool        // submodules with files and without a repository
 }
 
-// see looks for what git does not look at. It does not look into other repositories and
-// into ignored folders.
-func (s *Snapshot) see(ctx context.Context, nested, modules map[string]bool) (oddities, error) {
-	found := oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}}
-	list, err := s.private.git(ctx, call{}, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-	if err != nil {
-		return found, err
+// maxNew is how many new files git looks at by name. With more it looks at all folders.
+const maxNew = 100
+
+// see returns the files that are not in the index, and adds to r the repositories below the
+// root and what git does not look at. It does not look into other repositories and into
+// ignored folders.
+func (s *Snapshot) see(ctx context.Context, x index, r *rest) (names []string, err error) {
+	r.seen = oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}}
+	for name, isRepository := range r.modules {
+		if entries, err := os.ReadDir(s.path(name)); err == nil && len(entries) > 0 && !isRepository {
+			r.seen.loose[name] = true
+		}
 	}
-	skip := map[string]bool{}
-	for name := range strings.SplitSeq(list, "\x00") {
-		dir, isDir := strings.CutSuffix(name, "/")
-		if name == "" || s.inScratch(dir) {
+	var n news
+	if err := s.tour(ctx, "", x, &n, &r.seen); err != nil || len(n.files)+len(n.folders) == 0 && !n.replaced {
+		return nil, err
+	}
+	var only []string // git need not look into all folders for a few names
+	if !n.replaced && len(n.files)+len(n.folders) <= maxNew {
+		only = slices.Concat([]string{"--"}, n.files, n.folders)
+	}
+	list := func(options ...string) (string, error) {
+		return s.private.git(ctx, call{}, slices.Concat([]string{"ls-files", "-z", "--others", "--exclude-standard"}, options, only)...)
+	}
+	others, err := list()
+	if err != nil {
+		return nil, err
+	}
+	ignored, err := list("--ignored", "--directory")
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(others, "\x00") {
+		if dir, isDir := strings.CutSuffix(name, "/"); isDir {
+			r.nested[dir] = true
+		} else if name != "" && !s.inScratch(name) {
+			names = append(names, name)
+		}
+	}
+	skip := maps.Clone(r.nested)
+	for name := range strings.SplitSeq(ignored, "\x00") {
+		dir := strings.TrimSuffix(name, "/")
+		if name != "" && !s.inScratch(dir) {
+			skip[dir] = true
+			r.seen.ignored = append(r.seen.ignored, name)
+		}
+	}
+	for _, dir := range n.folders {
+		if skip[dir] || s.inScratch(dir) {
 			continue
 		}
-		skip[dir] = isDir
-		found.ignored = append(found.ignored, name)
-	}
-	for name := range nested {
-		skip[name] = true
-	}
-	for name, isRepository := range modules {
-		skip[name] = true
-		if entries, err := os.ReadDir(s.path(name)); err == nil && len(entries) > 0 && !isRepository {
-			found.loose[name] = true
+		if err := s.walk(ctx, dir, skip, &r.seen); err != nil {
+			return nil, err
 		}
 	}
-	return found, s.walk(ctx, "", skip, &found)
+	return names, nil
 }
 
+// news is what the index does not have: files, and folders without files of the index.
+type news struct {
+	files, folders []string
+	replaced       bool // a file of the index is a folder, or the reverse
+}
+
+// tour looks at the folders with files of the index. X are those below dir.
+func (s *Snapshot) tour(ctx context.Context, dir string, x index, n *news, found *oddities) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	entries, err := os.ReadDir(s.path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		found.closed[dir] = true
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if name == ".git" {
+			continue
+		}
+		if dir != "" {
+			name = dir + "/" + name
+		}
+		kind, known := entry.Type(), x.entry(name)
+		isFile := kind.IsRegular() || kind&fs.ModeSymlink != 0
+		switch {
+		case known != nil && (isFile || known.isModule()):
+		case isFile && len(x.below(name)) == 0:
+			n.files = append(n.files, name)
+		case !isFile && !entry.IsDir():
+			found.special[name] = kind
+		case known == nil && entry.IsDir() && len(x.below(name)) > 0:
+			if s.inScratch(name) {
+				continue
+			}
+			if err := s.tour(ctx, name, x.below(name), n, found); err != nil {
+				return err
+			}
+		case known == nil && entry.IsDir():
+			n.folders = append(n.folders, name)
+		default:
+			n.replaced = true
+			if entry.IsDir() {
+				n.folders = append(n.folders, name)
+			}
+		}
+	}
+	return nil
+}
+
+// walk looks at folders without files of the index.
 func (s *Snapshot) walk(ctx context.Context, dir string, skip map[string]bool, found *oddities) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

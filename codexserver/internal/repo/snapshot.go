@@ -160,13 +160,8 @@ func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
 	if err != nil {
 		return "", r, err
 	}
-	var walk sync.WaitGroup
-	var walkErr error
-	walk.Go(func() { r.seen, walkErr = s.see(ctx, r.nested, r.modules) })
-	tree, err = s.store(ctx, names, &r)
-	walk.Wait()
-	if err == nil {
-		err = walkErr
+	if tree = cmp.Or(s.now, s.tree); tree == "" || len(names) > 0 {
+		tree, err = s.store(ctx, names, &r)
 	}
 	return tree, r, err
 }
@@ -193,47 +188,24 @@ func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree str
 // also looks at files that the index marks as unchanged.
 func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error) {
 	r = rest{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
-	list, err := s.private.git(ctx, call{}, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard")
+	x, err := s.private.index(ctx)
 	if err != nil {
 		return nil, r, err
 	}
-	var assumed, skipped, tracked []string
-	for entry := range strings.SplitSeq(list, "\x00") {
-		if entry == "" {
-			continue
-		}
-		tag, name := entry[0], entry[min(2, len(entry)):]
-		if tag == '?' {
-			if dir, isDir := strings.CutSuffix(name, "/"); isDir {
-				r.nested[dir] = true
-			} else if !s.inScratch(name) {
-				names = append(names, name)
-			}
-			continue
-		}
-		stage, name, _ := strings.Cut(name, "\t")
-		if tracked = append(tracked, name); strings.HasPrefix(stage, modeModule+" ") {
-			r.modules[name] = s.isRepository(name)
-		}
-		if tag >= 'a' {
-			assumed = append(assumed, name)
-		}
-		if tag == 'S' || tag == 's' {
-			if _, err := os.Lstat(s.path(name)); err == nil {
-				skipped = append(skipped, name)
-			}
+	for i := range x {
+		if x[i].isModule() {
+			r.modules[x[i].name] = s.isRepository(x[i].name)
 		}
 	}
-	for flag, flagged := range map[string][]string{"--no-assume-unchanged": assumed, "--no-skip-worktree": skipped} {
-		if len(flagged) == 0 {
-			continue
-		}
-		if _, err := s.private.git(ctx, call{stdin: zeros(flagged)}, "update-index", flag, "-z", "--stdin"); err != nil {
-			return nil, r, err
-		}
+	if err := s.unmark(ctx, x); err != nil {
+		return nil, r, err
 	}
+	var walk sync.WaitGroup
+	var walkErr error
+	walk.Go(func() { names, walkErr = s.see(ctx, x, &r) })
 	dirty, err := s.private.git(ctx, call{}, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
-	if err != nil {
+	walk.Wait()
+	if err = cmp.Or(err, walkErr); err != nil {
 		return nil, r, err
 	}
 	for name := range strings.SplitSeq(dirty, "\x00") {
@@ -242,25 +214,54 @@ func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error
 			names = append(names, name)
 		}
 	}
-	again, err := s.again(ctx, tracked, &r)
+	again, err := s.again(ctx, x, &r)
 	return append(names, again...), r, err
+}
+
+// unmark makes git look at the files that the index marks as unchanged.
+func (s *Snapshot) unmark(ctx context.Context, x index) error {
+	var assumed, skipped []string
+	for i := range x {
+		if x[i].assumed {
+			assumed = append(assumed, x[i].name)
+		}
+		if x[i].skipped {
+			if _, err := os.Lstat(s.path(x[i].name)); err == nil {
+				skipped = append(skipped, x[i].name)
+			}
+		}
+	}
+	for flag, flagged := range map[string][]string{"--no-assume-unchanged": assumed, "--no-skip-worktree": skipped} {
+		if len(flagged) == 0 {
+			continue
+		}
+		if _, err := s.private.git(ctx, call{stdin: zeros(flagged)}, "update-index", flag, "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // again returns files that git takes for unchanged, although their inodes have changed since
 // about the snapshot: many builds of git compare times in seconds, and programs can set the
-// time of a file. It removes them from the mirror's index.
-func (s *Snapshot) again(ctx context.Context, tracked []string, r *rest) ([]string, error) {
+// time of a file. Git sees it if the inode had changed seconds before the snapshot. Again
+// removes the files from the mirror's index.
+func (s *Snapshot) again(ctx context.Context, x index, r *rest) ([]string, error) {
 	if s.begin.IsZero() {
 		return nil, nil
 	}
 	since := s.begin.Add(-2 * time.Second)
 	var names []string
-	for _, name := range tracked {
+	for i := range x {
+		if int64(x[i].changed) < since.Unix() || r.known[x[i].name] {
+			continue
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		name := x[i].name
 		info, err := os.Lstat(s.path(name))
-		if err == nil && info.Mode().IsRegular() && !r.known[name] && changeTime(info).After(since) {
+		if err == nil && info.Mode().IsRegular() && changeTime(info).After(since) {
 			names = append(names, name)
 		}
 	}
