@@ -60,6 +60,10 @@ type Options struct {
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: 80,000.
 	MaxResult int
+	// Hint says which results of turns have a text block that names the thread, for clients
+	// that pass only texts on to their model: "auto", all but those of clients that are
+	// known to pass on structured content; "always" or "never". Default: "auto".
+	Hint string
 	// Stall is how long a model may be silent before progress, tasks and codex-wait report
 	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
 	// it is never reported.
@@ -180,7 +184,7 @@ func New(e engine.Engine, o *Options) *Server {
 		threads.KeepIn(watch.Scratch.Dir)
 	}
 	table := mcptool.New(e, &mcptool.Options{
-		Report: watch, MaxResult: o.MaxResult, Stall: o.Stall,
+		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home, Folders: o.Folders, Turns: o.Turns,
 	})

@@ -60,7 +60,11 @@ func TestApprovals(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(cwd, "made")); (err == nil) != tt.made {
 					t.Errorf("made: %v", err)
 				}
-				if result.IsError != tt.failed || len(result.Content) != tt.blocks || result.Structured.ThreadID == "" {
+				blocks := tt.blocks
+				if !tt.failed {
+					blocks++ // it names the thread
+				}
+				if result.IsError != tt.failed || len(result.Content) != blocks || result.Structured.ThreadID == "" {
 					t.Errorf("%+v", result)
 				}
 			})

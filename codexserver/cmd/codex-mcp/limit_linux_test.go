@@ -48,7 +48,7 @@ func TestForkBomb(t *testing.T) {
 			for id := range 60 {
 				p.expect(map[string]any{"id": float64(id), "result": "*"}, seen)
 			}
-			p.expect(map[string]any{"id": "turn", "result": map[string]any{"content": []any{map[string]any{"text": "done"}}}}, seen)
+			p.expect(map[string]any{"id": "turn", "result": map[string]any{"structuredContent": map[string]any{"content": "done"}}}, seen)
 			if output := model.Requests()[2].LastToolOutput(); !strings.Contains(output, "still") {
 				t.Errorf("after the bomb a command printed %s", output)
 			}

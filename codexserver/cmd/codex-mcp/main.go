@@ -187,6 +187,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Trace:        traced.writer(),
 		Home:         c.home,
 		MaxResult:    c.settings.MaxResult,
+		Hint:         c.settings.Hint,
 		Stall:        c.settings.Stall,
 		Changes:      codexserver.ChangeOptions(c.settings.Changes),
 		Tasks:        codexserver.TaskOptions(c.settings.Tasks),

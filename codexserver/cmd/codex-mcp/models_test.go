@@ -145,7 +145,7 @@ func (c *talk) answer() (o outcome) {
 func (c *talk) completes() outcome {
 	c.t.Helper()
 	o := c.answer()
-	if o.IsError || o.Values.Status != "completed" || o.text() != usual {
+	if o.IsError || o.Values.Status != "completed" || len(o.Content) == 0 || o.Content[0].Text != usual {
 		c.t.Errorf("the result is %+v, want %q", o, usual)
 	}
 	return o

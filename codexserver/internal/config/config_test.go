@@ -239,6 +239,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
 		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
+		{"hint", "", `results.hint=often`, `-c results.hint: "often" is not one of ["auto" "always" "never"]`},
 		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

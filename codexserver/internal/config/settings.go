@@ -38,6 +38,8 @@ type Settings struct {
 	// MaxResult is the size of the longest answer, and of the largest structured content of
 	// a result, in bytes of JSON.
 	MaxResult int
+	// Hint says which results have a text that names the thread.
+	Hint string
 	// Changes say how the changes of a turn are found.
 	Changes Changes
 	// Stall is how long a model may be silent before it is reported as stuck. A negative
@@ -81,6 +83,10 @@ type settingsFile struct {
 		Mode  string   `json:"mode"`
 		Grace Duration `json:"grace"`
 	} `json:"tasks"`
+
+	Results struct {
+		Hint string `json:"hint"`
+	} `json:"results"`
 
 	Changes struct {
 		Track  bool     `json:"track"`
@@ -138,6 +144,7 @@ func (f *settingsFile) settings() *Settings {
 		Tools:       f.Tools,
 		AlwaysLoad:  f.AlwaysLoad,
 		MaxResult:   l.Result,
+		Hint:        f.Results.Hint,
 		Stall:       orNone(time.Duration(l.Stall)),
 		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
 
@@ -275,7 +282,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "changes", "drain", "http", "limits", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "changes", "drain", "http", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -406,6 +413,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Approvals.Timeout = unset
 	f.Tools = slices.Clone(Choosable)
 	f.Tasks.Mode = tasksAuto
+	f.Results.Hint = "auto"
 	f.Tasks.Grace = Duration(DefaultGrace)
 	f.Drain.Timeout = Duration(DefaultDrain)
 	f.Limits.Tasks = DefaultTasks
@@ -457,6 +465,9 @@ func (f *settingsFile) check() error {
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, f.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %q", f.Tasks.Mode, modes)
+	}
+	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, f.Results.Hint) {
+		return fmt.Errorf("results.hint: %q is not one of %q", f.Results.Hint, hints)
 	}
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])

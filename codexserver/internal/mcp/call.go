@@ -59,7 +59,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{call: c}) // codex-wait reports a turn in the background
 	tc.Attendance.Leaves, tc.Background.Leaves = true, true
 	tc.Folder = func(context.Context) string { return s.folder() }
-	tc.Shared, tc.MaxText, tc.Begun = s.shared, maxText, c.begin
+	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
 	own, background := board.Place(deaf{s}), board.Place(deaf{s})
 	if q.form {
 		own, background = client{c}, hold{s}

@@ -68,6 +68,16 @@ func (ss *LegacySession) canAsk() bool {
 	return ss.able
 }
 
+// host returns the client's name, or "" before initialize.
+func (ss *LegacySession) host() string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.client == nil {
+		return ""
+	}
+	return ss.client.ClientInfo.Name
+}
+
 // notify queues a notification.
 func (ss *LegacySession) notify(method string, params any) { ss.Client.notify(ss.peer, method, params) }
 

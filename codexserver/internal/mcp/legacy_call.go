@@ -53,7 +53,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	own := legacyClient{ss, c.ID}
 	ss.places(c, own, own, ss.canAsk(), ss.unasked)
 	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
-	c.Asks, c.Folder, c.Begun = ss.canAsk(), ss.folder, job.Store
+	c.Asks, c.Folder, c.Begun, c.Host = ss.canAsk(), ss.folder, job.Store, ss.host()
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	o.Ready(ctx, nil) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {

@@ -175,10 +175,14 @@ func (a answer) text() string {
 		words = "failed: "
 	}
 	for i, b := range a.result.Content {
+		text := b.(*modern.TextContent).Text
+		if strings.HasPrefix(text, "\n[thread ") {
+			continue // it names the thread for the client's model
+		}
 		if i > 0 {
 			words += " | "
 		}
-		words += b.(*modern.TextContent).Text
+		words += text
 	}
 	return words
 }

@@ -98,7 +98,7 @@ func (l *audience) progress(t *testing.T) (messages []string) {
 
 // raw reports whether a text has characters that a terminal does not show as they are.
 func raw(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+	return strings.ContainsFunc(strings.TrimPrefix(text, "\n"), func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // TestTextOnOneLine checks that text of models, commands and programs reaches the one-line

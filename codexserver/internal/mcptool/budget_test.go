@@ -23,8 +23,11 @@ type turnEnd struct {
 func endOf(t *testing.T, result string) (e turnEnd, thread string) {
 	t.Helper()
 	var r struct {
-		IsError           bool
-		Content           []struct{ Text string }
+		IsError bool
+		Content []struct {
+			Text        string
+			Annotations any
+		}
 		StructuredContent struct{ ThreadID, Status, Stopped, Content string }
 	}
 	if err := json.Unmarshal([]byte(result), &r); err != nil {
@@ -33,7 +36,9 @@ func endOf(t *testing.T, result string) (e turnEnd, thread string) {
 	s := r.StructuredContent
 	var texts []string
 	for _, block := range r.Content {
-		texts = append(texts, block.Text)
+		if block.Annotations == nil { // else it is for the model
+			texts = append(texts, block.Text)
+		}
 	}
 	if text := strings.Join(texts, "\n"); text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)

@@ -26,7 +26,7 @@ func TestCallConfig(t *testing.T) {
 		result         []string
 		events         int // warnings among them
 	}{
-		{"on the list", false, "tools/call", `{"model_verbosity":"low"}`, `{"model_verbosity":"low"}`, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
+		{"on the list", false, "tools/call", `{"model_verbosity":"low"}`, `{"model_verbosity":"low"}`, []string{`"content":[{"type":"text","text":"p"}`}, 0},
 		{"left out", false, "tools/call", along, `{"model_verbosity":"low"}`, []string{
 			`"content":[{"type":"text","text":"p"},{"type":"text","text":"\nargument config: \"mcp_servers.happy.command\", \"notify\" left out`,
 			`trusted_calls = true in codex-mcp.toml`, `\"nosuch\" left out: no such key is known`, `"content":"p\n\nargument config`,
@@ -35,8 +35,8 @@ func TestCallConfig(t *testing.T) {
 			`"isError":true`, `codex: argument /config: a call may not set \"model_providers.x.base_url\", \"model_providers.x.env_key\"; trusted_calls = true in codex-mcp.toml allows it`,
 		}, 0},
 		{"none", false, "tools/call", `null`, `{}`, []string{`"text":"p"`}, 0},
-		{"trusted", true, "tools/call", hostile, hostile, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
-		{"trusted along", true, "tools/call", along, along, []string{`"content":[{"type":"text","text":"p"}]`}, 0},
+		{"trusted", true, "tools/call", hostile, hostile, []string{`"content":[{"type":"text","text":"p"}`}, 0},
+		{"trusted along", true, "tools/call", along, along, []string{`"content":[{"type":"text","text":"p"}`}, 0},
 		{"a method", false, "newConversation", hostile, hostile, []string{`"conversationId"`}, 0},
 		{"a method along", false, "newConversation", along, along, []string{`"conversationId"`}, 0},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -61,7 +62,7 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 					t.Fatalf("blocks %q", blocks)
 				}
 				if !tt.failed {
-					if len(blocks) != 1 {
+					if len(blocks) != 2 || !strings.HasPrefix(blocks[1].Text, "\n[thread ") {
 						t.Errorf("blocks %q", blocks)
 					}
 					return

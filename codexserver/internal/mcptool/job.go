@@ -30,6 +30,7 @@ type Job struct {
 	report     *report.Collector
 	meter      meter
 	schema     *outputschema.Schema // of the answer, or nil
+	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
 	review     *reviewCall   // nil for other turns
 	leave      func()        // reports the end to [turns], or nil
@@ -69,7 +70,8 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	j := &Job{
 		attendance: a, options: o, room: c.table.room(c.MaxText), report: report.New(o.Report), done: make(chan struct{}),
-		now: moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
+		hint: o.Hint.wanted(c.Host),
+		now:  moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
 	}
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
@@ -234,9 +236,12 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		j.end.did.More = "codex-show has the rest"
 	}
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.most)}
-	if err != nil && spent == nil {
+	switch {
+	case err != nil && spent == nil:
 		j.end.result.Content = append(j.end.result.Content, facts(j.end.did))
 		j.end.result.IsError = new(true)
+	case j.hint:
+		hint(j.end.result, &j.end.did)
 	}
 	if j.leave != nil {
 		j.leave()
@@ -289,7 +294,18 @@ func (j *Job) Detach() bool {
 // advice.
 func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
 	s := j.State()
-	return interim(j.ThreadID(), s.Status, s.Words()+" "+advice)
+	return j.interim(s.Status, s.Words()+" "+advice)
+}
+
+// interim returns the result of a call whose turn continues.
+func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
+	r := result(j.ThreadID(), text)
+	last := len(r.StructuredContent) - 1
+	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
+	if j.hint {
+		addHint(r, "thread "+j.ThreadID())
+	}
+	return r
 }
 
 // State is what a job does at one moment.

@@ -62,7 +62,7 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		j.run(c.Jobs.ctx, ticket, in)
 		c.Jobs.ended(j)
 	})
-	return interim(t.ID(), Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+	return j.interim(Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 }
 
 // queued returns the ticket of a turn. One that changes the history has to be the next turn,

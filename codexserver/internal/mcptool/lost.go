@@ -45,7 +45,7 @@ func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line 
 	if err != nil {
 		return failure(thread, words), line
 	}
-	r = &mcptypes.CallToolResult{Content: append(blocks(words), factsOf(did)), StructuredContent: structured, IsError: new(true)}
+	r = &mcptypes.CallToolResult{Content: append(blocks(words), forModel(string(did))), StructuredContent: structured, IsError: new(true)}
 	return r, line
 }
 

@@ -137,7 +137,8 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		}
 		err = th.Steer(ctx, in.Items)
 		if err == nil {
-			return interim(id, Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
+			job.thread = th
+			return job.interim(Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
 		}
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own

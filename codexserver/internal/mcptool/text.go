@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Texts returns the text blocks of a result.
@@ -38,14 +37,14 @@ func blocks(texts ...string) []mcptypes.ContentBlock {
 // shorter.
 func facts(did report.Report) *mcptypes.TextContent {
 	did.Content = "" // the blocks before have it
-	return factsOf(did.JSON(report.MinLimit))
+	return forModel(string(did.JSON(report.MinLimit)))
 }
 
-// factsOf is [facts] for a report as JSON.
-func factsOf(did jsontext.Value) *mcptypes.TextContent {
+// forModel returns a further block for the model.
+func forModel(text string) *mcptypes.TextContent {
 	return &mcptypes.TextContent{
 		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
-		Text:        "\n" + string(did),
+		Text:        "\n" + text,
 	}
 }
 

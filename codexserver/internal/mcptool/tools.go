@@ -49,6 +49,8 @@ type Call struct {
 	MaxText int
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
+	// Host is the name that the client has in its clientInfo, or "".
+	Host string
 	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
@@ -95,6 +97,8 @@ type Options struct {
 	Home string
 	// Folders are the folders in which the paths of a call must lie. Nil allows all.
 	Folders []string
+	// Hint says which results of turns have a text that names the thread.
+	Hint Hint
 	// Turns is how many turns may run or be queued at a time. 0 means no limit.
 	Turns int
 }
@@ -293,14 +297,6 @@ func result(thread string, texts ...string) *mcptypes.CallToolResult {
 	structured := quote([]byte(`{"threadId":`), thread)
 	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
 	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: structured}
-}
-
-// interim returns the result of a call whose turn continues.
-func interim(thread string, status Status, text string) *mcptypes.CallToolResult {
-	r := result(thread, text)
-	last := len(r.StructuredContent) - 1
-	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
-	return r
 }
 
 // quote appends a JSON string. Invalid UTF-8 becomes U+FFFD.

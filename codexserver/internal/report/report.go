@@ -115,6 +115,16 @@ type Refusal struct {
 	Reason elicit.Reason
 }
 
+// Changed returns the paths of the first changes, and their number if there are more; "" if
+// there are none.
+func (r *Report) Changed() string {
+	paths := make([]string, len(r.Changes))
+	for i, c := range r.Changes {
+		paths[i] = c.Path
+	}
+	return showPaths(paths)
+}
+
 // Remark returns a sentence for the caller if what commands changed is not known, or "".
 func (r *Report) Remark() string {
 	if !r.Untold || len(r.Unknown) == 0 {
