@@ -3,7 +3,6 @@
 package appserver_test
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -27,7 +26,7 @@ func TestRealNothingOutlivesADeadServer(t *testing.T) {
 	bin := build(t)
 	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		home := t.TempDir()
-		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", model.BaseURL()))
+		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(model.BaseURL(), ""))
 		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd
@@ -49,7 +48,7 @@ func TestRealReaderLeaves(t *testing.T) {
 	bin := build(t)
 	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		home := t.TempDir()
-		writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(realConfig, "", models[busy].BaseURL()))
+		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(models[busy].BaseURL(), ""))
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + home}
 		return cmd

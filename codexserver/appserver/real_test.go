@@ -5,7 +5,6 @@ package appserver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -33,19 +33,6 @@ type real struct {
 	options   *appserver.Options
 }
 
-// realConfig returns a configuration for the provider at an address, with further lines.
-const realConfig = `
-model = "mock-model"
-model_provider = "mock"
-%s
-[model_providers.mock]
-name = "mock"
-base_url = %q
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-`
-
 func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *real {
 	t.Helper()
 	if _, err := appserver.Find(""); err != nil {
@@ -54,7 +41,7 @@ func newReal(t *testing.T, configuration string, turns ...providertest.Turn) *re
 	r := &real{Server: providertest.New(turns...), home: t.TempDir(), cwd: t.TempDir()}
 	t.Cleanup(r.Close)
 	t.Setenv("HOME", t.TempDir()) // whose shell profile would run with every command
-	writeFile(t, filepath.Join(r.home, "config.toml"), fmt.Sprintf(realConfig, configuration, r.BaseURL()))
+	writeFile(t, filepath.Join(r.home, "config.toml"), servertest.CodexConfig(r.BaseURL(), configuration))
 	r.options = &appserver.Options{CodexHome: r.home}
 	r.restart(t)
 	return r

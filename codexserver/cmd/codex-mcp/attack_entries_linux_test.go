@@ -117,16 +117,7 @@ func (v *victim) serve(config, settings string) {
 	if tables != "" {
 		tables = "[" + tables
 	}
-	v.write(filepath.Join(v.home, "config.toml"), top+fmt.Sprintf(`
-model = "mock-model"
-model_provider = "mock"
-[model_providers.mock]
-name = "mock"
-base_url = %q
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-`, v.model.BaseURL())+tables)
+	v.write(filepath.Join(v.home, "config.toml"), servertest.CodexConfig(v.model.BaseURL(), top)+tables)
 	v.write(filepath.Join(v.home, "codex-mcp.toml"), settings)
 	args := append([]string{"-c", "sandbox.tier=" + v.tier, "--engine", "native"}, v.entry.args...)
 	if v.bridge {

@@ -13,7 +13,16 @@ func CodexHome(t testing.TB, url, configuration string) string {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", t.TempDir())
-	configuration = fmt.Sprintf(`
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(CodexConfig(url, configuration)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// CodexConfig returns a config.toml with these lines, and the model of a provider at a URL,
+// which is asked once.
+func CodexConfig(url, configuration string) string {
+	return fmt.Sprintf(`
 model = "mock-model"
 model_provider = "mock"
 %s
@@ -24,8 +33,4 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 `, configuration, url)
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return home
 }
