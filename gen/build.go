@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/atombender/go-jsonschema/pkg/schemas"
@@ -17,13 +15,32 @@ import (
 // names the place.
 type builder struct {
 	*parsed
-	types map[string]*goType
+	goNames map[string]string        // of the definitions
+	places  map[string]string        // the origins of types by Go name, unless the tables apply
+	shapes  map[string]*schemas.Type // the schemas of objects by Go name
+	types   map[string]*goType
 }
+
+// ownNames are the names that every generated package has.
+var ownNames = []string{"AppendJSON", "Decode", "DecodeStrict", "Encode", "Unknown"}
 
 // buildModel makes the model of a schema.
 func buildModel(schema *parsed) (*model, error) {
-	b := &builder{parsed: schema, types: make(map[string]*goType)}
+	b := &builder{
+		schema, make(map[string]string), make(map[string]string), make(map[string]*schemas.Type), make(map[string]*goType),
+	}
 	b.extend()
+	for _, name := range ownNames {
+		b.places[name] = "/"
+	}
+	for _, exact := range []bool{true, false} { // a definition whose name is a Go name keeps it
+		for _, name := range slices.Sorted(maps.Keys(b.definitions)) {
+			if goName := nameOr(name, "Definition"); exact == (goName == name) {
+				b.goNames[name] = free(goName, func(s string) bool { return b.places[s] != "" })
+				b.places[b.goNames[name]] = name
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.definitions)) {
 		if err := b.definition(name, b.definitions[name]); err != nil {
 			return nil, err
@@ -36,19 +53,72 @@ func buildModel(schema *parsed) (*model, error) {
 			}
 		}
 	}
-	m := &model{extension: b.extension}
+	m := &model{mcp: b.mcp, pointers: b.pointers, extension: b.extension}
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
 		t := b.types[name]
 		for _, f := range t.fields {
 			if f.typ.kind == refNamed && b.types[f.typ.name] == nil {
 				return nil, b.refuse(t.origin+"/"+f.json, "no rule makes its type %s", f.typ.name)
 			}
+			if b.contains(f, t.name, nil) {
+				return nil, b.refuse(t.origin+"/"+f.json, "every value would contain another one")
+			}
 		}
+		b.nameValues(t)
 		m.types = append(m.types, t)
+	}
+	if !b.mcp {
+		return m, nil
 	}
 	var err error
 	m.methods, err = b.methods()
 	return m, err
+}
+
+// nameValues names the constants of an enum.
+func (b *builder) nameValues(t *goType) {
+	for i, v := range t.values {
+		name := t.name + nameOr(v, map[bool]string{true: "Empty", false: fmt.Sprintf("Value%d", i+1)}[v == ""])
+		name = free(name, func(s string) bool { return b.types[s] != nil || slices.Contains(t.names, s) || b.places[s] != "" })
+		t.names = append(t.names, name)
+		if !b.mcp {
+			b.places[name] = t.origin
+		}
+	}
+}
+
+// contains reports whether a value of the field always contains a value of the named type.
+func (b *builder) contains(f *field, name string, seen []string) bool {
+	if !f.required || f.typ.kind != refNamed || slices.Contains(seen, f.typ.name) {
+		return false
+	}
+	t := b.types[f.typ.name]
+	for t != nil && t.kind == kindAlias {
+		t = b.types[t.target]
+	}
+	if t == nil || t.kind != kindObject {
+		return false
+	}
+	return t.name == name || slices.ContainsFunc(t.fields, func(g *field) bool { return b.contains(g, name, append(seen, f.typ.name)) })
+}
+
+// claim returns the name for the type at a place: the wanted one, unless another place has it.
+// The tables let places share a type of the same form.
+func (b *builder) claim(wanted, origin string) string {
+	if b.mcp {
+		return wanted
+	}
+	name := free(wanted, func(s string) bool { return b.places[s] != "" && b.places[s] != origin })
+	b.places[name] = origin
+	return name
+}
+
+// constraint returns the schema that only the strict decoder checks, as text, or "".
+func constraint(t *schemas.Type) string {
+	if t.GoJSONSchemaExtension == nil || t.GoJSONSchemaExtension.Type == nil {
+		return ""
+	}
+	return *t.GoJSONSchemaExtension.Type
 }
 
 // add records a type. Two places may share a type of the same form.
@@ -59,7 +129,7 @@ func (b *builder) add(t *goType) error {
 		return nil
 	}
 	if !sameForm(old, t) {
-		return fmt.Errorf("%s and %s would both be called %s", old.origin, t.origin, t.name)
+		return b.refuse(t.origin, "its type would be called %s, as that of %s: it needs a row in typeNames", t.name, b.pointer(old.origin))
 	}
 	if old.doc == "" {
 		old.doc = t.doc
@@ -73,52 +143,142 @@ func (b *builder) add(t *goType) error {
 }
 
 func (b *builder) definition(name string, t *schemas.Type) error {
-	goName, err := goName(name)
-	if err != nil {
-		return err
-	}
-	out := &goType{name: goName, origin: name, doc: t.Description}
-	if row, ok := copies[name]; ok && b.definitions[row.of] != nil && len(t.AnyOf) == 0 {
+	goName := b.goNames[name]
+	out := &goType{name: goName, origin: name, doc: t.Description, constraint: constraint(t)}
+	if row, ok := copies[name]; ok && b.mcp && b.definitions[row.of] != nil && len(t.AnyOf) == 0 {
 		out.kind, out.target = kindAlias, row.of
 		return b.add(out)
 	}
+	for t.Ref != "" || nullable(t) != nil {
+		if inner := nullable(t); inner != nil {
+			delete(b.pointers, name) // only its uses may be null
+			t = inner
+			continue
+		}
+		target, d, err := b.target(name, t)
+		switch check := constraint(t); {
+		case err != nil:
+			return err
+		case check != "":
+			d = constrained(d, check)
+			out.constraint = constraint(d)
+		case nullable(d) == nil:
+			out.kind, out.target = kindAlias, b.goNames[target]
+			return b.add(out)
+		}
+		t = d
+	}
+	return b.named(goName, name, t, out)
+}
+
+// nullable returns the schema of the values but null if t admits null besides others, or nil.
+func nullable(t *schemas.Type) *schemas.Type {
+	plain := *t
 	switch {
-	case name == jsonValue.name && slices.Contains(jsonValue.forms, formOf(t)):
+	case len(t.Type) == 2 && t.Type[1] == "null":
+		plain.Type = t.Type[:1]
+	case len(t.AnyOf) == 2 && slices.Equal(t.AnyOf[1].Type, []string{"null"}):
+		plain = *t.AnyOf[0]
+		plain.Description, plain.Title = cmp.Or(t.Description, plain.Description), cmp.Or(t.Title, plain.Title)
+	default:
+		return nil
+	}
+	return &plain
+}
+
+// target follows a reference to a definition that is not one.
+func (b *builder) target(origin string, t *schemas.Type) (name string, d *schemas.Type, err error) {
+	for range b.definitions {
+		if name, err = refName(t); err != nil {
+			return "", nil, b.refuse(origin, "%w", err)
+		}
+		if d = b.definitions[name]; d == nil {
+			return "", nil, b.refuse(origin, "%s is not defined", name)
+		}
+		if d.Ref == "" || constraint(d) != "" {
+			return name, d, nil
+		}
+		t = d
+	}
+	return "", nil, b.refuse(origin, "the definition contains itself")
+}
+
+// named makes a type with the name goName for the schema at origin.
+func (b *builder) named(goName, origin string, t *schemas.Type, out *goType) error {
+	if !b.mcp || handWritten(goName, t) != nil {
+		t = byType(t)
+	}
+	switch {
+	case b.mcp && origin == jsonValue.name && slices.Contains(jsonValue.forms, formOf(t)):
 		out.kind = kindJSON
-	case t.Ref != "":
-		target, err := refName(t)
-		if err != nil {
-			return b.refuse(name, "%w", err)
-		}
-		out.kind, out.target = kindAlias, target
-	case len(t.AnyOf) > 0 && len(t.Properties) == 0:
-		return b.union(goName, name, t)
+	case isChoice(t) && nullable(t) == nil:
+		return b.union(goName, origin, t)
 	case len(t.Enum) > 0:
-		return b.enum(goName, name, t)
-	case len(t.Type) > 1:
-		if err := handWritten(goName, t); err != nil {
-			return b.refuse(name, "%w", err)
-		}
+		return b.enum(goName, origin, t)
+	case b.mcp && len(t.Type) > 1 && handWritten(goName, t) == nil:
 		out.kind = kindHand
 	case slices.Equal(t.Type, []string{"string"}) && t.Const == nil:
 		out.kind = kindString
 	case slices.Equal(t.Type, []string{"array"}):
-		return b.list(goName, name, t)
-	case isFree(t):
+		return b.list(goName, origin, t)
+	case b.mcp && isFree(t):
 		out.kind = kindMembers
-	case isMap(t):
-		elem, err := b.use(goName+"Value", name+"/*", t.AdditionalProperties)
+	case isMap(t) && !isFree(t):
+		elem, err := b.use(goName+"Value", origin+"/*", t.AdditionalProperties)
 		if err != nil {
 			return err
 		}
 		out.kind, out.elem = kindMap, elem
-	case slices.Equal(t.Type, []string{"object"}):
-		return b.object(goName, name, t)
+	case slices.Equal(t.Type, []string{"object"}) && !isFree(t):
+		return b.object(goName, origin, t)
 	default:
-		return b.refuse(name, "no rule for a definition of type %q", t.Type)
+		elem, err := b.useShape(goName, origin, t)
+		if err != nil {
+			return err
+		}
+		if elem.kind == refNamed && b.types[elem.name] != nil && elem.name == goName {
+			return nil // it has made the type
+		}
+		out.kind, out.elem = kindNamed, elem
+		if elem.kind == refNullable || elem.kind == refNamed {
+			return b.refuse(origin, "no rule for a type that is %s", elem)
+		}
+		out.constraint = both(out.constraint, elem.constraint)
+		out.elem.constraint = ""
+		if elem.constant != "" {
+			out.elem, out.constraint = ref{kind: refString}, both(out.constraint, compact(map[string]any{"const": t.Const}))
+		}
 	}
 	return b.add(out)
 }
+
+// byType returns a list of types as a choice, and any other schema as it is.
+func byType(t *schemas.Type) *schemas.Type {
+	if len(t.Type) < 2 || nullable(t) != nil {
+		return t
+	}
+	choice := &schemas.Type{Description: t.Description, Title: t.Title, GoJSONSchemaExtension: t.GoJSONSchemaExtension}
+	for _, kind := range t.Type {
+		arm := *t
+		arm.Type, arm.Title, arm.GoJSONSchemaExtension = []string{kind}, "", nil
+		choice.AnyOf = append(choice.AnyOf, &arm)
+	}
+	return choice
+}
+
+// both returns a schema, as text, for what two schemas admit.
+func both(x, y string) string {
+	switch {
+	case x == "" || x == y:
+		return y
+	case y == "":
+		return x
+	}
+	return `{"allOf":[` + x + "," + y + "]}"
+}
+
+// isChoice reports whether a schema is a choice.
+func isChoice(t *schemas.Type) bool { return len(t.AnyOf)+len(t.OneOf) > 0 && len(t.Properties) == 0 }
 
 // refuse returns an error with the JSON pointer to a place of the schema.
 func (b *builder) refuse(origin, format string, args ...any) error {
@@ -128,7 +288,7 @@ func (b *builder) refuse(origin, format string, args ...any) error {
 // pointer returns the JSON pointer to the schema at origin.
 func (b *builder) pointer(origin string) string {
 	name, rest, _ := strings.Cut(origin, "/")
-	pointer, t := b.container+"/"+name, b.definitions[name]
+	pointer, t := cmp.Or(b.pointers[name], b.container+"/"+escape(name)), b.definitions[name]
 	for rest != "" {
 		member := ""
 		for m := range properties(t) { // a member's name may contain slashes
@@ -180,6 +340,9 @@ func place(origin string) string {
 // extended.
 func (b *builder) extend() {
 	for name, row := range extended {
+		if !b.mcp {
+			break
+		}
 		from, to := b.definitions[row.by], b.definitions[name]
 		if from == nil || to == nil || !b.extension[row.by] {
 			continue
@@ -204,7 +367,7 @@ func handWritten(goName string, t *schemas.Type) error {
 // isFormValue reports whether t is the type of a form field's value since version
 // 2025-11-25: a list of strings, or one of the scalars of earlier versions.
 func isFormValue(t *schemas.Type) bool {
-	return len(t.AnyOf) == 2 && formOf(t.AnyOf[0]) == `{"items":{"type":["string"]},"type":["array"]}` &&
+	return len(t.AnyOf) == 2 && len(t.AnyOf[1].Type) > 1 && formOf(t.AnyOf[0]) == `{"items":{"type":["string"]},"type":["array"]}` &&
 		handWritten("ElicitValue", t.AnyOf[1]) == nil
 }
 
@@ -224,7 +387,7 @@ func isClosed(t *schemas.Type) bool {
 
 // isMap reports whether t is an object with arbitrary names and values of one type.
 func isMap(t *schemas.Type) bool {
-	return slices.Equal(t.Type, []string{"object"}) && len(t.Properties) == 0 && len(t.Required) == 0 && len(t.AnyOf) == 0 && !isClosed(t)
+	return slices.Equal(t.Type, []string{"object"}) && len(t.Properties) == 0 && len(t.Required) == 0 && !isChoice(t) && !isClosed(t)
 }
 
 // isFree reports whether t is an object with arbitrary members.
@@ -238,7 +401,7 @@ func (b *builder) list(goName, origin string, t *schemas.Type) error {
 	if err != nil {
 		return err
 	}
-	return b.add(&goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindList, elem: *r.elem, max: r.most})
+	return b.add(&goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindList, elem: *r.elem, max: r.most, constraint: constraint(t)})
 }
 
 // typeDoc returns the comment of a type: the description of a definition, or the title of
@@ -252,137 +415,30 @@ func typeDoc(origin string, t *schemas.Type) string {
 
 func (b *builder) enum(goName, origin string, t *schemas.Type) error {
 	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindEnum}
+	if !strings.Contains(origin, "/") {
+		out.constraint = constraint(t)
+	}
 	for _, v := range t.Enum {
 		s, ok := v.(string)
 		if !ok {
 			return b.refuse(origin, "no rule for the enum value %v", v)
 		}
-		out.values = append(out.values, s)
-	}
-	return b.add(out)
-}
-
-func (b *builder) union(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion}
-	if len(t.Type) > 0 || len(t.Properties) > 0 {
-		return b.refuse(origin, "no rule for anyOf with other constraints")
-	}
-	for i, a := range t.AnyOf {
-		if a.Ref == "" && slices.Equal(a.Type, []string{"array"}) {
-			list := goName + "List"
-			if err := b.list(list, fmt.Sprintf("%s/anyOf/%d", origin, i), a); err != nil {
-				return err
-			}
-			out.lists = append(out.lists, list)
-			continue
-		}
-		if a.Ref == "" {
-			return b.refuse(fmt.Sprintf("%s/anyOf/%d", origin, i), "no rule for an arm that is not a reference")
-		}
-		name, err := refName(a)
-		if err != nil {
-			return b.refuse(origin, "%w", err)
-		}
-		switch d := b.definitions[name]; {
-		case d != nil && slices.Equal(d.Type, []string{"array"}):
-			out.lists = append(out.lists, name)
-		case d != nil && slices.Equal(d.Type, []string{"object"}) && len(d.Properties) > 0:
-			out.arms = append(out.arms, &arm{name: name})
-		default:
-			return b.refuse(fmt.Sprintf("%s/anyOf/%d", origin, i), "no rule for the arm %s, which is not an object", name)
-		}
-	}
-	for _, name := range extraArms[place(origin)].arms {
-		if b.extension[name] {
-			out.arms = append(out.arms, &arm{name: name})
+		if !slices.Contains(out.values, s) {
+			out.values = append(out.values, s)
 		}
 	}
 	return b.add(out)
-}
-
-func (b *builder) object(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindObject}
-	if _, ok := rawMembers[place(origin)]; ok {
-		out.kind = kindShape
-		out.name = lower(goName)
-	}
-	switch out.closed = isClosed(t); {
-	case out.closed && len(t.Properties) == 0:
-	case t.AdditionalProperties != nil && !isAny(t.AdditionalProperties):
-		return b.refuse(origin, "no rule for additionalProperties with constraints next to properties")
-	}
-	if len(t.AnyOf) > 0 {
-		union, err := refName(t.AnyOf[0])
-		if err != nil {
-			return b.refuse(origin, "%w", err)
-		}
-		row, ok := besideNames[union]
-		if !ok {
-			return b.refuse(origin, "no rule for the union %s next to members", union)
-		}
-		out.beside = &field{name: row.name, doc: row.doc, typ: ref{kind: refNamed, name: union}, required: true}
-	}
-	for _, member := range t.Required {
-		if t.Properties[member] == nil {
-			return b.refuse(origin, "required member %q is not described", member)
-		}
-	}
-	for _, member := range slices.Sorted(maps.Keys(t.Properties)) {
-		f, err := b.field(goName, origin, member, t)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(out.fields, func(g *field) bool { return g.name == f.name }) {
-			return b.refuse(origin, "two members would both be called %s", f.name)
-		}
-		out.fields = append(out.fields, f)
-	}
-	if f := b.restoreMeta(origin, out.fields); f != nil {
-		out.fields = append([]*field{f}, out.fields...)
-	}
-	return b.add(out)
-}
-
-func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field, error) {
-	here := origin + "/" + member
-	p := t.Properties[member]
-	name, err := goName(member[strings.LastIndex(member, "/")+1:]) // the rest is a prefix
-	if err != nil {
-		return nil, b.refuse(here, "%w", err)
-	}
-	if name == "Extra" {
-		return nil, b.refuse(here, "the name Extra is taken by the unknown members")
-	}
-	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member)}
-	if s, ok := p.Const.(string); ok && !f.required { // an enum of one value, which may be absent
-		enum := *p
-		enum.Const, enum.Enum = nil, []any{s}
-		p = &enum
-	}
-	if f.typ, err = b.use(parent+name, here, p); err != nil {
-		return nil, err
-	}
-	if f.constant = f.typ.constant != ""; f.constant && !f.required {
-		return nil, b.refuse(here, "no rule for a constant number that may be absent")
-	}
-	if f.typ.kind == refNullable && !f.required {
-		return nil, b.refuse(here, "no rule for null in a member that may be absent")
-	}
-	if f.json == resultType.member && f.required && !f.constant && b.definitions[resultType.typeName] != nil {
-		f.typ, f.fallback = ref{kind: refNamed, name: resultType.typeName}, cmp.Or(resultType.of[parent], resultType.usual)
-	}
-	return f, nil
 }
 
 // restoreMeta returns the _meta that the schema lost from the params at origin, or nil.
 func (b *builder) restoreMeta(origin string, fields []*field) *field {
 	definition, ok := strings.CutSuffix(origin, "/params")
-	if !ok || slices.ContainsFunc(fields, func(f *field) bool { return f.json == "_meta" }) {
+	if !ok || !b.mcp || slices.ContainsFunc(fields, func(f *field) bool { return f.json == "_meta" }) {
 		return nil
 	}
 	for _, end := range slices.Sorted(maps.Keys(lostMeta)) {
 		if row := lostMeta[end]; strings.HasSuffix(definition, end) {
-			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true}
+			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true, common: commonFields["_meta"]}
 			if b.definitions[row.definition] != nil {
 				f.typ = ref{kind: refNamed, name: row.definition}
 			} else if row.otherwise != "" {
@@ -392,130 +448,4 @@ func (b *builder) restoreMeta(origin string, fields []*field) *field {
 		}
 	}
 	return nil
-}
-
-// use resolves the schema of a member, element or map value. If that needs a new type, its
-// name is that in typeNames, or else name.
-func (b *builder) use(name, origin string, t *schemas.Type) (ref, error) {
-	if row, ok := typeNames[place(origin)]; ok {
-		name = row.name
-	} else if row, ok := typeNames["*"+origin[strings.LastIndex(origin, "/"):]]; ok {
-		name = row.name
-	} else if strings.HasSuffix(origin, "Request/params") || strings.HasSuffix(origin, "Notification/params") {
-		name = strings.TrimSuffix(origin, "/params") + "Params"
-	}
-	switch {
-	case isAny(t):
-		return ref{kind: refAny}, nil
-	case t.Ref != "":
-		target, err := refName(t)
-		if err != nil {
-			return ref{}, b.refuse(origin, "%w", err)
-		}
-		d := b.definitions[target]
-		switch {
-		case d == nil:
-			return ref{}, b.refuse(origin, "%s is not defined", target)
-		case target == jsonValue.name && slices.Contains(jsonValue.forms, formOf(d)):
-			return ref{kind: refJSON, name: target}, nil
-		case isFree(d):
-			return ref{kind: refMembers, name: target}, nil
-		}
-		return ref{kind: refNamed, name: target}, nil
-	case isFormValue(t):
-		return ref{kind: refNamed, name: name}, b.add(&goType{name: name, origin: origin, kind: kindHand})
-	case len(t.AnyOf) > 0:
-		return ref{kind: refNamed, name: name}, b.union(name, origin, t)
-	case len(t.Enum) > 0:
-		return ref{kind: refNamed, name: name}, b.enum(name, origin, t)
-	case len(t.Type) == 2 && t.Type[1] == "null":
-		plain := *t
-		plain.Type = t.Type[:1]
-		elem, err := b.useType(name, origin, &plain)
-		return ref{kind: refNullable, elem: &elem}, err
-	case len(t.Type) > 1:
-		if err := handWritten(name, t); err != nil {
-			return ref{}, b.refuse(origin, "%w", err)
-		}
-		return ref{kind: refNamed, name: name}, b.add(&goType{name: name, origin: origin, kind: kindHand})
-	case len(t.Type) == 0:
-		return ref{}, b.refuse(origin, "no rule for a schema without a type")
-	}
-	return b.useType(name, origin, t)
-}
-
-func (b *builder) useType(name, origin string, t *schemas.Type) (ref, error) {
-	if t.MaxItems != 0 && t.Type[0] != "array" {
-		return ref{}, b.refuse(origin, "no rule for maxItems of type %q", t.Type[0])
-	}
-	for _, bound := range []*float64{t.Minimum, t.Maximum} {
-		if bound != nil && (t.Type[0] != "number" && t.Type[0] != "integer" || t.Type[0] == "integer" && *bound != math.Trunc(*bound)) {
-			return ref{}, b.refuse(origin, "no rule for the bound %v of type %q", *bound, t.Type[0])
-		}
-	}
-	if t.Const != nil && t.Type[0] != "string" && t.Type[0] != "integer" {
-		return ref{}, b.refuse(origin, "no rule for a constant of type %q", t.Type[0])
-	}
-	switch t.Type[0] {
-	case "string":
-		if t.Const != nil {
-			s, ok := t.Const.(string)
-			if !ok || s == "" {
-				return ref{}, b.refuse(origin, "no rule for the constant %v", t.Const)
-			}
-			return ref{kind: refString, constant: s}, nil
-		}
-		if t.Format == "byte" {
-			return ref{kind: refNamed, name: "Base64"}, b.add(&goType{name: "Base64", kind: kindHand})
-		}
-		return ref{kind: refString}, nil
-	case "boolean":
-		return ref{kind: refBool}, nil
-	case "integer":
-		if t.Const != nil {
-			return b.constantInt(origin, t)
-		}
-		return ref{kind: refInt, min: t.Minimum, max: t.Maximum}, nil
-	case "number":
-		if (t.Minimum == nil) != (t.Maximum == nil) {
-			return ref{}, b.refuse(origin, "no rule for a number with one bound")
-		}
-		return ref{kind: refNumber, min: t.Minimum, max: t.Maximum}, nil
-	case "array":
-		if t.Items == nil {
-			return ref{}, b.refuse(origin, "no rule for an array without items")
-		}
-		elem, err := b.use(name+"Item", origin+"/*", t.Items)
-		return ref{kind: refArray, elem: &elem, most: t.MaxItems}, err
-	case "object":
-		return b.useObject(name, origin, t)
-	}
-	return ref{}, b.refuse(origin, "no rule for type %q", t.Type)
-}
-
-func (b *builder) constantInt(origin string, t *schemas.Type) (ref, error) {
-	n, ok := t.Const.(float64)
-	if !ok || n != math.Trunc(n) || math.Abs(n) >= 1<<53 {
-		return ref{}, b.refuse(origin, "no rule for the constant %v", t.Const)
-	}
-	return ref{kind: refInt, constant: strconv.FormatInt(int64(n), 10)}, nil
-}
-
-func (b *builder) useObject(name, origin string, t *schemas.Type) (ref, error) {
-	_, raw := rawMembers[place(origin)]
-	open := t.AdditionalProperties == nil || isAny(t.AdditionalProperties)
-	switch {
-	case len(t.Properties) == 0 && !isMap(t):
-		return ref{}, b.refuse(origin, "no rule for an object with constraints but without properties")
-	case len(t.Properties) > 0 && raw:
-		return ref{kind: refShape, name: lower(name)}, b.object(name, origin, t)
-	case len(t.Properties) > 0:
-		return ref{kind: refNamed, name: name}, b.object(name, origin, t)
-	case open && (raw || strings.HasSuffix(origin, "/*")):
-		return ref{kind: refObject}, nil
-	case open:
-		return ref{kind: refMembers}, nil
-	}
-	elem, err := b.use(name+"Value", origin+"/*", t.AdditionalProperties)
-	return ref{kind: refMap, elem: &elem}, err
 }

@@ -159,7 +159,7 @@ func (m *model) api() map[string]string {
 			names[t.name] = "type string"
 		case kindMembers, kindJSON:
 			names[t.name] = "type, raw JSON"
-		case kindList, kindMap:
+		case kindList, kindMap, kindNamed:
 			names[t.name] = "type " + t.content().String()
 		case kindHand:
 			names[t.name] = "type, by hand"

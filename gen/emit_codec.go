@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,21 +16,31 @@ func (e *emitter) decoders(s *source) error {
 		}
 		switch t.kind {
 		case kindString, kindEnum:
-			read := "codec.ReadString(v, d)"
+			read := e.constrained(t.constraint, "v", "codec.ReadString(v, d)", t.name)
 			if t.kind == kindEnum {
 				read = "read" + t.name + "(v, d)"
 			}
 			s.line("func (v *%s) decode(d *codec.Decoder) error { return %s }\n", t.name, read)
-		case kindList, kindMap:
+		case kindList, kindMap, kindNamed:
 			s.line("func (v *%s) decode(d *codec.Decoder) error { return read%s(v, d) }\n", t.name, t.name)
-			s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, e.read(t.content(), "(*"+t.content().String()+")(v)"))
+			read := e.constrained(t.constraint, "v", e.read(t.content(), "(*"+t.content().String()+")(v)"), t.name)
+			s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, read)
 		case kindObject:
-			s.line("func (v *%s) decode(d *codec.Decoder) error {\n*v = %s{}", t.name, t.name)
+			name := "decode"
+			if t.constraint != "" {
+				name = "free"
+				s.line("func (v *%s) decode(d *codec.Decoder) error { return %s }\n", t.name, e.constrained(t.constraint, "v", "v.free(d)", t.name))
+			}
+			s.line("func (v *%s) %s(d *codec.Decoder) error {\n*v = %s{}", t.name, name, t.name)
 			switch {
 			case t.beside != nil:
 				e.besideDecoder(s, t)
-			case t.closed:
+			case t.closed && len(t.fields) == 0 && e.mcp:
 				s.line("return d.Empty()\n}\n")
+			case t.closed:
+				e.objectLoop(s, t, e.readField, "err = d.Closed()")
+			case t.extra != nil:
+				e.objectLoop(s, t, e.readField, "err = codec.UnknownOf(&v.Extra, d, name, "+e.reader(*t.extra)+")")
 			default:
 				e.objectLoop(s, t, e.readField, unknownMember)
 			}
@@ -50,13 +62,19 @@ func (e *emitter) decoders(s *source) error {
 			}
 		}
 	}
+	for _, text := range slices.SortedFunc(maps.Keys(e.constraints), func(x, y string) int { return e.constraints[x] - e.constraints[y] }) {
+		s.line("var constraint%d = assert.New(%q)\n", e.constraints[text], text)
+	}
 	return nil
 }
 
 // content returns the ref of a list or map.
 func (t *goType) content() ref {
-	if t.kind == kindMap {
+	switch t.kind {
+	case kindMap:
 		return ref{kind: refMap, elem: &t.elem}
+	case kindNamed:
+		return t.elem
 	}
 	return ref{kind: refArray, elem: &t.elem, most: t.max}
 }
@@ -76,11 +94,28 @@ func (e *emitter) besideDecoder(s *source, t *goType) {
 	e.objectLoop(s, t, e.readField, "err = d.SkipBeside(name)")
 }
 
+// memberNames returns the names that are not among the unknown members.
 func memberNames(t *goType) (names []string) {
 	for _, f := range t.fields {
 		names = append(names, f.json)
 	}
-	return names
+	return append(names, t.envelope()...)
+}
+
+// envelope returns the members of JSON-RPC if t is a message whose definition leaves them
+// out.
+func (t *goType) envelope() []string {
+	isMessage := false
+	for _, f := range t.fields {
+		isMessage = isMessage || f.json == "method" && f.constant
+		if slices.Contains(envelope, f.json) {
+			return nil
+		}
+	}
+	if !isMessage || t.kind != kindObject {
+		return nil
+	}
+	return envelope
 }
 
 // objectLoop writes the body of a function that reads an object of type t.
@@ -91,8 +126,8 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 			required = append(required, f.json)
 		}
 	}
-	if required != nil {
-		s.line("var seen uint64")
+	for word := range words(required) {
+		s.line("var seen%s uint64", suffix(word))
 	}
 	guards := e.guards(t)
 	if guards != nil {
@@ -103,10 +138,13 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
 		if f.required {
-			s.line("seen |= 1 << %d", bit)
+			s.line("seen%s |= 1 << %d", suffix(bit/63), bit%63)
 			bit++
 		}
 		s.line("%s", read(f))
+	}
+	if names := t.envelope(); names != nil {
+		s.line("case %s:\nerr = d.SkipValue()", quoted(names))
 	}
 	s.line("default:")
 	if guards != nil {
@@ -118,8 +156,9 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 		return
 	}
 	s.line("if err != nil {\nreturn err\n}")
-	if required != nil {
-		s.line("if seen != 1<<%d-1 {\nreturn d.Lacks(seen, %s)\n}", bit, spaced(required))
+	for word := range words(required) {
+		names := required[word*63 : min(len(required), word*63+63)]
+		s.line("if seen%[1]s != 1<<%[2]d-1 {\nreturn d.Lacks(seen%[1]s, %[3]s)\n}", suffix(word), len(names), spaced(names))
 	}
 	if guards != nil {
 		s.line("if variant != \"\" {\nreturn d.Ambiguous(variant)\n}")
@@ -127,10 +166,21 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	s.line("return nil\n}\n")
 }
 
+// words returns how many words of 63 bits are needed, one bit for each name.
+func words(names []string) int { return (len(names) + 62) / 63 }
+
+// suffix returns the end of the name of a word's variable.
+func suffix(word int) string {
+	if word == 0 {
+		return ""
+	}
+	return strconv.Itoa(word)
+}
+
 // guards returns the members of an object that are in the table guarded.
 func (e *emitter) guards(t *goType) (names []string) {
 	const before = "2025-06-18" // the examples of that version have such names
-	if e.version <= before || t.kind != kindObject {
+	if !e.mcp || e.version <= before || t.kind != kindObject {
 		return nil
 	}
 	for _, row := range []string{t.origin, "*"} {
@@ -148,6 +198,11 @@ func (e *emitter) guards(t *goType) (names []string) {
 // readField returns the statement that reads a member into its field.
 func (e *emitter) readField(f *field) string {
 	to := "&v." + f.name
+	if f.nullable {
+		plain := *f
+		plain.nullable = false
+		return fmt.Sprintf("var null bool\nif null, err = d.Null(&v.Nulls, %q); !null && err == nil {\n%s\n}", f.json, e.readField(&plain))
+	}
 	switch {
 	case f.constant && f.typ.kind == refInt:
 		return "err = d.ConstantInt(" + f.typ.constant + ")"
@@ -155,12 +210,23 @@ func (e *emitter) readField(f *field) string {
 		return "err = d.Constant(" + strconv.Quote(f.typ.constant) + ")"
 	case f.fallback != "":
 		return "err = codec.Pointer(" + to + ", d, " + e.reader(f.typ) + ")"
+	case f.required && e.isList(f.typ) && f.typ.constraint == "":
+		list := f.typ
+		if t := e.resolve(list); list.kind == refNamed {
+			list, to = t.content(), "(*"+t.content().String()+")("+to+")"
+		}
+		return fmt.Sprintf("err = codec.ListOrNull(%s, d, %d, %s)", to, list.most, e.reader(*list.elem))
 	case f.required, f.typ.kind == refAny:
 		return "err = " + e.read(f.typ, to)
 	case e.nilable(f.typ):
 		return "err = codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
 	}
 	return "err = codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
+}
+
+// isList reports whether the Go type of a use is a slice.
+func (e *emitter) isList(r ref) bool {
+	return r.kind == refArray || r.kind == refNamed && e.resolve(r).kind == kindList
 }
 
 // decodes reports whether values of a named type are decoded in place.
@@ -207,6 +273,11 @@ func (r ref) bounded() bool { return r.min != nil || r.max != nil }
 
 // read returns the expression that reads a value into the pointer to. Its value is an error.
 func (e *emitter) read(r ref, to string) string {
+	if r.constraint != "" {
+		check := r.constraint
+		r.constraint = ""
+		return e.constrained(check, to, e.read(r, "v"), r.String())
+	}
 	with := func(function string, args ...string) string {
 		return function + "(" + strings.Join(append([]string{to, "d"}, args...), ", ") + ")"
 	}
@@ -240,14 +311,16 @@ func (e *emitter) reader(r ref) string {
 		refString: "codec.Str", refBool: "codec.Bool", refInt: "codec.Int", refNumber: "codec.Number",
 		refAny: "codec.Any", refJSON: "codec.JSON", refObject: "codec.Object", refMembers: "codec.Members",
 	}[r.kind]
-	if simple != "" && !r.bounded() {
+	if simple != "" && !r.bounded() && r.constraint == "" {
 		return simple
 	}
-	if r.kind == refNamed {
+	if r.kind == refNamed && r.constraint == "" {
 		switch t := e.resolve(r); t.kind {
 		case kindString:
-			return "codec.ReadString[" + r.name + "]"
-		case kindEnum, kindUnion, kindList, kindMap:
+			if t.constraint == "" {
+				return "codec.ReadString[" + r.name + "]"
+			}
+		case kindEnum, kindUnion, kindList, kindMap, kindNamed:
 			return "read" + t.name
 		}
 		return e.decoder(r)
@@ -272,6 +345,9 @@ func (e *emitter) walk(r ref) (string, error) {
 			return "", fmt.Errorf("no rule for maxItems in an object that stays raw")
 		}
 		elem, err := e.walk(*r.elem)
+		if r.kind == refMap && r.elem.kind == refObject {
+			elem = "(*codec.Decoder).SkipSchema"
+		}
 		how := map[refKind]string{refArray: "Each", refMap: "EachMember"}[r.kind]
 		return "func(d *codec.Decoder) error { return d." + how + "(" + elem + ") }", err
 	}
@@ -285,9 +361,11 @@ func (e *emitter) encoders(s *source) error {
 		}
 		switch t.kind {
 		case kindString:
-			s.line("func (v *%s) encode(e *codec.Encoder) { e.Str(string(*v)) }\n", t.name)
+			s.line("func (v %s) encode(e *codec.Encoder) { e.Str(string(v)) }\n", t.name)
 		case kindEnum:
-			s.line("func (v *%s) encode(e *codec.Encoder) { write%s(e, *v) }\n", t.name, t.name)
+			s.line("func (v %s) encode(e *codec.Encoder) { write%s(e, v) }\n", t.name, t.name)
+		case kindNamed:
+			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.elem, t.elem.String()+"(v)"))
 		case kindList, kindMap:
 			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.content(), "v"))
 		case kindObject:
@@ -311,15 +389,19 @@ func (e *emitter) objectBody(s *source, t *goType) {
 	for _, f := range t.fields {
 		switch {
 		case f.constant && f.typ.kind == refInt:
-			start.WriteString(comma + strconv.Quote(f.json) + ":" + f.typ.constant)
+			start.WriteString(comma + jsonText(f.json) + ":" + f.typ.constant)
 		case f.constant:
-			start.WriteString(comma + strconv.Quote(f.json) + ":" + strconv.Quote(f.typ.constant))
+			start.WriteString(comma + jsonText(f.json) + ":" + jsonText(f.typ.constant))
 		default:
 			continue
 		}
 		comma = ","
 	}
-	s.line("e.Open(%s)", "`"+start.String()+"`")
+	literal := "`" + start.String() + "`"
+	if strings.Count(literal, "`") > 2 {
+		literal = strconv.Quote(start.String())
+	}
+	s.line("e.Open(%s)", literal)
 	for _, f := range t.fields {
 		if !f.constant {
 			e.writeField(s, f)
@@ -340,6 +422,8 @@ func (e *emitter) objectBody(s *source, t *goType) {
 		s.line("default:\ne.Absent()\n}\ne.Close('}')\n}\n")
 	case t.closed:
 		s.line("e.Close('}')\n}\n")
+	case t.extra != nil:
+		s.line("codec.EndOf(e, v.Extra, %s, %s)\n}\n", known, e.writer(*t.extra))
 	default:
 		if guards != nil {
 			s.line("e.Guard(v.Extra, %s)", spaced(guards))
@@ -348,12 +432,21 @@ func (e *emitter) objectBody(s *source, t *goType) {
 	}
 }
 
+// jsonText returns a string as JSON, without the escapes that are only for HTML.
+func jsonText(s string) string {
+	text, err := formatSchema(s)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // writeField writes the statements that write a field's member.
 func (e *emitter) writeField(s *source, f *field) {
 	field, value := "v."+f.name, "v."+f.name
 	switch {
 	case f.fallback != "":
-		value = fmt.Sprintf("codec.Or(%s, %q)", field, f.fallback)
+		value = fmt.Sprintf("codec.Or(%s, %s)", field, f.fallback)
 		field = ""
 	case f.required:
 		field = ""
@@ -364,7 +457,10 @@ func (e *emitter) writeField(s *source, f *field) {
 		s.line("if %s != nil {", field)
 	}
 	s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, value))
-	if field != "" {
+	switch {
+	case f.nullable:
+		s.line("} else {\ne.Null(v.Nulls, %q)\n}", f.json)
+	case field != "":
 		s.line("}")
 	}
 }
@@ -415,7 +511,7 @@ func (e *emitter) write(r ref, value string) string {
 		return "e.Str(string(" + value + "))"
 	case t.kind == kindEnum, t.kind == kindUnion:
 		return "write" + t.name + "(e, " + value + ")"
-	case t.kind == kindList, t.kind == kindMap, !t.shared:
+	case t.kind == kindList, t.kind == kindMap, t.kind == kindNamed, !t.shared:
 		return strings.TrimPrefix(value, "*") + ".encode(e)"
 	case strings.HasPrefix(value, "*"):
 		return "encode" + r.name + "(" + value[1:] + ", e)"
@@ -441,7 +537,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
 		switch t.kind {
-		case kindObject, kindEnum, kindString, kindList, kindMap:
+		case kindObject, kindEnum, kindString, kindList, kindMap, kindNamed:
 		default:
 			continue
 		}
@@ -449,11 +545,11 @@ func (e *emitter) marshalers(s *source) error {
 			continue
 		}
 		s.line("// MarshalJSON implements [encoding/json.Marshaler].")
-		s.line("func (v %s) MarshalJSON() ([]byte, error) {\ne := codec.NewEncoder()\nv.encode(e)\nreturn e.Bytes()\n}\n", t.name)
+		s.line("func (v %s) MarshalJSON() ([]byte, error) { return marshal(&v) }\n", t.name)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }\n", t.name)
 		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
-		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error {\ne := codec.NewEncoder()\nv.encode(e)\nreturn e.WriteTo(enc)\n}\n", t.name)
+		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }\n", t.name)
 		s.line("// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.")
 		s.line("func (v *%s) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }\n", t.name)
 	}

@@ -76,7 +76,7 @@ func (e *emitter) resultDecoder(s *source, t *goType) error {
 		}
 		s.line("var any %s\nif err := Decode(b, &any); err != nil {\nreturn nil, err\n}\nreturn any.(%s), nil", m.result, t.name)
 	}
-	s.line("default:\nreturn nil, fmt.Errorf(\"mcptypes: no result type for the method %%q\", method)\n}")
+	s.line("default:\nreturn nil, fmt.Errorf(\"%s: no result type for the method %%q\", method)\n}", e.pkg)
 	s.line("if err := Decode(b, result); err != nil {\nreturn nil, err\n}\nreturn result, nil\n}\n")
 	return nil
 }

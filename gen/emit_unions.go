@@ -15,7 +15,7 @@ func (e *emitter) unions(s *source) error {
 		seen := make(map[string]bool)
 		for _, a := range t.arms {
 			if !seen[a.name] {
-				s.line("func (*%s) is%s() {}", a.name, t.name)
+				s.line("func (%s) is%s() {}", a.goType(), t.name)
 			}
 			seen[a.name] = true
 		}
@@ -28,33 +28,56 @@ func (e *emitter) unions(s *source) error {
 		s.line("")
 		e.unionReader(s, t)
 	}
+	e.target(s)
+	e.plain(s)
+	return nil
+}
+
+// goType returns the type that implements the union's interface.
+func (a *arm) goType() string {
+	if a.value {
+		return a.name
+	}
+	return "*" + a.name
+}
+
+// target writes the function that decodes types without a decode method.
+func (e *emitter) target(s *source) {
 	s.line("// target returns the function that reads into v, if its type has no decode method.")
-	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
+	var cases source
+	seen := make(map[typeKind]bool)
 	for _, t := range e.model.types {
 		switch {
 		case t.kind == kindUnion, t.shared && t.kind == kindEnum:
-			s.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
-		case t.kind == kindMembers:
-			s.line("case *%s:\nreturn codec.Into(v, codec.Members)", t.name)
+			cases.line("case *%s:\nreturn codec.Into(v, read%s)", t.name, t.name)
+		case t.kind == kindMembers && !seen[t.kind]: // the others are the same Go type
+			cases.line("case *%s:\nreturn codec.Into(v, codec.Members)", t.name)
 		case t.kind == kindJSON:
-			s.line("case *%s:\nreturn codec.Into(v, codec.JSON)", t.name)
+			cases.line("case *%s:\nreturn codec.Into(v, codec.JSON)", t.name)
 		case t.shared && t.kind == kindString:
-			s.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
+			cases.line("case *%s:\nreturn codec.Into(v, codec.ReadString[%s])", t.name, t.name)
 		case t.shared:
-			s.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
+			cases.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
 		}
+		seen[t.kind] = true
 	}
+	if cases.Len() == 0 {
+		s.line("func target(any) func(*codec.Decoder) error { return nil }\n")
+		return
+	}
+	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
+	s.Write(cases.Bytes())
 	s.line("}\nreturn nil\n}\n")
-	e.plain(s)
-	return nil
 }
 
 // plain writes the function that encodes types without an encode method.
 func (e *emitter) plain(s *source) {
 	s.line("// plain returns the function that writes v, if its type has no encode method.")
 	var cases source
+	seen := make(map[typeKind]bool)
 	for _, t := range e.model.types {
-		if write := map[typeKind]string{kindMembers: "Members", kindJSON: "JSON"}[t.kind]; write != "" {
+		if write := map[typeKind]string{kindMembers: "Members", kindJSON: "JSON"}[t.kind]; write != "" && !seen[t.kind] {
+			seen[t.kind] = true
 			cases.line("case %s:\nreturn func(e *codec.Encoder) { e.%s(v) }", t.name, write)
 			cases.line("case *%s:\nreturn func(e *codec.Encoder) { e.%s(*v) }", t.name, write)
 		}
@@ -74,7 +97,7 @@ func hasUnknown(t *goType) bool { return t.member != "" && !t.loose }
 func armNames(t *goType) string {
 	var names []string
 	for _, a := range t.arms {
-		if name := "*[" + a.name + "]"; !slices.Contains(names, name) {
+		if name := strings.Replace(a.goType(), a.name, "["+a.name+"]", 1); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -90,8 +113,16 @@ func armNames(t *goType) string {
 
 func (e *emitter) unionReader(s *source, t *goType) {
 	s.line("func write%s(e *codec.Encoder, v %s) {\nif v == nil {\ne.Absent()\nreturn\n}\nv.encode(e)\n}\n", t.name, t.name)
-	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
+	read := "read"
+	if t.constraint != "" {
+		read = "free"
+		s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, e.constrained(t.constraint, "v", "free"+t.name+"(v, d)", t.name))
+	}
+	s.line("func %s%s(v *%s, d *codec.Decoder) error {", read, t.name, t.name)
 	switch {
+	case t.try:
+		e.tryArms(s, t)
+		return
 	case len(t.lists) == 1:
 		s.line("if d.PeekKind() == '[' {")
 		e.listArm(s, t.lists[0])
@@ -132,6 +163,26 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.member, t.name)
 		e.taggedReader(s, t)
 	}
+}
+
+// tryArms writes the rest of a function that reads a union as the first arm that fits.
+func (e *emitter) tryArms(s *source, t *goType) {
+	s.line("return codec.AnyOf(v, d, %v,", t.one)
+	for _, a := range t.arms {
+		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
+		if a.value {
+			e.listArm(s, a.name)
+		} else {
+			readArm(s, a.name)
+		}
+		s.line("},")
+	}
+	for _, list := range t.lists {
+		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
+		e.listArm(s, list)
+		s.line("},")
+	}
+	s.line(")\n}\n")
 }
 
 // listArm writes the statements that read a list as a union.
@@ -189,7 +240,7 @@ func (e *emitter) shape(a *arm) string {
 	for _, list := range []struct {
 		name  string
 		names []string
-	}{{"Present", a.present}, {"Required", required}, {"Optional", optional}} {
+	}{{"Not", a.not}, {"Present", a.present}, {"Required", required}, {"Optional", optional}} {
 		if len(list.names) > 0 {
 			parts = append(parts, list.name+": "+spaced(list.names))
 		}

@@ -16,26 +16,48 @@ var (
 	keywordProse  = []string{"description", "title", "$comment", "examples", "markdownDescription"}
 	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required"}
 	keywordSchema = []string{"items", "additionalProperties"}
-	keywordList   = []string{"anyOf", "allOf"}
+	keywordList   = []string{"anyOf", "oneOf", "allOf"}
 	keywordMap    = []string{"properties", "definitions", "$defs"}
 )
 
+// keywordNote are annotations, which say nothing about what is valid. They are dropped, as is
+// each keyword that begins with x-.
+var keywordNote = []string{"default", "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType"}
+
+// keywordCheck are the assertions that have no form in Go: the strict decoder checks them with
+// a schema. Those in keywordWhole depend on the keywords next to them.
+var (
+	keywordCheck = []string{
+		"pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minItems", "uniqueItems", "contains", "minContains", "maxContains", "minProperties", "maxProperties", "propertyNames",
+		"not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
+	}
+	keywordWhole = []string{"patternProperties", "prefixItems", "additionalItems", "unevaluatedProperties", "unevaluatedItems"}
+)
+
+// isNote reports whether a keyword is an annotation.
+func isNote(key string) bool {
+	return slices.Contains(keywordNote, key) || strings.HasPrefix(key, "x-")
+}
+
 // parsed is a schema file together with its extensions. All keywords in it are known.
 type parsed struct {
-	container   string // the JSON pointer to the definitions
+	mcp         bool              // the tables apply, because it is a schema of the Model Context Protocol
+	container   string            // the JSON pointer to the definitions
+	pointers    map[string]string // the JSON pointers to the definitions by name
 	definitions schemas.Definitions
 	extension   map[string]bool // the definitions that an extension adds
 }
 
 // parseSchema reads a schema file and the files of its extensions.
-func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
-	container, definitions, err := readDefinitions(text)
+func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
+	container, pointers, definitions, err := readDefinitions(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &parsed{container: container, extension: make(map[string]bool)}
+	p := &parsed{mcp: mcp, container: container, pointers: pointers, extension: make(map[string]bool)}
 	for _, text := range extensions {
-		container, more, err := readDefinitions(text)
+		container, _, more, err := readDefinitions(text)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +72,7 @@ func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
 			}
 		}
 	}
-	simple, err := simplify(definitions, container)
+	simple, err := simplify(definitions, container, mcp)
 	if err != nil {
 		return nil, err
 	}
@@ -62,21 +84,23 @@ func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
 	return p, nil
 }
 
-// readDefinitions returns a schema's definitions by name, and the JSON pointer
-// to them.
-func readDefinitions(text []byte) (container string, definitions map[string]any, err error) {
+// readDefinitions returns a schema's definitions by name, the JSON pointer to them, and to
+// each. Every $ref names one of them.
+func readDefinitions(text []byte) (container string, pointers map[string]string, definitions map[string]any, err error) {
 	var tree any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return "", nil, fmt.Errorf("read schema: %w", err)
+		return "", nil, nil, fmt.Errorf("read schema: %w", err)
 	}
-	if err := checkKeywords(tree, "#"); err != nil {
-		return "", nil, err
+	h := hoist(tree)
+	if len(h.definitions) == 0 {
+		return "", nil, nil, fmt.Errorf("read schema: it has no definitions")
 	}
-	key, definitions := definitionsOf(tree)
-	if len(definitions) == 0 {
-		return "", nil, fmt.Errorf("read schema: it has no definitions")
+	for _, name := range slices.Sorted(maps.Keys(h.definitions)) {
+		if err := checkKeywords(h.definitions[name], h.pointers[name]); err != nil {
+			return "", nil, nil, err
+		}
 	}
-	return "#/" + key, definitions, nil
+	return h.container, h.pointers, h.definitions, nil
 }
 
 // definitionsOf returns the definitions of a schema and the keyword that contains them,
@@ -104,9 +128,8 @@ func checkKeywords(node any, path string) error {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value, here := object[key], path+"/"+key
 		switch {
-		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key):
-		case key == "additionalProperties" && isNothing(value):
-		case key == "propertyNames" && compact(value) == `{"type":"string"}`: // true of every name
+		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key), isNote(key):
+		case slices.Contains(keywordCheck, key), slices.Contains(keywordWhole, key):
 		case slices.Contains(keywordSchema, key):
 			if err := checkKeywords(value, here); err != nil {
 				return err
@@ -143,7 +166,7 @@ func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1
 
 // isNothing reports whether a schema admits no value.
 func isNothing(node any) bool {
-	return node == false || compact(node) == `{"not":{}}`
+	return node == false || compact(strip(node)) == `{"not":{}}`
 }
 
 // refName returns the definition that a $ref names.
@@ -158,6 +181,6 @@ func refName(t *schemas.Type) (string, error) {
 
 // isAny reports whether t admits every value.
 func isAny(t *schemas.Type) bool {
-	return t.Ref == "" && len(t.Type) == 0 && len(t.AnyOf) == 0 && t.Enum == nil && t.Const == nil &&
-		len(t.Properties) == 0 && t.AdditionalProperties == nil && t.Items == nil && t.Not == nil
+	return t.Ref == "" && len(t.Type) == 0 && len(t.AnyOf) == 0 && len(t.OneOf) == 0 && t.Enum == nil && t.Const == nil &&
+		len(t.Properties) == 0 && len(t.Required) == 0 && t.AdditionalProperties == nil && t.Items == nil && t.Not == nil
 }

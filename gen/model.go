@@ -5,14 +5,16 @@ import "fmt"
 // model is the emitters' input: every Go type of the package, sorted by name, and the
 // methods of the protocol.
 type model struct {
+	mcp     bool     // a schema of the Model Context Protocol, with methods and tests
 	version string   // "2025-06-18", from the schema's folder
 	digest  string   // sha256 of the schema file
 	files   []string // the schema file and its extensions, relative to the package's folder
 	types   []*goType
 	methods []*method
 
-	extension map[string]bool // the definitions that extensions add
-	examples  bool            // the package has examples for its tests
+	pointers  map[string]string // the JSON pointers to the definitions
+	extension map[string]bool   // the definitions that extensions add
+	examples  bool              // the package has examples for its tests
 }
 
 // goType is one generated Go type.
@@ -25,8 +27,11 @@ type goType struct {
 	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
 	closed bool     // kindObject: no members but fields
 	beside *field   // kindObject: a union whose members are mixed with fields
+	extra  *ref     // kindObject: the type of the other members, nil for any
+	nulls  bool     // kindObject: null differs from absence in a member that may be absent
 	values []string // kindEnum
-	elem   ref      // kindList, kindMap
+	names  []string // kindEnum: the Go constants of the values
+	elem   ref      // kindList, kindMap, kindNamed
 	max    int      // kindList: the maximum number of elements, 0 for any
 
 	target string // kindAlias
@@ -35,8 +40,12 @@ type goType struct {
 	ifAbsent string   // kindUnion: the value that an absent member means, "" if it is required
 	arms     []*arm   // kindUnion, in the order they are tried
 	lists    []string // kindUnion: arms that are lists
+	try      bool     // kindUnion: the arms are tried in turn
+	one      bool     // kindUnion: a strict decoder checks that no other arm fits
 	first    bool     // kindUnion: the value alone does not decide, so the first arm is used
 	loose    bool     // kindUnion: member may have any value
+
+	constraint string // a schema, as text, that the strict decoder checks the value with
 
 	shared bool // an alias of the base package's type
 }
@@ -54,7 +63,8 @@ const (
 	kindJSON    // any JSON value but null and fractions, kept raw
 	kindList
 	kindMap
-	kindHand // written by hand in the base package
+	kindNamed // a type that is defined as elem
+	kindHand  // written by hand in the base package
 )
 
 // arm is one alternative of a union. It is chosen if the union's member has one of tags
@@ -62,7 +72,9 @@ const (
 type arm struct {
 	name    string
 	tags    []string
+	not     []string // tags that other arms have
 	present []string
+	value   bool // the type itself is the arm, not a pointer to it
 }
 
 // field is one member of an object.
@@ -74,7 +86,9 @@ type field struct {
 	required bool
 	constant bool   // typ.constant is the only value; not a Go field
 	restored bool   // not in the schema, see lostMeta
-	fallback string // what is written for a nil pointer, "" if the member is omitted
+	nullable bool   // it may be absent, and null is something else
+	common   string // the comment of members that mean the same everywhere
+	fallback string // the Go value that is written for a nil pointer, "" if the member is omitted
 }
 
 // ref is the use of a type.
@@ -85,6 +99,8 @@ type ref struct {
 	min, max *float64 // refInt, refNumber
 	most     int      // refArray: the maximum number of elements, 0 for any
 	constant string   // the JSON text of a number, or a string without its quotes
+
+	constraint string // a schema, as text, that the strict decoder checks the value with
 }
 
 type refKind int
@@ -164,7 +180,7 @@ func (r ref) form() string {
 			text += fmt.Sprintf(" %v", *bound)
 		}
 	}
-	return fmt.Sprintf("%d %s %d", r.kind, text, r.most)
+	return fmt.Sprintf("%d %s %d %s", r.kind, text, r.most, r.constraint)
 }
 
 // byName returns the model's types by their names.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,12 +38,13 @@ type refresher struct {
 	dryRun bool
 	now    time.Time
 	report io.Writer
+	test   func(out string) error // runs the tests of the new package, if not nil
 }
 
 // refresh reads the schema at source, a file or a URL. It reports the changes in the schema
 // and in the Go API, then writes the schema, its origin and the generated types. A schema
-// of another version gets its own folders and starts with a copy of the project's
-// deviations. For the schema of an extension, whose file is not named schema.json, it
+// of another version gets its own folders and starts with copies of the project's
+// deviations, extensions and files that are written by hand. For the schema of an extension, whose file is not named schema.json, it
 // writes no types: go generate does.
 func (r refresher) refresh(ctx context.Context, source string) error {
 	text, err := readSource(ctx, source)
@@ -65,6 +67,9 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if r.dryRun {
 		return nil
 	}
+	if err := r.copyFrom(from); err != nil {
+		return err
+	}
 	files := make(map[string][]byte)
 	if !r.isExtension() {
 		if files, err = r.generate(stripped); err != nil {
@@ -77,13 +82,13 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
 		return err
 	}
-	if err := r.copyLedger(from); err != nil {
-		return err
-	}
 	if err := r.record(source, text); err != nil {
 		return err
 	}
-	return write(r.out, files, false)
+	if err := write(r.out, files, false); err != nil || r.test == nil || r.isExtension() {
+		return err
+	}
+	return r.test(r.out)
 }
 
 // of returns the project for another version, in a folder next to p's.
@@ -95,30 +100,77 @@ func (p project) of(version string) project {
 		out = filepath.Dir(p.out)
 	}
 	return project{
-		schema: filepath.Join(filepath.Dir(filepath.Dir(p.schema)), version, "schema.json"),
-		base:   p.base,
-		out:    filepath.Join(out, "v"+strings.ReplaceAll(version, "-", "")),
+		schema:     filepath.Join(filepath.Dir(filepath.Dir(p.schema)), version, "schema.json"),
+		extensions: p.extensions, // until they are copied
+		base:       p.base,
+		out:        filepath.Join(out, "v"+strings.ReplaceAll(version, "-", "")),
 	}
 }
 
 // isExtension reports whether the schema is that of an extension.
 func (p project) isExtension() bool { return filepath.Base(p.schema) != "schema.json" }
 
-// copyLedger copies the project's deviations to a new version.
-func (r refresher) copyLedger(from project) error {
-	const ledger = "deviations.json"
-	to := filepath.Join(filepath.Dir(r.schema), ledger)
+// copyFrom copies to a new version what it starts with: the deviations and extensions of the
+// other version, and the files of its package that are written by hand, with their versions.
+func (r *refresher) copyFrom(from project) error {
+	schemas, old := filepath.Dir(r.schema), filepath.Dir(from.schema)
+	if schemas == old {
+		return nil
+	}
+	names := []string{filepath.Join(old, "deviations.json")}
+	for i, name := range from.extensions {
+		names = append(names, name, filepath.Join(old, "SOURCE."+strings.TrimSuffix(filepath.Base(name), ".json")))
+		r.extensions = append(r.extensions[:i:i], filepath.Join(schemas, filepath.Base(name)))
+	}
+	for _, name := range names {
+		if err := copyFile(filepath.Join(schemas, filepath.Base(name)), name); err != nil {
+			return err
+		}
+	}
+	if from.base == "" {
+		return nil // the files of the base package are for every version
+	}
+	names, err := filepath.Glob(filepath.Join(from.out, "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if base := filepath.Base(name); !strings.HasPrefix(base, "zz_") && !strings.HasSuffix(base, "_test.go") {
+			err = errors.Join(err, copyFile(filepath.Join(r.out, base), name,
+				filepath.Base(old), filepath.Base(schemas), "package "+filepath.Base(from.out), "package "+filepath.Base(r.out),
+				"Package "+filepath.Base(from.out), "Package "+filepath.Base(r.out)))
+		}
+	}
+	return err
+}
+
+// copyFile copies a file that there is, unless the new one is there, and replaces old texts by new
+// ones.
+func copyFile(to, from string, oldnew ...string) error {
 	if _, err := os.Stat(to); err == nil {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(from.schema), ledger))
+	text, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o644)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, []byte(strings.NewReplacer(oldnew...).Replace(string(text))), 0o644)
+}
+
+// runTests runs the tests of the package in a folder.
+func runTests(out string) error {
+	cmd := exec.Command("go", "test", ".")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = out, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the tests of %s: %w", out, err)
+	}
+	return nil
 }
 
 func readSource(ctx context.Context, source string) ([]byte, error) {
@@ -195,8 +247,13 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	return stripped, nil
 }
 
+// modelOf returns the model of a schema of the Model Context Protocol.
 func modelOf(text []byte, extensions ...[]byte) (*model, error) {
-	schema, err := parseSchema(text, extensions...)
+	return modelFrom(true, text, extensions...)
+}
+
+func modelFrom(mcp bool, text []byte, extensions ...[]byte) (*model, error) {
+	schema, err := parseSchema(mcp, text, extensions...)
 	if err != nil {
 		return nil, err
 	}

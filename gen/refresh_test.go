@@ -19,12 +19,15 @@ import (
 func copyProject(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
 	dir = t.TempDir()
 	files := []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"}
-	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/internal/*/*.go"} {
+	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/codec/*.go", "mcptypes/codec/assert/*.go", "mcptypes/internal/*/*.go", "internal/outputschema/*.go"} {
 		names, err := filepath.Glob("../" + pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
+			if strings.Contains(name, "outputschema") && strings.HasSuffix(name, "_test.go") {
+				continue // it has testdata
+			}
 			files = append(files, strings.TrimPrefix(filepath.ToSlash(name), "../"))
 		}
 	}
@@ -132,7 +135,7 @@ func TestRefreshReportsChanges(t *testing.T) {
 // TestRefreshRefuses checks that a refresh changes nothing if a construct has no rule.
 func TestRefreshRefuses(t *testing.T) {
 	tests := []struct{ old, new, want string }{
-		{`"Role": {`, `"Role": { "not": {},`, `#/definitions/Role: keyword "not" is not known to gen`},
+		{`"Role": {`, `"Role": { "$dynamicRef": "#x",`, `#/definitions/Role: keyword "$dynamicRef" is not known to gen`},
 		{`"format": "byte"`, `"format": "as one pleases"`, "#/definitions/AudioContent/properties/data/format: a text is left although all prose keywords were dropped"},
 		{`{`, ``, "read schema: "},
 	}
@@ -178,4 +181,43 @@ func TestRefreshOfExtension(t *testing.T) {
 	if report.String() != "schema: 0\n" {
 		t.Errorf("report:\n%s", report)
 	}
+}
+
+// TestRefreshKeepsExtensions adds a version to the package of one that has an extension and files
+// written by hand. The new package needs nothing else to compile and to pass its tests.
+func TestRefreshKeepsExtensions(t *testing.T) {
+	r, dir, report := copyProject(t)
+	for _, pattern := range []string{"mcptypes/modern/*.go", "schema/2026-07-28/*"} {
+		names, err := filepath.Glob("../" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			writeFile(t, filepath.Join(dir, strings.TrimPrefix(filepath.ToSlash(name), "../")), readFile(t, name))
+		}
+	}
+	r.project = project{
+		schema:     filepath.Join(dir, "schema/2026-07-28/schema.json"),
+		extensions: []string{filepath.Join(dir, "schema/2026-07-28/tasks.json")},
+		base:       filepath.Join(dir, "schema/2025-06-18/schema.json"),
+		out:        filepath.Join(dir, "mcptypes/modern"),
+	}
+	source := filepath.Join(dir, "2027-01-31/schema.json")
+	writeFile(t, source, upstream(t, "2026-07-28"))
+	if err := r.refresh(context.Background(), source); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(report.String(), "schema: 0\nGo API: 0\nwithout a description: 0\n") {
+		t.Errorf("report:\n%s", report)
+	}
+	for _, name := range []string{"tasks.json", "SOURCE.tasks", "deviations.json"} {
+		if got, want := readFile(t, filepath.Join(dir, "schema/2027-01-31", name)), readFile(t, "../schema/2026-07-28/"+name); !bytes.Equal(got, want) {
+			t.Errorf("%s was not copied", name)
+		}
+	}
+	if doc := string(readFile(t, filepath.Join(dir, "mcptypes/v20270131/doc.go"))); !strings.Contains(doc, "gen -schema ../../schema/2027-01-31/schema.json -extension ../../schema/2027-01-31/tasks.json -base ") {
+		t.Errorf("doc.go:\n%s", doc)
+	}
+	goRun(t, dir, "vet", "-trimpath", "./mcptypes/v20270131")
+	goRun(t, dir, "test", "-trimpath", "-vet=off", "./mcptypes/v20270131", "-roundtrips", "100")
 }

@@ -22,7 +22,7 @@ func share(m, base *model) {
 		case kindHand:
 			shared[t.name] = true
 		case kindObject, kindEnum, kindString:
-			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed
+			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed && t.extra == nil && !t.nulls && t.constraint == ""
 		}
 	}
 	for removed := true; removed; {
@@ -89,13 +89,8 @@ func (e *emitter) sharedTypes(s *source) error {
 
 func (e *emitter) sharedEnum(s *source, t *goType) error {
 	s.line("// The values of %s.\nconst (", t.name)
-	names := make([]string, len(t.values))
+	names := t.names
 	for i, v := range t.values {
-		name, err := goName(v)
-		if err != nil {
-			return err
-		}
-		names[i] = t.name + name
 		s.line("%s = mcptypes.%s // %s", names[i], names[i], v)
 	}
 	s.line(")\n")

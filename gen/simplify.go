@@ -10,11 +10,14 @@ import (
 // simplify rewrites definitions into the few forms that the builder has rules for:
 //
 //   - an inline copy of a definition becomes a reference to it;
-//   - anyOf with constants becomes an enum;
-//   - anyOf with a type and null becomes a list of types;
-//   - allOf becomes one object with the members of every part.
-func simplify(definitions map[string]any, container string) (map[string]any, error) {
-	s := &simplifier{definitions: definitions, container: container, names: make(map[string]string), simple: make(map[string]map[string]any)}
+//   - a choice of constants becomes an enum;
+//   - a choice with null becomes a list of types, or a choice with null as its last arm;
+//   - a list of types becomes a choice, unless it is one type and null;
+//   - allOf becomes one object with the members of every part;
+//   - a choice next to members becomes a choice of objects with these members;
+//   - assertions without a form in Go become a text for the strict decoder, see constrain.
+func simplify(definitions map[string]any, container string, mcp bool) (map[string]any, error) {
+	s := &simplifier{definitions: definitions, container: container, mcp: mcp, names: make(map[string]string), simple: make(map[string]map[string]any)}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(definitions))) {
 		s.names[canonical(definitions[name])] = name // of equal definitions, the first
 	}
@@ -32,6 +35,7 @@ func simplify(definitions map[string]any, container string) (map[string]any, err
 type simplifier struct {
 	definitions map[string]any
 	container   string
+	mcp         bool                      // the tables apply
 	names       map[string]string         // names of definitions by canonical form
 	simple      map[string]map[string]any // finished definitions; nil while in progress
 }
@@ -55,11 +59,17 @@ func (s *simplifier) definition(name string) (map[string]any, error) {
 		return d, nil
 	}
 	s.simple[name] = nil
-	d, err := s.schema(s.definitions[name], s.container+"/"+name)
+	d, err := s.schema(s.definitions[name], s.container+"/"+escape(name))
 	if err != nil {
 		return nil, err
 	}
 	object, ok := d.(map[string]any)
+	if d == true {
+		object, ok = map[string]any{}, true
+	}
+	if err := checkTyped(d, s.container+"/"+escape(name)); err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("%s/%s: no rule for the definition %s", s.container, name, compact(d))
 	}
@@ -75,7 +85,7 @@ func (s *simplifier) inline(node any, path string, isArm bool) (any, error) {
 		return node, nil
 	}
 	named := isArm && (object["properties"] != nil || object["items"] != nil)
-	for _, key := range []string{"anyOf", "allOf", "enum"} {
+	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum"} {
 		named = named || object[key] != nil
 	}
 	if name, ok := s.names[canonical(node)]; ok && named {
@@ -94,28 +104,38 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 	if !ok {
 		return node, nil
 	}
+	object, err := s.constrain(object, path)
+	if err != nil {
+		return nil, err
+	}
 	out := make(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		var err error
 		switch here, value := path+"/"+key, object[key]; {
-		case key == "$schema", key == "propertyNames":
+		case key == "$schema", key == "$id", isNote(key):
 		case key == "additionalProperties" && isNothing(value):
 			out[key] = false
 		case slices.Contains(keywordSchema, key):
-			out[key], err = s.inline(value, here, false)
+			out[key], err = s.typed(value, here)
 		case slices.Contains(keywordMap, key):
 			members := make(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(value.(map[string]any))) {
-				if members[name], err = s.inline(value.(map[string]any)[name], here+"/"+escape(name), false); err != nil {
+				if members[name], err = s.typed(value.(map[string]any)[name], here+"/"+escape(name)); err != nil {
 					return nil, err
 				}
 			}
 			out[key] = members
+		case key == "allOf":
+			out[key] = value // merge reads its parts
 		case slices.Contains(keywordList, key):
-			list := slices.Clone(value.([]any))
-			for i, v := range list {
-				if list[i], err = s.inline(v, fmt.Sprintf("%s/%d", here, i), true); err != nil {
+			var list []any
+			for i, v := range value.([]any) {
+				arm, err := s.inline(v, fmt.Sprintf("%s/%d", here, i), true)
+				if err != nil {
 					return nil, err
+				}
+				if !isNothing(v) {
+					list = append(list, arm)
 				}
 			}
 			out[key] = list
@@ -126,8 +146,23 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 			return nil, err
 		}
 	}
-	if arms, ok := out["anyOf"].([]any); ok {
-		out = simpleChoice(out, arms)
+	if out["allOf"] == nil {
+		out = simpleTypes(out)
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		arms, ok := out[key].([]any)
+		if !ok {
+			continue
+		}
+		if out["properties"] != nil || out["required"] != nil || out["allOf"] != nil || out["anyOf"] != nil && out["oneOf"] != nil {
+			return s.distribute(object, key, path)
+		}
+		for i, a := range arms {
+			if err := checkTyped(a, fmt.Sprintf("%s/%s/%d", path, key, i)); err != nil {
+				return nil, err
+			}
+		}
+		out = simpleChoice(out, key, arms)
 	}
 	if parts, ok := out["allOf"].([]any); ok {
 		return s.merge(out, parts, path)
@@ -135,62 +170,288 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 	return out, nil
 }
 
-// simpleChoice turns anyOf with constants into an enum, and anyOf with a type and null into
-// a list of types.
-func simpleChoice(node map[string]any, arms []any) map[string]any {
-	var values []any
-	for _, a := range arms {
-		arm, _ := a.(map[string]any)
-		if value, ok := arm["const"].(string); ok && len(arm) == 2 && arm["type"] == "string" {
-			values = append(values, value)
+// typed is inline for a place where a schema must say which type its members belong to.
+func (s *simplifier) typed(node any, path string) (any, error) {
+	out, err := s.inline(node, path, false)
+	if err != nil {
+		return nil, err
+	}
+	return out, checkTyped(out, path)
+}
+
+func checkTyped(node any, path string) error {
+	object, _ := node.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(keywordOf)) {
+		if kind := keywordOf[key]; object[key] != nil && object["type"] == nil && object["$ref"] == nil && kind != "string" {
+			return fmt.Errorf("%s: no rule for %s of a value that need not be an %s", path, key, kind)
 		}
 	}
+	return nil
+}
+
+// simpleTypes turns a list of types into a choice, unless the second type is null.
+func simpleTypes(node map[string]any) map[string]any {
+	types, ok := node["type"].([]any)
+	if !ok {
+		return node
+	}
+	if i := slices.Index(types, "null"); i >= 0 && len(types) == 2 { // null comes last
+		types = []any{types[1-i], "null"}
+	}
 	out := maps.Clone(node)
-	delete(out, "anyOf")
-	if len(values) == len(arms) {
-		out["type"], out["enum"] = "string", values
+	if out["type"] = types; len(types) == 1 {
+		out["type"] = types[0]
 		return out
 	}
-	if len(arms) == 2 && compact(arms[1]) == `{"type":"null"}` {
-		if arm, ok := arms[0].(map[string]any); ok {
-			if kind, ok := arm["type"].(string); ok && kind != "object" && kind != "array" {
-				maps.Copy(out, arm)
+	scalar := !slices.ContainsFunc(types, func(t any) bool { return t == "object" || t == "array" })
+	if scalar && (len(types) > 2 || types[1] != "null") && node["enum"] == nil && node["const"] == nil || scalar && types[1] == "null" {
+		return out // the builder has rules for these
+	}
+	var arms []any
+	for _, kind := range types {
+		arm := make(map[string]any)
+		for key, value := range node {
+			if of := keywordOf[key]; of == "" && key != "type" && !slices.Contains(keywordProse, key) || of != "" && of == kind {
+				arm[key] = value
+			}
+		}
+		if arm["type"] = kind; kind == "null" {
+			arm = map[string]any{"type": kind}
+		}
+		arms = append(arms, arm)
+	}
+	choice := map[string]any{"anyOf": arms}
+	for _, key := range keywordProse {
+		if text, ok := node[key]; ok {
+			choice[key] = text
+		}
+	}
+	return simpleChoice(choice, "anyOf", arms)
+}
+
+// keywordOf is the type to whose values a keyword applies.
+var keywordOf = map[string]string{
+	"properties": "object", "additionalProperties": "object", "required": "object", "items": "array", "maxItems": "array", "format": "string",
+}
+
+// simpleChoice turns a choice of constants into an enum, a choice with a scalar type and
+// null into a list of types, and puts null last in other choices.
+func simpleChoice(node map[string]any, key string, arms []any) map[string]any {
+	var values []any
+	var rest []any
+	null := false
+	for _, a := range arms {
+		arm, _ := a.(map[string]any)
+		if strip(arm) != nil && compact(strip(arm)) == `{"type":"null"}` {
+			null = true
+			continue
+		}
+		rest = append(rest, a)
+		bare, _ := strip(arm).(map[string]any)
+		if value, ok := bare["const"].(string); ok && len(bare) == 2 && bare["type"] == "string" {
+			values = append(values, value)
+		}
+		if list, ok := bare["enum"].([]any); ok && len(bare) == 2 && bare["type"] == "string" && !slices.ContainsFunc(list, func(v any) bool { return slices.Contains(values, v) }) {
+			values = append(values, list...)
+		} else if ok {
+			values = append(values, nil)
+		}
+	}
+	isEnum := len(values) >= len(rest) && len(rest) > 0 && !slices.Contains(values, nil)
+	for _, a := range rest {
+		arm, _ := strip(a).(map[string]any)
+		isEnum = isEnum && arm != nil && (arm["const"] != nil || arm["enum"] != nil) && arm["type"] == "string"
+	}
+	out := maps.Clone(node)
+	delete(out, key)
+	switch {
+	case isEnum && !null:
+		out["type"], out["enum"] = "string", values
+		return out
+	case isEnum:
+		rest = []any{map[string]any{"type": "string", "enum": values}}
+	case len(rest) == 1 && len(arms) == 1 && len(strip(node).(map[string]any)) == 1:
+		if arm, ok := rest[0].(map[string]any); ok && !isRef(arm) {
+			for k, v := range arm {
+				if out[k] == nil {
+					out[k] = v
+				}
+			}
+			return out
+		}
+	}
+	if !null {
+		out[key] = rest
+		return out
+	}
+	if len(rest) == 1 {
+		if arm, ok := rest[0].(map[string]any); ok {
+			if kind, ok := arm["type"].(string); ok && kind != "object" && kind != "array" && arm["enum"] == nil && arm["const"] == nil {
+				for k, v := range arm {
+					if out[k] == nil {
+						out[k] = v
+					}
+				}
 				out["type"] = []any{kind, "null"}
 				return out
 			}
 		}
+		out["anyOf"] = []any{rest[0], map[string]any{"type": "null"}}
+		return out
 	}
-	return node
-}
-
-// merge returns one object with the members of all parts. A part that is a union is kept as
-// a union next to the members.
-func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, error) {
-	properties, required := make(map[string]any), []any{}
-	out := map[string]any{"type": "object", "properties": properties}
-	for _, key := range keywordProse {
-		if text, ok := node[key]; ok {
-			out[key] = text
+	inner := maps.Clone(out)
+	inner[key] = rest
+	out = map[string]any{"anyOf": []any{inner, map[string]any{"type": "null"}}}
+	for _, k := range keywordProse {
+		if text, ok := inner[k]; ok {
+			out[k] = text
 		}
 	}
-	for i, part := range parts {
+	return out
+}
+
+// distribute turns a choice next to other keywords into a choice of schemas with these.
+func (s *simplifier) distribute(node map[string]any, key, path string) (any, error) {
+	arms, _ := node[key].([]any)
+	base := maps.Clone(node)
+	delete(base, key)
+	out := make(map[string]any)
+	for _, k := range append(slices.Clone(keywordProse), constraintKey) {
+		if text, ok := base[k]; ok {
+			out[k] = text
+			delete(base, k)
+		}
+	}
+	var list []any
+	for i, a := range arms {
+		merged := map[string]any{"allOf": []any{base, a}}
+		if arm, ok := a.(map[string]any); ok {
+			for _, k := range keywordProse {
+				if text, ok := arm[k]; ok {
+					merged[k] = text
+				}
+			}
+		}
+		arm, err := s.schema(merged, fmt.Sprintf("%s/%s/%d", path, key, i))
+		if err != nil {
+			return nil, err
+		}
+		if !isNothing(arm) {
+			list = append(list, arm)
+		}
+	}
+	if len(list) == 0 {
+		return map[string]any{"not": map[string]any{}}, nil
+	}
+	out[key] = list
+	return simpleChoice(out, key, list), nil
+}
+
+// merge returns one schema for all parts: one object with the members of every part, or a choice
+// of such objects if a part is one.
+func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, error) {
+	prose, base := make(map[string]any), make(map[string]any)
+	for key, value := range node {
+		switch {
+		case slices.Contains(keywordProse, key):
+			prose[key] = value
+		case key != "allOf":
+			base[key] = value
+		}
+	}
+	var shapes []any // the parts that are more than a constraint
+	var checks []string
+	places := make(map[int]string)
+	for i, part := range append(slices.Clone(parts), base) {
 		here := fmt.Sprintf("%s/allOf/%d", path, i)
+		if i == len(parts) {
+			here = path
+		}
+		plain, ok := part.(map[string]any)
+		if !ok && part != true {
+			return nil, fmt.Errorf("%s: no rule for the part %s", here, compact(part))
+		}
+		if !isRef(part) && i < len(parts) {
+			inner, err := s.inline(plain, here, true)
+			if err != nil {
+				return nil, err
+			}
+			plain, part = inner.(map[string]any), inner
+		}
+		plain = maps.Clone(plain)
+		if text := constraintOf(plain); text != "" {
+			checks = append(checks, text)
+			delete(plain, constraintKey)
+		}
+		if bare, _ := strip(plain).(map[string]any); len(bare) > 0 {
+			places[len(shapes)] = here
+			shapes = append(shapes, plain)
+		}
+	}
+	var out map[string]any
+	var err error
+	switch len(shapes) {
+	case 0:
+		out = make(map[string]any)
+	case 1:
+		out = maps.Clone(shapes[0].(map[string]any))
+	default:
+		if out, err = s.join(shapes, places, path); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(out, prose)
+	for _, text := range checks {
+		addConstraint(out, text)
+	}
+	return out, nil
+}
+
+// join is merge for several parts. Places are the pointers to them.
+func (s *simplifier) join(parts []any, places map[int]string, path string) (map[string]any, error) {
+	properties, required := make(map[string]any), []any{}
+	out := map[string]any{"type": "object", "properties": properties}
+	isObject := false
+	var closed []map[string]any // the members of parts that have no others
+	for i, part := range parts {
+		here := places[i]
 		object, err := s.resolve(part, here)
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case object["anyOf"] != nil && out["anyOf"] == nil && isRef(part):
-			out["anyOf"] = []any{part}
-			continue
-		case object["type"] != "object" || object["anyOf"] != nil:
-			return nil, fmt.Errorf("%s: no rule for a part that is neither an object nor a reference to a union", here)
-		case object["additionalProperties"] != nil && !isTrue(object["additionalProperties"]):
-			return nil, fmt.Errorf("%s: no rule for a part with constraints on additional members", here)
+		key := "anyOf"
+		if object["oneOf"] != nil {
+			key = "oneOf"
+		}
+		if object[key] != nil {
+			if name, ok := part.(map[string]any)["$ref"].(string); ok && s.mcp && out["anyOf"] == nil && besideNames[strings.TrimPrefix(name, "#/$defs/")].name != "" {
+				out["anyOf"] = []any{part}
+				continue
+			}
+			rest := append(slices.Clone(parts[:i]), parts[i+1:]...)
+			choice, err := s.distribute(map[string]any{"allOf": rest, key: object[key]}, key, path)
+			if err != nil {
+				return nil, err
+			}
+			return choice.(map[string]any), nil
+		}
+		if text := constraintOf(object); text != "" {
+			addConstraint(out, text)
+		}
+		if _, ok := object["type"]; ok || object["properties"] == nil && object["required"] == nil {
+			if object["type"] != "object" {
+				return nil, fmt.Errorf("%s: no rule for a part that is neither an object nor a reference to a union", here)
+			}
+			isObject = true
 		}
 		members, _ := object["properties"].(map[string]any)
+		if extra := object["additionalProperties"]; extra == false {
+			closed = append(closed, members)
+		} else if extra != nil && !isTrue(extra) {
+			return nil, fmt.Errorf("%s: no rule for a part with constraints on additional members", here)
+		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			if properties[name], err = refine(properties[name], members[name]); err != nil {
+			if properties[name], err = s.refine(properties[name], members[name], here+"/properties/"+escape(name)); err != nil {
 				return nil, fmt.Errorf("%s/properties/%s: %w", here, escape(name), err)
 			}
 		}
@@ -201,13 +462,21 @@ func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, 
 			}
 		}
 	}
+	for _, only := range closed {
+		out["additionalProperties"] = false
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			if _, ok := only[name]; !ok && slices.Contains(required, any(name)) {
+				return map[string]any{"not": map[string]any{}}, nil // nothing is valid for all parts
+			} else if !ok {
+				delete(properties, name)
+			}
+		}
+	}
 	if len(required) > 0 {
 		out["required"] = required
 	}
-	for key := range node {
-		if key != "allOf" && key != "type" && out[key] == nil {
-			return nil, fmt.Errorf("%s: no rule for %s next to allOf", path, key)
-		}
+	if !isObject {
+		delete(out, "type")
 	}
 	return out, nil
 }
@@ -241,15 +510,22 @@ func isTrue(node any) bool {
 	return node == true || ok && len(object) == 0
 }
 
-// refine returns the stricter of two schemas for the same member. It fails if neither
-// implies the other.
-func refine(a, b any) (any, error) {
+// refine returns the stricter of two schemas for the same member, or an object with the members
+// of both. It fails if there is no rule for what both admit.
+func (s *simplifier) refine(a, b any, path string) (any, error) {
 	x, y := canonical(strip(a)), canonical(strip(b))
 	switch {
 	case a == nil, x == y, admits(a, b):
 		return b, nil
 	case admits(b, a):
 		return a, nil
+	}
+	p, err1 := s.resolve(a, path)
+	q, err2 := s.resolve(b, path)
+	if err1 == nil && err2 == nil && p["type"] == "object" && q["type"] == "object" {
+		if out, err := s.join([]any{a, b}, map[int]string{0: path, 1: path}, path); err == nil {
+			return out, nil
+		}
 	}
 	return nil, fmt.Errorf("no rule for what both %s and %s admit", x, y)
 }

@@ -123,15 +123,25 @@ var resultType = struct {
 	of                      map[string]string
 }{"resultType", "ResultType", "complete", map[string]string{"InputRequiredResult": "input_required"}}
 
-// resultArms are the results that are not a request's own: their resultType, and the
-// members that they must have.
-var resultArms = map[string]struct {
-	tag     string
-	present []string
-}{
-	"InputRequiredResult": {"input_required", nil},
-	"CreateTaskResult":    {"task", []string{"taskId"}},
+// resultArms are the results that are not a request's own, and their resultType.
+var resultArms = map[string]string{
+	"InputRequiredResult": "input_required",
+	"CreateTaskResult":    "task",
 }
+
+// anyResult is the result that requires no members, so that the schema admits it with any
+// resultType.
+const anyResult = "InputRequiredResult"
+
+// defaults are what is written for a nil field, in Go, by the place of the member. The field
+// is a pointer, although the member is required.
+var defaults = map[string]struct{ value, reason string }{
+	"RequestMetaObject/io.modelcontextprotocol/protocolVersion": {"ProtocolVersion", "the types are those of one version"},
+}
+
+// envelope are the members that JSON-RPC adds to a message. Definitions without them stand
+// for the rest of the message.
+var envelope = []string{"id", "jsonrpc"}
 
 // markers lists the members whose presence identifies an arm, for unions whose arms no
 // constant distinguishes. The arm with more of them is tried first.

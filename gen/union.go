@@ -13,19 +13,25 @@ import (
 // distinguish decides how to choose among the arms of a union: by a member that is constant
 // in each arm, or else by the members in the table markers.
 func (b *builder) distinguish(u *goType) error {
-	if _, ok := openUnions[u.name]; ok {
+	if _, ok := openUnions[u.name]; ok && b.mcp {
 		u.first = true
 		return nil
 	}
-	if slices.ContainsFunc(u.arms, func(a *arm) bool { return resultArms[a.name].tag != "" }) {
+	if b.mcp && slices.ContainsFunc(u.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
 		return distinguishResults(u)
+	}
+	if len(u.arms) == 0 || slices.ContainsFunc(u.arms, func(a *arm) bool { return b.shapes[a.name] == nil }) {
+		u.try = true
+		return nil
 	}
 	for _, member := range b.commonTags(u) {
 		u.member, u.ifAbsent = member, ""
 		for _, a := range u.arms {
 			var optional bool
-			a.tags, optional = tagsOf(b.definitions[a.name], member)
-			a.present = markers[a.name].present
+			a.tags, optional = tagsOf(b.shapes[a.name], member)
+			if b.mcp {
+				a.present = markers[a.name].present
+			}
 			if optional {
 				u.ifAbsent = a.tags[0]
 			}
@@ -38,8 +44,8 @@ func (b *builder) distinguish(u *goType) error {
 	u.member, u.ifAbsent = "", ""
 	for _, a := range u.arms {
 		a.tags = nil
-		if a.present = markers[a.name].present; len(a.present) == 0 {
-			return fmt.Errorf("the arms of %s cannot be distinguished: %s", u.name, a.name)
+		if a.present = markers[a.name].present; len(a.present) == 0 || !b.mcp {
+			u.try = true
 		}
 	}
 	order(u)
@@ -47,19 +53,19 @@ func (b *builder) distinguish(u *goType) error {
 }
 
 // distinguishResults decides how to choose among the results of a request: by resultType
-// for those in resultArms, by its members for the request's own. A result with neither is
-// read as the first of resultArms, which requires no members.
+// for those in resultArms, by its members for the request's own. A result with neither and an
+// unknown resultType is read as the arm that requires no members.
 func distinguishResults(u *goType) error {
 	u.member, u.loose = resultType.member, true
-	var rest *arm
+	rest := &arm{name: anyResult, not: []string{resultType.usual}}
+	for _, name := range slices.Sorted(maps.Keys(resultArms)) {
+		if name != anyResult {
+			rest.not = append(rest.not, resultArms[name])
+		}
+	}
 	for _, a := range u.arms {
-		row := resultArms[a.name]
-		a.present = row.present
-		if row.tag != "" {
-			a.tags = []string{row.tag}
-			if rest == nil {
-				rest = &arm{name: a.name}
-			}
+		if tag := resultArms[a.name]; tag != "" {
+			a.tags = []string{tag}
 		} else if a.present = markers[a.name].present; len(a.present) == 0 {
 			return fmt.Errorf("the arms of %s cannot be distinguished: %s", u.name, a.name)
 		}
@@ -75,19 +81,19 @@ func (b *builder) commonTags(u *goType) (members []string) {
 	if len(u.arms) == 0 {
 		return nil
 	}
-	first := b.definitions[u.arms[0].name]
+	first := b.shapes[u.arms[0].name]
 	for _, member := range slices.Sorted(maps.Keys(first.Properties)) {
 		all, same, absent := true, true, 0
 		of, _ := tagsOf(first, member)
 		for _, a := range u.arms {
-			tags, optional := tagsOf(b.definitions[a.name], member)
+			tags, optional := tagsOf(b.shapes[a.name], member)
 			all = all && tags != nil
 			same = same && slices.Equal(tags, of)
 			if optional {
 				absent++
 			}
 		}
-		if all && absent <= 1 && (!same || len(u.arms) == 1) {
+		if all && (absent == 0 || absent == 1 && b.mcp) && (!same || len(u.arms) == 1) {
 			members = append(members, member)
 		}
 	}
@@ -142,13 +148,13 @@ func order(u *goType) {
 
 // sameForm reports whether two types may share a name.
 func sameForm(a, b *goType) bool {
-	if a.kind != b.kind || len(a.fields) != len(b.fields) || !slices.Equal(a.values, b.values) ||
+	if a.kind != b.kind || a.constraint != b.constraint || (a.extra == nil) != (b.extra == nil) || a.try != b.try || len(a.fields) != len(b.fields) || !slices.Equal(a.values, b.values) ||
 		a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() || !slices.Equal(a.lists, b.lists) {
 		return false
 	}
 	for i, f := range a.fields {
 		g := b.fields[i]
-		if f.json != g.json || f.required != g.required || f.fallback != g.fallback || f.typ.form() != g.typ.form() {
+		if f.json != g.json || f.required != g.required || f.fallback != g.fallback || f.nullable != g.nullable || f.typ.form() != g.typ.form() {
 			return false
 		}
 	}

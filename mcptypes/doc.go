@@ -47,7 +47,8 @@
 // [RequestId] and [ProgressToken] are comparable and keep 1, "1" and 2^53+1 apart.
 // Free-form values, such as a tool's arguments and schemas, are raw JSON, so that numbers
 // and the order of members stay as they were sent. Members that are not in the schema are
-// kept in Extra and written back.
+// kept in Extra and written back, except for the jsonrpc and id of a message, which belong
+// to JSON-RPC.
 //
 // # Decoding and encoding
 //
@@ -59,9 +60,9 @@
 // approvals: {"action":"decline","Action":"accept"} is a decline here, but an accept for a
 // reader that ignores case.
 //
-// Decode is more lenient than the schema in two ways: null in an optional member means
-// absent, and a union value with an unknown tag becomes [*Unknown]. [DecodeStrict] refuses
-// both. schema/2025-06-18/deviations.json lists all other differences with their reasons;
+// Decode is more lenient than the schema: null in an optional member means absent, null for
+// a required list an empty one, a boolean may be the schema of a tool's argument, and a
+// union value with an unknown tag becomes [*Unknown]. [DecodeStrict] refuses these. schema/2025-06-18/deviations.json lists all other differences with their reasons;
 // the tests read it.
 //
 // An interface has no methods to decode with, so only Decode reads a union by itself:

@@ -194,7 +194,7 @@ func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P,
 	params := new(P)
 	if len(raw) == 0 || !required && string(raw) == "null" {
 		if required {
-			return nil, paramsError{&DecodeError{Msg: method + " needs params"}}
+			return nil, paramsError{&DecodeError{Package: "mcptypes", Msg: method + " needs params"}}
 		}
 		return params, nil
 	}

@@ -4,10 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/codec"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,9 +22,7 @@ func (v Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Base64) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
+	return marshal(&v)
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -33,9 +30,7 @@ func (v *Base64) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -96,11 +91,13 @@ func ElicitStrings(s ...string) ElicitValue {
 // ParseElicitValue reads one JSON value: a string, a number, a boolean or an
 // array of strings.
 func ParseElicitValue(raw []byte) (ElicitValue, error) {
-	d := codec.NewDecoder(raw, false)
-	defer d.Release()
-	v, err := readElicitValue(d, true)
-	if err := d.Finish(err); err != nil {
-		return ElicitValue{}, fmt.Errorf("mcptypes: form value: %w", err)
+	var v ElicitValue
+	err := codec.Read("mcptypes: form value", raw, false, func(d *codec.Decoder) (err error) {
+		v, err = readElicitValue(d, true)
+		return err
+	})
+	if err != nil {
+		return ElicitValue{}, err
 	}
 	return v, nil
 }
@@ -150,9 +147,7 @@ func (v ElicitValue) String() string {
 // MarshalJSON implements [encoding/json.Marshaler]. The absent value and a list
 // are errors.
 func (v ElicitValue) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
+	return marshal(&v)
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
@@ -160,9 +155,7 @@ func (v *ElicitValue) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.

@@ -5,7 +5,7 @@ package mcptypes
 import (
 	"encoding/json"
 
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/codec"
 )
 
 func (v *Annotations) decode(d *codec.Decoder) error {
@@ -151,6 +151,8 @@ func (v *CallToolRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -200,7 +202,7 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Content, d, readContentBlock)
+			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
@@ -230,6 +232,8 @@ func (v *CancelledNotification) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -354,6 +358,8 @@ func (v *CompleteRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -432,7 +438,7 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Values, d, codec.Str)
+			err = codec.ListOrNull(&v.Values, d, 0, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -458,6 +464,8 @@ func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -486,7 +494,7 @@ func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 			err = codec.Int(&v.MaxTokens, d)
 		case "messages":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Messages, d, (*SamplingMessage).decode)
+			err = codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
 		case "metadata":
 			err = codec.OrNil(&v.Metadata, d, codec.Members)
 		case "modelPreferences":
@@ -556,6 +564,8 @@ func (v *ElicitRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -692,7 +702,7 @@ func (v *EnumSchema) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Enum, d, codec.Str)
+			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "enumNames":
 			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
@@ -752,6 +762,8 @@ func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -803,7 +815,7 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Messages, d, (*PromptMessage).decode)
+			err = codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -890,6 +902,8 @@ func (v *InitializeRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -976,6 +990,8 @@ func (v *InitializedNotification) decode(d *codec.Decoder) error {
 			err = d.Constant("notifications/initialized")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*InitializedNotificationParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1155,6 +1171,8 @@ func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("prompts/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListPromptsRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1196,7 +1214,7 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Prompts, d, (*Prompt).decode)
+			err = codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1221,6 +1239,8 @@ func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("resources/templates/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListResourceTemplatesRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1262,7 +1282,7 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.ResourceTemplates, d, (*ResourceTemplate).decode)
+			err = codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1287,6 +1307,8 @@ func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("resources/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListResourcesRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1328,7 +1350,7 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Resources, d, (*Resource).decode)
+			err = codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1353,6 +1375,8 @@ func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("roots/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1390,7 +1414,7 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "roots":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Roots, d, (*Root).decode)
+			err = codec.ListOrNull(&v.Roots, d, 0, (*Root).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1415,6 +1439,8 @@ func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("tools/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListToolsRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1456,7 +1482,7 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "tools":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Tools, d, (*Tool).decode)
+			err = codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1484,6 +1510,8 @@ func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1697,6 +1725,8 @@ func (v *PingRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("ping")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*PingRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1736,6 +1766,8 @@ func (v *ProgressNotification) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1851,6 +1883,8 @@ func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 			err = d.Constant("notifications/prompts/list_changed")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*PromptListChangedNotificationParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1942,6 +1976,8 @@ func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1989,7 +2025,7 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "contents":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Contents, d, readTextOrBlobResourceContents)
+			err = codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2169,6 +2205,8 @@ func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 			err = d.Constant("notifications/resources/list_changed")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ResourceListChangedNotificationParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2268,6 +2306,8 @@ func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2358,6 +2398,8 @@ func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
 			err = d.Constant("notifications/roots/list_changed")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*RootsListChangedNotificationParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2490,6 +2532,8 @@ func (v *SetLevelRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2573,6 +2617,8 @@ func (v *SubscribeRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2736,6 +2782,8 @@ func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 			err = d.Constant("notifications/tools/list_changed")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ToolListChangedNotificationParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2775,6 +2823,8 @@ func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2821,7 +2871,7 @@ func checkToolInputSchema(d *codec.Decoder) error {
 			if null, nullErr := d.Absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = d.EachMember((*codec.Decoder).SkipObject)
+				err = d.EachMember((*codec.Decoder).SkipSchema)
 			}
 		case "required":
 			if null, nullErr := d.Absent(); nullErr != nil {
@@ -2854,7 +2904,7 @@ func checkToolOutputSchema(d *codec.Decoder) error {
 			if null, nullErr := d.Absent(); nullErr != nil {
 				err = nullErr
 			} else if !null {
-				err = d.EachMember((*codec.Decoder).SkipObject)
+				err = d.EachMember((*codec.Decoder).SkipSchema)
 			}
 		case "required":
 			if null, nullErr := d.Absent(); nullErr != nil {

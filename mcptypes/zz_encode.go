@@ -2,7 +2,7 @@
 
 package mcptypes
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/codec"
 
 func (v *Annotations) encode(e *codec.Encoder) {
 	if v == nil {
@@ -111,7 +111,7 @@ func (v *CallToolRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"tools/call"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
@@ -164,7 +164,7 @@ func (v *CancelledNotification) encode(e *codec.Encoder) {
 	e.Open(`{"method":"notifications/cancelled"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
@@ -258,7 +258,7 @@ func (v *CompleteRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"completion/complete"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
@@ -324,7 +324,7 @@ func (v *CreateMessageRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"sampling/createMessage"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
@@ -391,7 +391,7 @@ func (v *CreateMessageResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta content model role stopReason")
 }
 
-func (v *Cursor) encode(e *codec.Encoder) { e.Str(string(*v)) }
+func (v Cursor) encode(e *codec.Encoder) { e.Str(string(v)) }
 
 func (v *ElicitRequest) encode(e *codec.Encoder) {
 	if v == nil {
@@ -401,7 +401,7 @@ func (v *ElicitRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"elicitation/create"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ElicitRequestParams) encode(e *codec.Encoder) {
@@ -440,7 +440,7 @@ func (v *ElicitResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta action content")
 }
 
-func (v *ElicitResultAction) encode(e *codec.Encoder) { writeElicitResultAction(e, *v) }
+func (v ElicitResultAction) encode(e *codec.Encoder) { writeElicitResultAction(e, v) }
 
 func (v *ElicitSchema) encode(e *codec.Encoder) {
 	if v == nil {
@@ -524,7 +524,7 @@ func (v *GetPromptRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"prompts/get"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
@@ -603,7 +603,7 @@ func (v *Implementation) encode(e *codec.Encoder) {
 	e.End(v.Extra, "name title version")
 }
 
-func (v *IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, *v) }
+func (v IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, v) }
 
 func (v *InitializeRequest) encode(e *codec.Encoder) {
 	if v == nil {
@@ -613,7 +613,7 @@ func (v *InitializeRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"initialize"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *InitializeRequestParams) encode(e *codec.Encoder) {
@@ -668,7 +668,7 @@ func (v *InitializedNotification) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
@@ -778,7 +778,7 @@ func (v *ListPromptsRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
@@ -827,7 +827,7 @@ func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
@@ -876,7 +876,7 @@ func (v *ListResourcesRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
@@ -925,7 +925,7 @@ func (v *ListRootsRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
@@ -966,7 +966,7 @@ func (v *ListToolsRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
@@ -1005,7 +1005,7 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta nextCursor tools")
 }
 
-func (v *LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, *v) }
+func (v LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, v) }
 
 func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1015,7 +1015,7 @@ func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
 	e.Open(`{"method":"notifications/message"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
@@ -1132,7 +1132,7 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 	e.End(v.Extra, "description maximum minimum title type")
 }
 
-func (v *NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, *v) }
+func (v NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, v) }
 
 func (v *PaginatedRequest) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1193,7 +1193,7 @@ func (v *PingRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *PingRequestParams) encode(e *codec.Encoder) {
@@ -1217,7 +1217,7 @@ func (v *ProgressNotification) encode(e *codec.Encoder) {
 	e.Open(`{"method":"notifications/progress"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
@@ -1305,7 +1305,7 @@ func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1357,7 +1357,7 @@ func (v *ReadResourceRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"resources/read"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
@@ -1534,7 +1534,7 @@ func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1602,7 +1602,7 @@ func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
 	e.Open(`{"method":"notifications/resources/updated"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
@@ -1633,7 +1633,7 @@ func (v *Result) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta")
 }
 
-func (v *Role) encode(e *codec.Encoder) { writeRole(e, *v) }
+func (v Role) encode(e *codec.Encoder) { writeRole(e, v) }
 
 func (v *Root) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1664,7 +1664,7 @@ func (v *RootsListChangedNotification) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1777,7 +1777,7 @@ func (v *SetLevelRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"logging/setLevel"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
@@ -1824,7 +1824,7 @@ func (v *StringSchema) encode(e *codec.Encoder) {
 	e.End(v.Extra, "description format maxLength minLength title type")
 }
 
-func (v *StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, *v) }
+func (v StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, v) }
 
 func (v *SubscribeRequest) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1834,7 +1834,7 @@ func (v *SubscribeRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"resources/subscribe"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
@@ -1964,7 +1964,7 @@ func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1988,7 +1988,7 @@ func (v *UnsubscribeRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"resources/unsubscribe"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {

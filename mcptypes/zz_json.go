@@ -2,87 +2,52 @@
 
 package mcptypes
 
-import (
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "github.com/go-json-experiment/json/jsontext"
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Annotations) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Annotations) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Annotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v AudioContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BaseMetadata) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v BaseMetadata) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BaseMetadata) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -90,41 +55,25 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BooleanSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v BooleanSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -132,21 +81,13 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -154,41 +95,25 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelledNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -196,20 +121,14 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -218,21 +137,13 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -240,20 +151,14 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesRoots) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -262,21 +167,13 @@ func (v *ClientCapabilitiesRoots) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteArgument) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteArgument) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -284,21 +181,13 @@ func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteContext) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteContext) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -306,21 +195,13 @@ func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -328,21 +209,13 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -350,40 +223,26 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -392,21 +251,13 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -414,20 +265,14 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -436,21 +281,13 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -458,61 +295,37 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Cursor) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Cursor) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Cursor) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -520,41 +333,25 @@ func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResultAction) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitResultAction) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -562,41 +359,25 @@ func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -604,61 +385,37 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v EnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ErrorObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ErrorObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ErrorObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ErrorObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -666,21 +423,13 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -688,21 +437,13 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -710,81 +451,49 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ImageContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Implementation) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v IncludeContext) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v IncludeContext) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IncludeContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *IncludeContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InitializeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -792,20 +501,14 @@ func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -814,21 +517,13 @@ func (v *InitializeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InitializeResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializeResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -836,20 +531,14 @@ func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InitializedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -858,20 +547,14 @@ func (v *InitializedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InitializedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -880,41 +563,25 @@ func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -922,20 +589,14 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v JSONRPCNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -944,41 +605,25 @@ func (v *JSONRPCNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -986,21 +631,13 @@ func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1008,21 +645,13 @@ func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1030,20 +659,14 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1052,21 +675,13 @@ func (v *ListPromptsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1074,20 +689,14 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1096,20 +705,14 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1118,20 +721,14 @@ func (v *ListResourceTemplatesRequestParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1140,21 +737,13 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1162,20 +751,14 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1184,21 +767,13 @@ func (v *ListResourcesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1206,21 +781,13 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1228,21 +795,13 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1250,21 +809,13 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1272,21 +823,13 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1294,21 +837,13 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1316,21 +851,13 @@ func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1338,40 +865,26 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingLevel) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LoggingLevel) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *LoggingLevel) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1380,20 +893,14 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1402,41 +909,25 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelHint) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ModelHint) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ModelHint) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ModelHint) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ModelPreferences) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ModelPreferences) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1444,41 +935,25 @@ func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Notification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1486,41 +961,25 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NumberSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchemaType) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1528,21 +987,13 @@ func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1550,21 +1001,13 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1572,21 +1015,13 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1594,41 +1029,25 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PingRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PingRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PingRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PingRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1636,21 +1055,13 @@ func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ProgressNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1658,20 +1069,14 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1680,60 +1085,38 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Prompt) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptArgument) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptArgument) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1742,20 +1125,14 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1764,41 +1141,25 @@ func (v *PromptListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptMessage) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptReference) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1806,21 +1167,13 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1828,20 +1181,14 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1850,21 +1197,13 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1872,101 +1211,61 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Request) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestMeta) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RequestMeta) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestMeta) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestMeta) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceContents) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1974,40 +1273,26 @@ func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceLink) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2016,20 +1301,14 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2038,21 +1317,13 @@ func (v *ResourceListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2060,20 +1331,14 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2082,20 +1347,14 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2104,20 +1363,14 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2126,80 +1379,50 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Result) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Role) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Role) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Role) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Root) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Root) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Root) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Root) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2208,20 +1431,14 @@ func (v *RootsListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v RootsListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2230,21 +1447,13 @@ func (v *RootsListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Dec
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SamplingMessage) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SamplingMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2252,21 +1461,13 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2274,20 +1475,14 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesPrompts) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2296,20 +1491,14 @@ func (v *ServerCapabilitiesPrompts) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesResources) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2318,20 +1507,14 @@ func (v *ServerCapabilitiesResources) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ServerCapabilitiesTools) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2340,21 +1523,13 @@ func (v *ServerCapabilitiesTools) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SetLevelRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2362,21 +1537,13 @@ func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2384,41 +1551,25 @@ func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v StringSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchemaFormat) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2426,21 +1577,13 @@ func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscribeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2448,21 +1591,13 @@ func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2470,41 +1605,25 @@ func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TextContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextResourceContents) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TextResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2512,41 +1631,25 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolAnnotations) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolAnnotations) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2554,20 +1657,14 @@ func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2576,20 +1673,14 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2598,21 +1689,13 @@ func (v *ToolListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2620,20 +1703,14 @@ func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.

@@ -1,8 +1,11 @@
 package modern_test
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,42 +98,163 @@ func TestDuplicateAnswers(t *testing.T) {
 	}
 }
 
-// TestResults checks which result of a call is decoded.
+// TestResults checks which result of a call is decoded. A broken result, and a question
+// that does not say it is one, is an error.
 func TestResults(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{`{"resultType":"complete","content":[]}`, "call"},
-		{`{"resultType":"","content":[]}`, "call"},
-		{`{"content":[],"resultType":"input_required"}`, "input"},
-		{`{"resultType":"input_required","requestState":"s"}`, "input"},
-		{`{"resultType":"task","taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttlMs":null}`, "task"},
-		{`{"resultType":"complete","content":[],"inputRequests":{}}`, "call"},
-		{`{"resultType":"complete","ResultType":"input_required","content":[]}`, "/ResultType"},
-		{`{"resultType":"complete","re\u017fultType":"input_required","content":[]}`, "/re\u017fultType"},
-		{`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":5}}}`, "/inputRequests/q/params"},
-		{`{"resultType":"task","taskId":"t"}`, "/createdAt"},
-		{`{"resultType":"complete","content":5}`, "/content"},
-		{`{"content":[]}`, "/resultType"},
-		{`{"resultType":7,"content":[]}`, "/resultType"},
-		{`{}`, "/resultType"},
-		{`[]`, ""},
+	const question = `"inputRequests":{"q":{"method":"roots/list"}}`
+	tests := []struct{ in, want, strict string }{
+		{`{"resultType":"complete","content":[]}`, "call", "call"},
+		{`{"resultType":"","content":[]}`, "call", "call"},
+		{`{"content":[],"resultType":"input_required"}`, "input", "input"},
+		{`{"resultType":"input_required","requestState":"s"}`, "input", "input"},
+		{`{"resultType":"task","taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttlMs":null}`, "task", "task"},
+		{`{"resultType":"complete","content":[],"inputRequests":{}}`, "call", "call"},
+		{`{"resultType":"complete","content":null}`, "call", "/content"},
+
+		{`{"resultType":"complete"}`, "/content", "/content"},
+		{`{"resultType":"complete",` + question + `}`, "/content", "/content"},
+		{`{"resultType":"later",` + question + `}`, "input", "input"}, // the schema admits it
+		{`{"resultType":"task"}`, "/createdAt", "/createdAt"},
+		{`{"resultType":"task","content":[]}`, "/createdAt", "/createdAt"},
+		{`{"resultType":"complete","ResultType":"input_required","content":[]}`, "/ResultType", "/ResultType"},
+		{`{"resultType":"complete","re\u017fultType":"input_required","content":[]}`, "/re\u017fultType", "/re\u017fultType"},
+		{`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":5}}}`, "/inputRequests/q/params", "/inputRequests/q/params"},
+		{`{"resultType":"task","taskId":"t"}`, "/createdAt", "/createdAt"},
+		{`{"resultType":"complete","content":5}`, "/content", "/content"},
+		{`{"content":[]}`, "/resultType", "/resultType"},
+		{`{"resultType":7,"content":[]}`, "/resultType", "/resultType"},
+		{`{}`, "/resultType", "/resultType"},
+		{`[]`, "", ""},
 	}
 	for _, tt := range tests {
-		var r modern.AnyCallToolResult
-		got := ""
-		if err := modern.Decode([]byte(tt.in), &r); err != nil {
-			got = schematest.PathOf(err)
+		for _, way := range []struct {
+			name   string
+			decode func([]byte, any) error
+			want   string
+		}{{"Decode", modern.Decode, tt.want}, {"DecodeStrict", modern.DecodeStrict, tt.strict}} {
+			var r modern.AnyCallToolResult
+			got := ""
+			if err := way.decode([]byte(tt.in), &r); err != nil {
+				got = schematest.PathOf(err)
+			}
+			switch r.(type) {
+			case *modern.CallToolResult:
+				got = "call"
+			case *modern.InputRequiredResult:
+				got = "input"
+			case *modern.CreateTaskResult:
+				got = "task"
+			}
+			if got != way.want {
+				t.Errorf("%s %s: %q, want %q", way.name, tt.in, got, way.want)
+			}
 		}
-		switch r.(type) {
-		case *modern.CallToolResult:
-			got = "call"
-		case *modern.InputRequiredResult:
-			got = "input"
-		case *modern.CreateTaskResult:
-			got = "task"
+	}
+}
+
+// TestLenient checks what servers send against the schema: null for a required list, and
+// true for a property of a tool's schema. Decode reads it, DecodeStrict refuses it.
+func TestLenient(t *testing.T) {
+	const cached = `"resultType":"complete","cacheScope":"private","ttlMs":0`
+	tests := []struct {
+		in, want string
+		v        any
+	}{
+		{`{"tools":null}`, `{"tools":[]}`, new(mcptypes.ListToolsResult)},
+		{`{"tools":null,` + cached + `}`, `{"tools":[],` + cached + `}`, new(modern.ListToolsResult)},
+		{`{"content":null}`, `{"content":[]}`, new(mcptypes.CallToolResult)},
+		{`{"content":null,"resultType":"complete"}`, `{"content":[],"resultType":"complete"}`, new(modern.CallToolResult)},
+		{`{"completion":{"values":null}}`, `{"completion":{"values":[]}}`, new(mcptypes.CompleteResult)},
+		{`{"messages":null}`, `{"messages":[]}`, new(mcptypes.GetPromptResult)},
+		{`{"name":"a","inputSchema":{"type":"object","properties":{"x":true,"y":false}}}`, "", new(mcptypes.Tool)},
+		{`{"name":"a","inputSchema":{"type":"object","required":null}}`, "", new(mcptypes.Tool)},
+	}
+	for _, tt := range tests {
+		decode, strict := mcptypes.Decode, mcptypes.DecodeStrict
+		if strings.Contains(fmt.Sprintf("%T", tt.v), "modern.") {
+			decode, strict = modern.Decode, modern.DecodeStrict
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.in, got, tt.want)
+		if err := strict([]byte(tt.in), tt.v); err == nil {
+			t.Errorf("%T %s: DecodeStrict accepts it", tt.v, tt.in)
 		}
+		if err := decode([]byte(tt.in), tt.v); err != nil {
+			t.Errorf("%T %s: %v", tt.v, tt.in, err)
+			continue
+		}
+		out, err := json.Marshal(tt.v)
+		if want := cmp.Or(tt.want, tt.in); err != nil || !schematest.SameValue(schematest.Parse(t, string(out)), schematest.Parse(t, want)) {
+			t.Errorf("%T %s became %s, %v, want %s", tt.v, tt.in, out, err, want)
+		}
+	}
+	// In modern, schemas are free, and "properties" is not looked at.
+	var tool modern.Tool
+	if err := modern.DecodeStrict([]byte(`{"name":"a","inputSchema":{"type":"object","properties":{"x":true},"required":null}}`), &tool); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestErrorsNamePackage checks that an error of this package does not begin with the name
+// of another.
+func TestErrorsNamePackage(t *testing.T) {
+	var tool modern.Tool
+	_, unknown := modern.DecodeServerResult("nope", nil)
+	_, encode := modern.Encode(modern.GetTaskResult{})
+	_, kind := modern.Encode(5)
+	_, method := modern.ToolsCall.Call(t.Context(), answers(`{"resultType":"complete"}`), nil)
+	for _, err := range []error{
+		modern.Decode([]byte("{}"), &tool), modern.Decode([]byte("5"), &tool), modern.Decode(nil, tool), modern.Decode(nil, new(int)),
+		json.Unmarshal([]byte("{}"), &tool), jsonv2.Unmarshal([]byte("{}"), &tool), unknown, encode, kind, method,
+	} {
+		if err == nil || !strings.Contains(err.Error(), "modern: ") || strings.Contains(err.Error(), "mcptypes: ") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// answers is a Caller that returns the same result for every call.
+type answers string
+
+func (a answers) Call(_ context.Context, _ string, _, result any) error {
+	return json.Unmarshal([]byte(a), result)
+}
+
+// TestEnvelope checks that the members that JSON-RPC adds to a message are not among its
+// unknown members.
+func TestEnvelope(t *testing.T) {
+	const message = `{"jsonrpc":"2.0","id":7,"method":"ping","x":1}`
+	var ping mcptypes.PingRequest
+	if err := mcptypes.DecodeStrict([]byte(message), &ping); err != nil || len(ping.Extra) != 1 {
+		t.Errorf("got %v, %v", ping.Extra, err)
+	}
+	var request mcptypes.ClientRequest
+	if err := mcptypes.Decode([]byte(message), &request); err != nil || len(request.(*mcptypes.PingRequest).Extra) != 1 {
+		t.Errorf("got %v, %v", request, err)
+	}
+	var canceled mcptypes.CancelledNotification
+	if err := mcptypes.Decode([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), &canceled); err != nil || canceled.Extra != nil {
+		t.Errorf("got %v, %v", canceled.Extra, err)
+	}
+	var asked modern.InputRequest
+	if err := modern.Decode([]byte(`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`), &asked); err != nil || asked.(*modern.ListRootsRequest).Extra != nil {
+		t.Errorf("got %v, %v", asked, err)
+	}
+}
+
+// TestZeroMeta checks that a zero Meta names the version of this package.
+func TestZeroMeta(t *testing.T) {
+	got, err := modern.Encode(modern.CallToolRequestParams{Name: "a"})
+	const want = `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"a"}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	// A version that was read is written unchanged, even if it is empty.
+	const empty = `{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":""}`
+	var meta modern.RequestMetaObject
+	if err := modern.DecodeStrict([]byte(empty), &meta); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := modern.Encode(meta); err != nil || string(got) != empty {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 

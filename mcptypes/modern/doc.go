@@ -10,13 +10,11 @@
 // There is no handshake. Each request has the version that it follows and the capabilities
 // of its client in its _meta.
 //
-//	p := modern.CallToolRequestParams{
-//		Meta: modern.RequestMetaObject{ProtocolVersion: modern.ProtocolVersion},
-//		Name: "codex",
-//	}
+//	p := modern.CallToolRequestParams{Name: "codex"}
 //	p.Meta.ClientCapabilities.Elicitation = &modern.ClientCapabilitiesElicitation{}
 //
-// The keys of _meta are constants, such as [MetaProtocolVersion], for programs that read
+// A nil ProtocolVersion is written as the version of this package. The keys of _meta are
+// constants, such as [MetaProtocolVersion], for programs that read
 // _meta before they decode the request. A client asks for a server's capabilities with
 // [ServerDiscover].
 //
@@ -35,7 +33,8 @@
 //	})
 //
 // A nil ResultType is written as the kind of the Go type, so a result built in Go can leave
-// it out. A decoded result always has it.
+// it out. A decoded result always has it. A result that says complete or task and lacks the
+// members of such a result is an error, not a question.
 //
 // An answer does not name the kind of its question. The members that are there select the
 // type of an [InputResponse]; it is an [*ElicitResult] only if it can be nothing else. The

@@ -41,7 +41,7 @@ func Example() {
 	// Output:
 	// {"inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Run go test?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"opaque","resultType":"input_required"} <nil>
 	// {"content":[{"type":"text","text":"ok"}],"resultType":"complete"} <nil>
-	// mcptypes: /inputResponses/q1/Action: differs from a member's name only by case
+	// modern: /inputResponses/q1/Action: differs from a member's name only by case
 }
 
 // A task has the same members in every status.

@@ -53,7 +53,7 @@ func TestCallOfUnion(t *testing.T) {
 		}
 		return nil, nil
 	})
-	params := &modern.CallToolRequestParams{Meta: modern.RequestMetaObject{ProtocolVersion: modern.ProtocolVersion}, Name: "codex"}
+	params := &modern.CallToolRequestParams{Name: "codex"}
 	call := func() modern.AnyCallToolResult {
 		r, err := modern.ToolsCall.Call(t.Context(), l, params)
 		if err != nil {

@@ -5,7 +5,7 @@ package modern
 import (
 	"encoding/json"
 
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/codec"
 )
 
 func (v *AudioContent) decode(d *codec.Decoder) error {
@@ -207,7 +207,7 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "content":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Content, d, readContentBlock)
+			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "resultType":
@@ -599,7 +599,7 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			seen |= 1 << 0
-			err = codec.AtMost(&v.Values, d, 100, codec.Str)
+			err = codec.ListOrNull(&v.Values, d, 100, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -698,6 +698,8 @@ func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = v.Params.decode(d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -724,7 +726,7 @@ func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 			err = codec.Int(&v.MaxTokens, d)
 		case "messages":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Messages, d, (*SamplingMessage).decode)
+			err = codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
 		case "metadata":
 			err = codec.OrNil(&v.Metadata, d, readJSONObject)
 		case "modelPreferences":
@@ -889,7 +891,7 @@ func (v *DiscoverResult) decode(d *codec.Decoder) error {
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "supportedVersions":
 			seen |= 1 << 3
-			err = codec.ReadList(&v.SupportedVersions, d, codec.Str)
+			err = codec.ListOrNull(&v.SupportedVersions, d, 0, codec.Str)
 		case "ttlMs":
 			seen |= 1 << 4
 			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
@@ -950,6 +952,8 @@ func (v *ElicitRequest) decode(d *codec.Decoder) error {
 		case "params":
 			seen |= 1 << 1
 			err = readElicitRequestParams(&v.Params, d)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -1279,7 +1283,7 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Messages, d, (*PromptMessage).decode)
+			err = codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
 		case "resultType":
 			seen |= 1 << 1
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
@@ -1917,7 +1921,7 @@ func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Enum, d, codec.Str)
+			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "enumNames":
 			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
@@ -1985,7 +1989,7 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Prompts, d, (*Prompt).decode)
+			err = codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
 		case "resultType":
 			seen |= 1 << 2
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
@@ -2084,7 +2088,7 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.ResourceTemplates, d, (*ResourceTemplate).decode)
+			err = codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
 		case "resultType":
 			seen |= 1 << 2
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
@@ -2183,7 +2187,7 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Resources, d, (*Resource).decode)
+			err = codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
 		case "resultType":
 			seen |= 1 << 2
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
@@ -2246,6 +2250,8 @@ func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 			err = d.Constant("roots/list")
 		case "params":
 			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
+		case "id", "jsonrpc":
+			err = d.SkipValue()
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2281,7 +2287,7 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 		switch string(name) {
 		case "roots":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Roots, d, decodeRoot)
+			err = codec.ListOrNull(&v.Roots, d, 0, decodeRoot)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -2345,7 +2351,7 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
 		case "tools":
 			seen |= 1 << 2
-			err = codec.ReadList(&v.Tools, d, (*Tool).decode)
+			err = codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
 		case "ttlMs":
 			seen |= 1 << 3
 			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
@@ -2996,7 +3002,7 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 			err = readCacheScope(&v.CacheScope, d)
 		case "contents":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Contents, d, readTextOrBlobResourceContents)
+			err = codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
 		case "resultType":
 			seen |= 1 << 2
 			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
@@ -3087,7 +3093,7 @@ func (v *RequestMetaObject) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.LogLevel, d, readLoggingLevel)
 		case "io.modelcontextprotocol/protocolVersion":
 			seen |= 1 << 1
-			err = codec.Str(&v.ProtocolVersion, d)
+			err = codec.Pointer(&v.ProtocolVersion, d, codec.Str)
 		case "progressToken":
 			err = codec.Optional(&v.ProgressToken, d, decodeProgressToken)
 		default:
@@ -3916,7 +3922,7 @@ func (v *TitledEnumItems) decode(d *codec.Decoder) error {
 		switch string(name) {
 		case "anyOf":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.AnyOf, d, (*EnumOption).decode)
+			err = codec.ListOrNull(&v.AnyOf, d, 0, (*EnumOption).decode)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -3977,7 +3983,7 @@ func (v *TitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "oneOf":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.OneOf, d, (*EnumOption).decode)
+			err = codec.ListOrNull(&v.OneOf, d, 0, (*EnumOption).decode)
 		case "title":
 			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":
@@ -4086,7 +4092,7 @@ func (v *ToolResultContent) decode(d *codec.Decoder) error {
 			err = codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Content, d, readContentBlock)
+			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
 		case "isError":
 			err = codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
@@ -4182,7 +4188,7 @@ func (v *UnsupportedProtocolVersionData) decode(d *codec.Decoder) error {
 			err = codec.Str(&v.Requested, d)
 		case "supported":
 			seen |= 1 << 1
-			err = codec.ReadList(&v.Supported, d, codec.Str)
+			err = codec.ListOrNull(&v.Supported, d, 0, codec.Str)
 		default:
 			err = d.Unknown(&v.Extra, name)
 		}
@@ -4231,7 +4237,7 @@ func (v *UntitledEnumItems) decode(d *codec.Decoder) error {
 		switch string(name) {
 		case "enum":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Enum, d, codec.Str)
+			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "type":
 			seen |= 1 << 1
 			err = d.Constant("string")
@@ -4295,7 +4301,7 @@ func (v *UntitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 			err = codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
 			seen |= 1 << 0
-			err = codec.ReadList(&v.Enum, d, codec.Str)
+			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
 		case "title":
 			err = codec.Optional(&v.Title, d, codec.Str)
 		case "type":

@@ -2,7 +2,7 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/codec"
 
 func (v *AudioContent) encode(e *codec.Encoder) {
 	if v == nil {
@@ -67,7 +67,7 @@ func (v *BooleanSchema) encode(e *codec.Encoder) {
 	e.End(v.Extra, "default description title type")
 }
 
-func (v *CacheScope) encode(e *codec.Encoder) { writeCacheScope(e, *v) }
+func (v CacheScope) encode(e *codec.Encoder) { writeCacheScope(e, v) }
 
 func (v *CacheableResult) encode(e *codec.Encoder) {
 	if v == nil {
@@ -445,7 +445,7 @@ func (v *CreateMessageRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"sampling/createMessage"`)
 	e.Name("params")
 	v.Params.encode(e)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
@@ -610,7 +610,7 @@ func (v *ElicitRequest) encode(e *codec.Encoder) {
 	e.Open(`{"method":"elicitation/create"`)
 	e.Name("params")
 	writeElicitRequestParams(e, v.Params)
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ElicitRequestFormParams) encode(e *codec.Encoder) {
@@ -754,7 +754,7 @@ func (v *FailedTask) encode(e *codec.Encoder) {
 	e.End(v.Extra, "createdAt error lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
-func (v *FormMode) encode(e *codec.Encoder) { writeFormMode(e, *v) }
+func (v FormMode) encode(e *codec.Encoder) { writeFormMode(e, v) }
 
 func (v *GetPromptRequest) encode(e *codec.Encoder) {
 	if v == nil {
@@ -962,7 +962,7 @@ func (v *Icon) encode(e *codec.Encoder) {
 	e.End(v.Extra, "mimeType sizes src theme")
 }
 
-func (v *IconTheme) encode(e *codec.Encoder) { writeIconTheme(e, *v) }
+func (v IconTheme) encode(e *codec.Encoder) { writeIconTheme(e, v) }
 
 func (v *Icons) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1403,7 +1403,7 @@ func (v *ListRootsRequest) encode(e *codec.Encoder) {
 		e.Name("params")
 		v.Params.encode(e)
 	}
-	e.End(v.Extra, "method params")
+	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
@@ -1914,7 +1914,7 @@ func (v *RequestMetaObject) encode(e *codec.Encoder) {
 		writeLoggingLevel(e, *v.LogLevel)
 	}
 	e.Name("io.modelcontextprotocol/protocolVersion")
-	e.Str(v.ProtocolVersion)
+	e.Str(codec.Or(v.ProtocolVersion, ProtocolVersion))
 	if v.ProgressToken != nil {
 		e.Name("progressToken")
 		encodeProgressToken(v.ProgressToken, e)
@@ -2144,7 +2144,7 @@ func (v *ResultMetaObject) encode(e *codec.Encoder) {
 	e.End(v.Extra, "io.modelcontextprotocol/serverInfo")
 }
 
-func (v *ResultType) encode(e *codec.Encoder) { e.Str(string(*v)) }
+func (v ResultType) encode(e *codec.Encoder) { e.Str(string(v)) }
 
 func (v SamplingContentList) encode(e *codec.Encoder) {
 	codec.WriteList(e, v, writeSamplingMessageContentBlock)
@@ -2387,7 +2387,7 @@ func (v *Task) encode(e *codec.Encoder) {
 	e.End(v.Extra, "createdAt lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
 }
 
-func (v *TaskStatus) encode(e *codec.Encoder) { writeTaskStatus(e, *v) }
+func (v TaskStatus) encode(e *codec.Encoder) { writeTaskStatus(e, v) }
 
 func (v *TaskStatusNotification) encode(e *codec.Encoder) {
 	if v == nil {
@@ -2637,7 +2637,7 @@ func (v *ToolChoice) encode(e *codec.Encoder) {
 	e.End(v.Extra, "mode")
 }
 
-func (v *ToolChoiceMode) encode(e *codec.Encoder) { writeToolChoiceMode(e, *v) }
+func (v ToolChoiceMode) encode(e *codec.Encoder) { writeToolChoiceMode(e, v) }
 
 func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
 	if v == nil {

@@ -2,47 +2,28 @@
 
 package modern
 
-import (
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "github.com/go-json-experiment/json/jsontext"
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v AudioContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v AudioContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BlobResourceContents) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -50,61 +31,37 @@ func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v BooleanSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v BooleanSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CacheScope) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CacheScope) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CacheScope) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CacheScope) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CacheScope) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CacheScope) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CacheableResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CacheableResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CacheableResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CacheableResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CacheableResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CacheableResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -112,21 +69,13 @@ func (v *CacheableResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -134,21 +83,13 @@ func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -156,41 +97,25 @@ func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CallToolResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CallToolResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CallToolResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -198,21 +123,13 @@ func (v *CallToolResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelTaskRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CancelTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -220,20 +137,14 @@ func (v *CancelTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -242,21 +153,13 @@ func (v *CancelTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelTaskResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CancelTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -264,21 +167,13 @@ func (v *CancelTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelledNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -286,20 +181,14 @@ func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -308,41 +197,25 @@ func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledTask) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CancelledTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CancelledTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CancelledTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilities) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -350,20 +223,14 @@ func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilitiesElicitation) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ClientCapabilitiesElicitation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesElicitation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesElicitation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -372,20 +239,14 @@ func (v *ClientCapabilitiesElicitation) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesSampling) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ClientCapabilitiesSampling) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -394,21 +255,13 @@ func (v *ClientCapabilitiesSampling) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -416,21 +269,13 @@ func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -438,40 +283,26 @@ func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -480,21 +311,13 @@ func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompleteResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompleteResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompleteResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -502,41 +325,25 @@ func (v *CompleteResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CompletedTask) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CompletedTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompletedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompletedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CompletedTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CompletedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -544,20 +351,14 @@ func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -566,21 +367,13 @@ func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -588,21 +381,13 @@ func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateTaskResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v CreateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v CreateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *CreateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -610,21 +395,13 @@ func (v *CreateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v DiscoverRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v DiscoverRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *DiscoverRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v DiscoverRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *DiscoverRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -632,41 +409,25 @@ func (v *DiscoverRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v DiscoverResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v DiscoverResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *DiscoverResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v DiscoverResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *DiscoverResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v DiscoverResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v DiscoverResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *DiscoverResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v DiscoverResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *DiscoverResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -674,40 +435,26 @@ func (v *DiscoverResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestFormParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ElicitRequestFormParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -716,21 +463,13 @@ func (v *ElicitRequestFormParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequestURLParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitRequestURLParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestURLParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestURLParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitRequestURLParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitRequestURLParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -738,61 +477,37 @@ func (v *ElicitRequestURLParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ElicitSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EmbeddedResource) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -800,101 +515,61 @@ func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v EnumOption) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v EnumOption) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumOption) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EnumOption) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v EnumOption) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *EnumOption) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Error) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Error) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Error) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Error) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Error) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Error) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v FailedTask) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v FailedTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *FailedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v FailedTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v FailedTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *FailedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v FormMode) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v FormMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *FormMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v FormMode) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v FormMode) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *FormMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -902,21 +577,13 @@ func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -924,21 +591,13 @@ func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -946,20 +605,14 @@ func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetPromptResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v GetPromptResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -968,41 +621,25 @@ func (v *GetPromptResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetTaskRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1010,61 +647,37 @@ func (v *GetTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v GetTaskResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v GetTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v GetTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *GetTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v HeaderMismatch) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v HeaderMismatch) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *HeaderMismatch) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v HeaderMismatch) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v HeaderMismatch) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *HeaderMismatch) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v HeaderMismatchError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v HeaderMismatchError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *HeaderMismatchError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v HeaderMismatchError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v HeaderMismatchError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *HeaderMismatchError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1072,141 +685,85 @@ func (v *HeaderMismatchError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Icon) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Icon) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Icon) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Icon) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Icon) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Icon) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v IconTheme) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v IconTheme) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IconTheme) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IconTheme) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v IconTheme) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *IconTheme) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Icons) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Icons) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Icons) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Icons) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Icons) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Icons) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ImageContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ImageContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Implementation) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputRequests) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InputRequests) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequests) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequests) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InputRequests) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InputRequests) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputRequiredResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InputRequiredResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequiredResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequiredResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InputRequiredResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InputRequiredResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1214,21 +771,13 @@ func (v *InputRequiredResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputRequiredTask) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InputRequiredTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequiredTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequiredTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InputRequiredTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InputRequiredTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1236,20 +785,14 @@ func (v *InputRequiredTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputResponseRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v InputResponseRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1258,61 +801,37 @@ func (v *InputResponseRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InputResponses) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InputResponses) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputResponses) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputResponses) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InputResponses) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InputResponses) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InternalError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InternalError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InternalError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InternalError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InternalError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InternalError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InvalidParamsError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InvalidParamsError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InvalidParamsError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InvalidParamsError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InvalidParamsError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InvalidParamsError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1320,21 +839,13 @@ func (v *InvalidParamsError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v InvalidRequestError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v InvalidRequestError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InvalidRequestError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InvalidRequestError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v InvalidRequestError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *InvalidRequestError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1342,61 +853,37 @@ func (v *InvalidRequestError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONArray) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONArray) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONArray) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONArray) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONArray) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONArray) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCErrorResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCErrorResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCErrorResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCErrorResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCErrorResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCErrorResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1404,21 +891,13 @@ func (v *JSONRPCErrorResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1426,41 +905,25 @@ func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v JSONRPCResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONRPCResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v JSONRPCResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *JSONRPCResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1468,21 +931,13 @@ func (v *JSONRPCResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LegacyTitledEnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LegacyTitledEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LegacyTitledEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LegacyTitledEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v LegacyTitledEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *LegacyTitledEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1490,21 +945,13 @@ func (v *LegacyTitledEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1512,21 +959,13 @@ func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1534,20 +973,14 @@ func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListPromptsResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListPromptsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1556,20 +989,14 @@ func (v *ListPromptsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1578,20 +1005,14 @@ func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1600,20 +1021,14 @@ func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourceTemplatesResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourceTemplatesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1622,21 +1037,13 @@ func (v *ListResourceTemplatesResultResponse) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1644,21 +1051,13 @@ func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1666,20 +1065,14 @@ func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListResourcesResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListResourcesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1688,21 +1081,13 @@ func (v *ListResourcesResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1710,21 +1095,13 @@ func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1732,21 +1109,13 @@ func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1754,21 +1123,13 @@ func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1776,21 +1137,13 @@ func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1798,20 +1151,14 @@ func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ListToolsResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ListToolsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1820,20 +1167,14 @@ func (v *ListToolsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1842,20 +1183,14 @@ func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1864,21 +1199,13 @@ func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v MethodNotFoundError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v MethodNotFoundError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MethodNotFoundError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v MethodNotFoundError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v MethodNotFoundError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *MethodNotFoundError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1886,20 +1213,14 @@ func (v *MethodNotFoundError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v MissingRequiredClientCapability) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v MissingRequiredClientCapability) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1908,20 +1229,14 @@ func (v *MissingRequiredClientCapability) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapabilityData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1930,20 +1245,14 @@ func (v *MissingRequiredClientCapabilityData) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v MissingRequiredClientCapabilityError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v MissingRequiredClientCapabilityError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapabilityError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v MissingRequiredClientCapabilityError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -1952,41 +1261,25 @@ func (v *MissingRequiredClientCapabilityError) UnmarshalJSONFrom(dec *jsontext.D
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Notification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationMetaObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NotificationMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NotificationMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NotificationMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NotificationMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -1994,21 +1287,13 @@ func (v *NotificationMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2016,41 +1301,25 @@ func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v NumberSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v NumberSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2058,21 +1327,13 @@ func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2080,21 +1341,13 @@ func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PaginatedResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2102,41 +1355,25 @@ func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ParseError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ParseError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ParseError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ParseError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ParseError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ParseError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ProgressNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2144,20 +1381,14 @@ func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2166,40 +1397,26 @@ func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Prompt) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Prompt) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2208,41 +1425,25 @@ func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptMessage) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptReference) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v PromptReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2250,21 +1451,13 @@ func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2272,20 +1465,14 @@ func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2294,21 +1481,13 @@ func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2316,20 +1495,14 @@ func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ReadResourceResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ReadResourceResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2338,41 +1511,25 @@ func (v *ReadResourceResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Request) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestMetaObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RequestMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v RequestMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2380,80 +1537,50 @@ func (v *RequestMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v RequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Resource) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceLink) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceLink) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2462,21 +1589,13 @@ func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2484,21 +1603,13 @@ func (v *ResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplate) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2506,20 +1617,14 @@ func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2528,20 +1633,14 @@ func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2550,20 +1649,14 @@ func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2572,41 +1665,25 @@ func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Result) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Result) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResultMetaObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResultMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2614,41 +1691,25 @@ func (v *ResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ResultType) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ResultType) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResultType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResultType) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ResultType) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ResultType) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SamplingContentList) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SamplingContentList) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingContentList) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingContentList) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SamplingContentList) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SamplingContentList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2656,21 +1717,13 @@ func (v *SamplingContentList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SamplingMessage) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SamplingMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2678,21 +1731,13 @@ func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ServerCapabilities) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2700,41 +1745,25 @@ func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v StringSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v StringSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionFilter) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionFilter) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionFilter) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2742,20 +1771,14 @@ func (v *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsAcknowledgedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsAcknowledgedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsAcknowledgedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2765,9 +1788,7 @@ func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSONFrom(dec *jsontext.
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
+	return marshal(&v)
 }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
@@ -2777,9 +1798,7 @@ func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSON(b []byte) er
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2788,20 +1807,14 @@ func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSONFrom(dec *jso
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsListenRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2810,20 +1823,14 @@ func (v *SubscriptionsListenRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsListenRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2832,20 +1839,14 @@ func (v *SubscriptionsListenRequestParams) UnmarshalJSONFrom(dec *jsontext.Decod
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2854,20 +1855,14 @@ func (v *SubscriptionsListenResult) UnmarshalJSONFrom(dec *jsontext.Decoder) err
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenResultMetaObject) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsListenResultMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2876,20 +1871,14 @@ func (v *SubscriptionsListenResultMetaObject) UnmarshalJSONFrom(dec *jsontext.De
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenResultResponse) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v SubscriptionsListenResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v SubscriptionsListenResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2898,61 +1887,37 @@ func (v *SubscriptionsListenResultResponse) UnmarshalJSONFrom(dec *jsontext.Deco
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Task) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Task) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Task) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Task) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Task) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Task) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskStatus) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TaskStatus) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatus) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskStatus) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TaskStatus) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TaskStatus) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskStatusNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TaskStatusNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatusNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskStatusNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TaskStatusNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TaskStatusNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -2960,20 +1925,14 @@ func (v *TaskStatusNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskStatusNotificationParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TaskStatusNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatusNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskStatusNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -2982,11 +1941,7 @@ func (v *TaskStatusNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSON(b []byte) error {
@@ -2995,9 +1950,7 @@ func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSON(b []byte) erro
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3006,20 +1959,14 @@ func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSONFrom(dec *jsont
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskSubscriptionNotifications) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TaskSubscriptionNotifications) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskSubscriptionNotifications) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TaskSubscriptionNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3028,20 +1975,14 @@ func (v *TaskSubscriptionNotifications) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TasksExtensionCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TasksExtensionCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3050,41 +1991,25 @@ func (v *TasksExtensionCapability) UnmarshalJSONFrom(dec *jsontext.Decoder) erro
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TextContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TextResourceContents) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TextResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3092,21 +2017,13 @@ func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TitledEnumItems) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TitledEnumItems) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v TitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *TitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3114,20 +2031,14 @@ func (v *TitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3136,20 +2047,14 @@ func (v *TitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v TitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v TitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v TitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3158,80 +2063,50 @@ func (v *TitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) 
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v Tool) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolChoice) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolChoice) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolChoice) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolChoice) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ToolChoice) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolChoiceMode) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolChoiceMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolChoiceMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolChoiceMode) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ToolChoiceMode) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolChoiceMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3240,21 +2115,13 @@ func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) e
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolResultContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolResultContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolResultContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolResultContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ToolResultContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolResultContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3262,40 +2129,26 @@ func (v *ToolResultContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolUseContent) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v ToolUseContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolUseContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolUseContent) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v ToolUseContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *ToolUseContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsupportedProtocolVersion) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UnsupportedProtocolVersion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3304,20 +2157,14 @@ func (v *UnsupportedProtocolVersion) UnmarshalJSONFrom(dec *jsontext.Decoder) er
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersionData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3326,20 +2173,14 @@ func (v *UnsupportedProtocolVersionData) UnmarshalJSONFrom(dec *jsontext.Decoder
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsupportedProtocolVersionError) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UnsupportedProtocolVersionError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersionError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UnsupportedProtocolVersionError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3348,21 +2189,13 @@ func (v *UnsupportedProtocolVersionError) UnmarshalJSONFrom(dec *jsontext.Decode
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UntitledEnumItems) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UntitledEnumItems) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UntitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v UntitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *UntitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3370,20 +2203,14 @@ func (v *UntitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UntitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UntitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3392,20 +2219,14 @@ func (v *UntitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder)
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UntitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3414,21 +2235,13 @@ func (v *UntitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UpdateTaskRequest) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UpdateTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UpdateTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UpdateTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v UpdateTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *UpdateTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3436,20 +2249,14 @@ func (v *UpdateTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UpdateTaskRequestParams) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UpdateTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UpdateTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
 func (v UpdateTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
+	return marshalTo(enc, &v)
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
@@ -3458,21 +2265,13 @@ func (v *UpdateTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v UpdateTaskResult) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v UpdateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UpdateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UpdateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v UpdateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *UpdateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -3480,21 +2279,13 @@ func (v *UpdateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // MarshalJSON implements [encoding/json.Marshaler].
-func (v WorkingTask) MarshalJSON() ([]byte, error) {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.Bytes()
-}
+func (v WorkingTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *WorkingTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v WorkingTask) MarshalJSONTo(enc *jsontext.Encoder) error {
-	e := codec.NewEncoder()
-	v.encode(e)
-	return e.WriteTo(enc)
-}
+func (v WorkingTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
 func (v *WorkingTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }

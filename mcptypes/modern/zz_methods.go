@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/codec"
 )
 
 // ProtocolVersion is the version of the protocol that this package's types follow.
@@ -197,7 +197,7 @@ func DecodeServerResult(method string, b []byte) (ServerResult, error) {
 	case "tools/list":
 		result = new(ListToolsResult)
 	default:
-		return nil, fmt.Errorf("mcptypes: no result type for the method %q", method)
+		return nil, fmt.Errorf("modern: no result type for the method %q", method)
 	}
 	if err := Decode(b, result); err != nil {
 		return nil, err

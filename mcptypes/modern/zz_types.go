@@ -94,8 +94,7 @@ type CallToolRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 type CallToolRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Arguments is the JSON object as it was sent; the tool's input schema
 	// describes it. Nil means that it was absent, which differs from {}.
@@ -329,8 +328,7 @@ type CompleteRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
 type CompleteRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Argument is the argument that is being typed.
 	Argument CompleteArgument
@@ -725,8 +723,7 @@ type GetPromptRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
 type GetPromptRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Arguments are the prompt's arguments by name.
 	Arguments map[string]string
@@ -970,8 +967,7 @@ type InputRequiredTask struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 type InputResponseRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
@@ -1531,8 +1527,7 @@ type PaginatedRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
 type PaginatedRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Cursor is the NextCursor of the previous page; nil starts at the
 	// beginning.
@@ -1682,8 +1677,7 @@ type ReadResourceRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/resources
 type ReadResourceRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// InputResponses are the answers to what an [InputRequiredResult] asked for;
 	// nil means no answers.
@@ -1759,7 +1753,7 @@ type RequestMetaObject struct {
 	// is served; nil asks for none.
 	LogLevel *LoggingLevel
 	// ProtocolVersion is the version of the protocol that the request follows.
-	ProtocolVersion string
+	ProtocolVersion *string
 	// ProgressToken asks for progress notifications with this token; nil asks
 	// for none.
 	ProgressToken *ProgressToken
@@ -1772,8 +1766,7 @@ type RequestMetaObject struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type RequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
@@ -1853,8 +1846,7 @@ type ResourceListChangedNotification struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/server/resources
 type ResourceRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Uri is the address, in any scheme that the server understands.
 	Uri string
@@ -2096,8 +2088,7 @@ type SubscriptionsListenRequest struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionsListenRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta RequestMetaObject
 	// Notifications are those that the client wants.
 	Notifications SubscriptionFilter
@@ -2110,8 +2101,7 @@ type SubscriptionsListenRequestParams struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 type SubscriptionsListenResult struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
+	// Meta holds data of the protocol and its extensions under prefixed names.
 	Meta SubscriptionsListenResultMetaObject
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.

@@ -2,7 +2,7 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/codec"
 
 // AnyCallToolResult is any result of a tool call. With the resultType
 // input_required it is an InputRequiredResult, with task a CreateTaskResult,
@@ -33,9 +33,9 @@ func writeAnyCallToolResult(e *codec.Encoder, v AnyCallToolResult) {
 func readAnyCallToolResult(v *AnyCallToolResult, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
 		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
-		{Tag: "task", Present: "taskId", Required: "createdAt lastUpdatedAt resultType status taskId ttlMs", Optional: "_meta pollIntervalMs statusMessage"},
+		{Tag: "task", Required: "createdAt lastUpdatedAt resultType status taskId ttlMs", Optional: "_meta pollIntervalMs statusMessage"},
 		{Present: "content", Required: "content resultType", Optional: "_meta isError structuredContent"},
-		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Not: "complete task", Required: "resultType", Optional: "_meta inputRequests requestState"},
 	}, armAnyCallToolResult)
 }
 
@@ -86,7 +86,7 @@ func readAnyGetPromptResult(v *AnyGetPromptResult, d *codec.Decoder) error {
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
 		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
 		{Present: "messages", Required: "messages resultType", Optional: "_meta description"},
-		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Not: "complete task", Required: "resultType", Optional: "_meta inputRequests requestState"},
 	}, armAnyGetPromptResult)
 }
 
@@ -133,7 +133,7 @@ func readAnyReadResourceResult(v *AnyReadResourceResult, d *codec.Decoder) error
 	return codec.Untagged(v, d, "resultType", []codec.Shape{
 		{Tag: "input_required", Required: "resultType", Optional: "_meta inputRequests requestState"},
 		{Present: "contents", Required: "cacheScope contents resultType ttlMs", Optional: "_meta"},
-		{Required: "resultType", Optional: "_meta inputRequests requestState"},
+		{Not: "complete task", Required: "resultType", Optional: "_meta inputRequests requestState"},
 	}, armAnyReadResourceResult)
 }
 

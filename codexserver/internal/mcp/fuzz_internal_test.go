@@ -116,8 +116,8 @@ func FuzzRequest(f *testing.F) {
 		}
 		q, err := newMetadata(meta)
 		if err == nil {
-			if q.meta.ProtocolVersion != modern.ProtocolVersion {
-				t.Errorf("%q: read with version %q", params, q.meta.ProtocolVersion)
+			if *q.meta.ProtocolVersion != modern.ProtocolVersion {
+				t.Errorf("%q: read with version %q", params, *q.meta.ProtocolVersion)
 			}
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,24 +18,64 @@ type instances struct {
 	*rand.Rand
 }
 
-// of makes an instance of a definition.
-func (r *instances) of(name string) string { return r.text(r.definitions[name], 0) }
-
-const deep = 8 // the depth below which choices take their last, simplest arm
-
-func (r *instances) text(node map[string]any, depth int) string {
-	if ref, ok := node["$ref"].(string); ok {
-		return r.text(r.definitions[path.Base(ref)], depth)
+// valid makes an instance of a definition that its validator accepts. It fails for a schema
+// whose assertions random values rarely satisfy.
+func (r *instances) valid(name string) (text string, ok bool) {
+	for range 20 {
+		text = r.text(r.definitions[name], 0)
+		if r.judge(name, text) == nil {
+			return text, true
+		}
 	}
-	if node["allOf"] != nil || node["anyOf"] != nil && node["properties"] != nil {
+	return text, false
+}
+
+const deep = 8 // the depth below which choices take a simple arm
+
+// choice returns the arms of a choice, or nil.
+func choice(node map[string]any) []any {
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if arms, ok := node[key].([]any); ok {
+			return arms
+		}
+	}
+	return nil
+}
+
+// pick returns one of the arms.
+func (r *instances) pick(arms []any, depth int) any {
+	if depth < deep {
+		return arms[r.IntN(len(arms))]
+	}
+	for _, a := range arms {
+		arm, _ := a.(map[string]any)
+		if kind, ok := arm["type"].(string); ok && kind != "object" && kind != "array" || arm["const"] != nil || arm["enum"] != nil {
+			return a
+		}
+	}
+	return arms[len(arms)-1]
+}
+
+func (r *instances) text(schema any, depth int) string {
+	node, ok := schema.(map[string]any)
+	if !ok {
+		return r.any(depth)
+	}
+	if list, ok := node["examples"].([]any); ok {
+		return literal(list[r.IntN(len(list))])
+	}
+	if ref, ok := node["$ref"].(string); ok {
+		return r.text(r.at(ref), depth)
+	}
+	arms := choice(node)
+	if parts, ok := node["allOf"].([]any); ok && len(parts) == 1 && node["properties"] == nil && arms == nil {
+		return r.text(parts[0], depth)
+	}
+	if node["allOf"] != nil || arms != nil && (node["properties"] != nil || node["required"] != nil) {
 		return r.join(r.members(node, depth))
 	}
-	if arms, ok := node["anyOf"].([]any); ok {
-		arm := len(arms) - 1
-		if depth < deep {
-			arm = r.IntN(len(arms))
-		}
-		return r.text(arms[arm].(map[string]any), depth+1)
+	if arms != nil {
+		return r.text(r.pick(arms, depth), depth+1)
 	}
 	if c, ok := node["const"]; ok {
 		return literal(c)
@@ -61,8 +100,8 @@ func (r *instances) text(node map[string]any, depth int) string {
 		return r.number(node)
 	case "array":
 		var elems []string
-		for range r.IntN(4) {
-			elems = append(elems, r.text(node["items"].(map[string]any), depth+1))
+		for range min(r.IntN(4), max(0, deep+4-depth)) {
+			elems = append(elems, r.text(node["items"], depth+1))
 		}
 		return "[" + strings.Join(elems, ",") + "]"
 	case "object":
@@ -73,30 +112,37 @@ func (r *instances) text(node map[string]any, depth int) string {
 
 // members makes the members of an object that satisfies all of several schemas. A later
 // schema of a member refines an earlier one.
-func (r *instances) members(node map[string]any, depth int) map[string]string {
+func (r *instances) members(schema any, depth int) map[string]string {
+	node, _ := schema.(map[string]any)
 	if ref, ok := node["$ref"].(string); ok {
-		return r.members(r.definitions[path.Base(ref)], depth)
+		return r.members(r.at(ref), depth)
 	}
 	members := make(map[string]string)
-	if parts, ok := node["allOf"].([]any); ok {
-		for _, part := range parts {
-			for name, text := range r.members(part.(map[string]any), depth) {
-				if members[name] == "" || !strings.HasPrefix(name, "x-") {
-					members[name] = text
-				}
+	parts, _ := node["allOf"].([]any)
+	if arms := choice(node); arms != nil {
+		parts = append(slices.Clone(parts), r.pick(arms, depth))
+	}
+	for _, part := range parts {
+		for name, text := range r.members(part, depth) {
+			if members[name] == "" || !strings.HasPrefix(name, "x-") {
+				members[name] = text
 			}
 		}
-		return members
-	}
-	if arms, ok := node["anyOf"].([]any); ok {
-		return r.members(arms[r.IntN(len(arms))].(map[string]any), depth)
 	}
 	properties, _ := node["properties"].(map[string]any)
 	required, _ := node["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if slices.Contains(required, any(name)) || r.IntN(1+depth/2) == 0 {
-			members[name] = r.text(properties[name].(map[string]any), depth+1)
+		if slices.Contains(required, any(name)) || r.IntN(1+depth/2) == 0 && properties[name] != false && depth < 2*deep {
+			members[name] = r.text(properties[name], depth+1)
 		}
+	}
+	for _, name := range required {
+		if text := name.(string); members[text] == "" {
+			members[text] = r.text(node["additionalProperties"], depth+1)
+		}
+	}
+	if node["properties"] == nil && node["type"] == nil {
+		return members // a part that only adds something
 	}
 	rest, isSchema := node["additionalProperties"].(map[string]any)
 	if isSchema && rest["not"] != nil || node["additionalProperties"] == false {
@@ -104,9 +150,9 @@ func (r *instances) members(node map[string]any, depth int) map[string]string {
 	}
 	for i := range r.IntN(3) {
 		name := fmt.Sprintf("x-%d%s", i, r.word())
-		if isSchema {
+		if isSchema && depth < 2*deep {
 			members[name] = r.text(rest, depth+1)
-		} else {
+		} else if !isSchema {
 			members[name] = r.any(depth)
 		}
 	}
@@ -221,11 +267,16 @@ func (r *instances) mutant(v any) (mutant any, kind string) {
 	return other[r.IntN(len(other))], "type"
 }
 
+// literal returns a value as JSON.
 func literal(v any) string {
 	if s, ok := v.(string); ok {
 		return quote(s)
 	}
-	return fmt.Sprint(v)
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 func quote(s string) string {

@@ -4,21 +4,21 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/codec"
 )
 
 // An error names the place of what is wrong.
 func ExampleReadList() {
 	for _, text := range []string{`[1, 2]`, `[1, "2"]`} {
-		d := codec.NewDecoder([]byte(text), true)
 		var list []int64
-		err := d.Finish(codec.ReadList(&list, d, codec.Int))
-		if wrong, ok := errors.AsType[*codec.Error](err); ok {
+		err := codec.Read("example", []byte(text), true, func(d *codec.Decoder) error {
+			return codec.ReadList(&list, d, codec.Int)
+		})
+		if wrong, ok := errors.AsType[*codec.DecodeError](err); ok {
 			fmt.Println(wrong.Path, wrong.Msg)
 		} else {
 			fmt.Println(list, err)
 		}
-		d.Release()
 	}
 	// Output:
 	// [1 2] <nil>

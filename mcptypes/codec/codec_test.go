@@ -137,10 +137,8 @@ func (v *box) encode(e *Encoder) {
 }
 
 func read(text string, strict bool) (*box, error) {
-	d := NewDecoder([]byte(text), strict)
-	defer d.Release()
 	v := new(box)
-	return v, d.Finish(v.decode(d))
+	return v, Read("", []byte(text), strict, v.decode)
 }
 
 // TestDecode reads a box and writes it again; an error has its place before the colon.
@@ -176,12 +174,12 @@ func TestDecode(t *testing.T) {
 			}
 			v, err := read(tt.in, strict)
 			if err != nil {
-				if got := fmt.Sprintf("%s: %v", err.(*Error).Path, err); got != want {
+				if got := fmt.Sprintf("%s: %s", err.(*DecodeError).Path, err.(*DecodeError).Msg); got != want {
 					t.Errorf("%s: %s, want %s", tt.in, got, want)
 				}
 				continue
 			}
-			e := NewEncoder()
+			e := NewEncoder("box")
 			v.encode(e)
 			if got, err := e.Bytes(); err != nil || string(got) != want {
 				t.Errorf("%s: %s, %v, want %s", tt.in, got, err, want)
@@ -199,32 +197,69 @@ func TestEncodeErrors(t *testing.T) {
 		v    *box
 		want string
 	}{
-		{nil, "mcptypes: encode: required, but absent"},
-		{&box{Name: "\xff"}, "mcptypes: encode: /name: string is not UTF-8"},
-		{&box{In: &box{In: &box{Share: new(math.NaN())}}}, "mcptypes: encode: /in/in/share: number has no JSON form"},
-		{&box{List: []string{"a", "\xff", "\xff"}}, "mcptypes: encode: /list/1: string is not UTF-8"},
-		{&box{Map: raw("a/b", "")}, "mcptypes: encode: /map/a~1b: "},
-		{&box{Map: raw("\xff", "1")}, "mcptypes: encode: /map: string is not UTF-8"},
-		{&box{Extra: raw("x", "{")}, "mcptypes: encode: /x: "},
-		{&box{In: &box{Extra: raw("name", "1")}}, `mcptypes: encode: /in: a known member is among the unknown ones: "name"`},
-		{&box{Extra: raw("Name", "1")}, `mcptypes: encode: an unknown member differs from a known one only by case: "Name"`},
-		{&box{Arm: &tagged{Raw: "5"}}, "mcptypes: encode: want a JSON object"},
-		{&box{Arm: &plain{A: "\xff"}}, "mcptypes: encode: /a: string is not UTF-8"},
+		{nil, "box: encode: required, but absent"},
+		{&box{Name: "\xff"}, "box: encode: /name: string is not UTF-8"},
+		{&box{In: &box{In: &box{Share: new(math.NaN())}}}, "box: encode: /in/in/share: number has no JSON form"},
+		{&box{List: []string{"a", "\xff", "\xff"}}, "box: encode: /list/1: string is not UTF-8"},
+		{&box{Map: raw("a/b", "")}, "box: encode: /map/a~1b: "},
+		{&box{Map: raw("\xff", "1")}, "box: encode: /map: string is not UTF-8"},
+		{&box{Extra: raw("x", "{")}, "box: encode: /x: "},
+		{&box{In: &box{Extra: raw("name", "1")}}, `box: encode: /in: a known member is among the unknown ones: "name"`},
+		{&box{Extra: raw("Name", "1")}, `box: encode: an unknown member differs from a known one only by case: "Name"`},
+		{&box{Arm: &tagged{Raw: "5"}}, "box: encode: want a JSON object"},
+		{&box{Arm: &plain{A: "\xff"}}, "box: encode: /a: string is not UTF-8"},
 	} {
-		e := NewEncoder()
+		e := NewEncoder("box")
 		tt.v.encode(e)
 		if got, err := e.Bytes(); err == nil || !strings.HasPrefix(err.Error(), tt.want) || got != nil {
 			t.Errorf("%s, %v, want %s", got, err, tt.want)
 		}
-		a := NewAppender([]byte("before "))
+		a := NewAppender("box", []byte("before "))
 		tt.v.encode(a)
 		if got, err := a.Bytes(); err == nil || string(got) != "before " {
 			t.Errorf("appended %s, %v", got, err)
 		}
-		a = NewAppender([]byte("before "))
+		a = NewAppender("box", []byte("before "))
 		(&box{}).encode(a)
 		if got, err := a.Bytes(); err != nil || string(got) != `before {"type":"box","name":""}` {
 			t.Errorf("afterwards: %s, %v", got, err)
 		}
+	}
+}
+
+// readTree reads a number or a list of trees, as a choice that a strict decoder checks for a second
+// arm.
+func readTree(to *any, d *Decoder) error {
+	return AnyOf(to, d, true,
+		func(to *any, d *Decoder) error {
+			var n int64
+			err := Int(&n, d)
+			*to = n
+			return err
+		},
+		func(to *any, d *Decoder) error {
+			var list []any
+			err := ReadList(&list, d, readTree)
+			*to = list
+			return err
+		})
+}
+
+// TestAnyOfIsNotExponential reads choices within choices. Reading each twice would double the time
+// with each level.
+func TestAnyOfIsNotExponential(t *testing.T) {
+	const depth = 100
+	for _, strict := range []bool{false, true} {
+		for _, leaf := range []string{"1", "true"} {
+			var tree any
+			err := Read("", []byte(strings.Repeat("[", depth)+leaf+strings.Repeat("]", depth)), strict, func(d *Decoder) error { return readTree(&tree, d) })
+			if (err == nil) != (leaf == "1") {
+				t.Errorf("%s: %v", leaf, err)
+			}
+		}
+	}
+	var tree any
+	if err := Read("", []byte("[1,[2]]"), true, func(d *Decoder) error { return readTree(&tree, d) }); err != nil || fmt.Sprint(tree) != "[1 [2]]" {
+		t.Errorf("got %v, %v", tree, err)
 	}
 }

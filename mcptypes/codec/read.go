@@ -306,6 +306,21 @@ func OrNil[P any](to P, d *Decoder, read func(P, *Decoder) error) error {
 	return read(to, d)
 }
 
+// ListOrNull reads an array of at most max elements, or of any number if max is 0. null reads
+// as an empty one, unless the decoder is strict: a Go program without elements often sends
+// it.
+func ListOrNull[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) error) error {
+	null, err := d.Absent()
+	switch {
+	case null || err != nil:
+		*to = []T{}
+		return err
+	case max > 0:
+		return AtMost(to, d, max, read)
+	}
+	return ReadList(to, d, read)
+}
+
 // ReadList reads an array; an empty one is not nil.
 func ReadList[T any](to *[]T, d *Decoder, read func(*T, *Decoder) error) error {
 	if err := d.beginList(); err != nil {
@@ -373,6 +388,15 @@ func (d *Decoder) EachMember(walk func(*Decoder) error) error {
 func (d *Decoder) SkipString() error {
 	_, err := d.scratch("a string")
 	return err
+}
+
+// SkipSchema walks a JSON schema without keeping it: an object or, unless the decoder is
+// strict, a boolean.
+func (d *Decoder) SkipSchema() error {
+	if k := d.PeekKind(); !d.strict && (k == 't' || k == 'f') {
+		return d.SkipValue()
+	}
+	return d.SkipObject()
 }
 
 // SkipObject walks an object without keeping it.

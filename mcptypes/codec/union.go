@@ -24,7 +24,7 @@ func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, 
 // NotKnown returns an error about the tag in member of the object that was read last: no
 // arm of the union has it.
 func (d *Decoder) NotKnown(member, tag string) error {
-	return &Error{Path: string(d.StackPointer().AppendToken(member)), Msg: fmt.Sprintf("%q is not known", tag)}
+	return &DecodeError{Path: string(d.StackPointer().AppendToken(member)), Msg: fmt.Sprintf("%q is not known", tag)}
 }
 
 // peekTag returns the string value of member without reading it. ok is false unless member
@@ -89,7 +89,7 @@ func (d *Decoder) readTag(member string, shapes []Shape) (raw, tag []byte, err e
 		return nil, nil, err
 	}
 	last := len(shapes) - 1
-	if _, lacks := names.lack(shapes[last].Required); lacks && nearest(shapes, names) != last {
+	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names) != last {
 		return nil, nil, d.missing(member)
 	}
 	return raw, []byte(shapes[last].Tag), nil
@@ -151,16 +151,19 @@ func (d *Decoder) SkipBeside(name []byte) error {
 	return err
 }
 
-// Shape describes an arm of a union. The arm is chosen if all Present members are there
-// and, unless Tag is empty, the union's member has the value Tag. The names have spaces
-// between them. A name in Present may be a path of two names: items/enum is the member enum
-// of the member items.
+// Shape describes an arm of a union. The names and values in it have spaces between them. A
+// name in Present may be a path of two names: items/enum is the member enum of the member
+// items.
 type Shape struct {
-	Tag      string
-	Present  string
-	Required string
-	Optional string
+	Tag      string // the value that the union's member must have, "" for any
+	Not      string // values that it must not have
+	Present  string // members that must be there
+	Required string // members that the arm requires; they and the optional ones improve errors
+	Optional string // members that the arm also has
 }
+
+// admits reports whether the arm may have that tag.
+func (s Shape) admits(tag string) bool { return (s.Tag == "" || s.Tag == tag) && !has(s.Not, tag) }
 
 // Untagged reads a union whose arms differ by the members that are present. It uses the
 // first shape that fits. If none fits, the error names a member that the nearest arm lacks.
@@ -172,7 +175,8 @@ func Untagged[P any](to P, d *Decoder, member string, shapes []Shape, read func(
 	return d.again(raw, func(sub *Decoder) error { return read(to, sub, arm) })
 }
 
-// readArm reads an object and returns it with the number of the first shape that fits.
+// readArm reads an object and returns it with the number of the first shape that fits. If
+// only null fits, for which a lenient decoder may have a meaning, the arm decides about it.
 func (d *Decoder) readArm(member string, shapes []Shape) (raw []byte, arm int, err error) {
 	if raw, err = d.objectValue(); err != nil {
 		return nil, 0, err
@@ -181,20 +185,23 @@ func (d *Decoder) readArm(member string, shapes []Shape) (raw []byte, arm int, e
 	if err := d.again(raw, func(sub *Decoder) error { return sub.readNames(names, member, &tag, shapes) }); err != nil {
 		return nil, 0, err
 	}
-	for i, s := range shapes {
-		if _, lacks := names.lack(s.Present); !lacks && (s.Tag == "" || s.Tag == tag) {
-			return raw, i, nil
+	for _, null := range []bool{false, true} {
+		for i, s := range shapes {
+			if _, lacks := names.lack(s.Present, null && !d.strict); !lacks && s.admits(tag) {
+				return raw, i, nil
+			}
 		}
 	}
-	name, _ := names.lack(shapes[nearest(shapes, names)].Present)
+	candidates := slices.DeleteFunc(slices.Clone(shapes), func(s Shape) bool { return !s.admits(tag) })
+	name, _ := names.lack(candidates[nearest(candidates, names)].Present, false)
 	at := d.StackPointer()
 	for part := range strings.SplitSeq(name, "/") {
 		at = at.AppendToken(part)
 	}
 	if _, null := names[name]; null {
-		return nil, 0, &Error{Path: string(at), Msg: "required, but null"}
+		return nil, 0, &DecodeError{Path: string(at), Msg: "required, but null"}
 	}
-	return nil, 0, &Error{Path: string(at), Msg: "required, but absent"}
+	return nil, 0, &DecodeError{Path: string(at), Msg: "required, but absent"}
 }
 
 // names are the names of an object's members; the value reports whether the member is not
@@ -241,10 +248,10 @@ func looksInto(shapes []Shape, member string) bool {
 	})
 }
 
-// lack returns the first of members that is absent or null.
-func (names names) lack(members string) (name string, ok bool) {
+// lack returns the first of members that is absent, or null unless that is allowed.
+func (names names) lack(members string, null bool) (name string, ok bool) {
 	for m := range strings.FieldsSeq(members) {
-		if !names[m] {
+		if there, ok := names[m]; !there && !(ok && null) {
 			if first, _, _ := strings.Cut(m, "/"); !names[first] {
 				return first, true
 			}
@@ -314,8 +321,46 @@ func FirstOf[P any](to P, d *Decoder, reads ...func(P, *Decoder) error) error {
 }
 
 func pathOf(err error) string {
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*DecodeError); ok {
 		return e.Path
 	}
 	return ""
+}
+
+// AnyOf reads a value as the first of several arms that accepts it. A strict decoder with one
+// refuses a value that a second arm accepts. If no arm does, the error is the one with the
+// longest path. Every arm is read once, or choices within choices would take exponential time.
+func AnyOf[T any](to *T, d *Decoder, one bool, reads ...func(*T, *Decoder) error) error {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	modes := []bool{true}
+	if !d.strict {
+		modes = []bool{true, false} // what fits exactly goes before what is tolerated
+	}
+	var nearest error
+	for _, strict := range modes {
+		var first *T
+		for _, read := range reads {
+			err := d.againAs(raw, strict, func(sub *Decoder) error { return read(to, sub) })
+			switch {
+			case err != nil:
+				if nearest == nil || len(pathOf(err)) > len(pathOf(nearest)) {
+					nearest = err
+				}
+			case first != nil:
+				return d.Fail("it fits two arms, and may fit only one")
+			case one && d.strict:
+				first = new(*to)
+			default:
+				return nil
+			}
+		}
+		if first != nil {
+			*to = *first
+			return nil
+		}
+	}
+	return nearest
 }

@@ -15,56 +15,75 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error is the place at which a value does not follow the schema, and the reason.
-type Error struct {
-	Path string // JSON pointer to the value or the missing member
-	Msg  string
-	Err  error // the underlying syntax error, nil if there is none
+// DecodeError is the place at which a value does not follow the schema, and the reason.
+type DecodeError struct {
+	Package string // the package of the type, which Error begins with
+	Path    string // JSON pointer (RFC 6901) to the value or the missing member, "" for the root
+	Msg     string // what was expected and what was found
+	Err     error  // the underlying syntax error, or nil
 }
 
-// Error returns the message.
-func (e *Error) Error() string { return e.Msg }
+// Error returns the package, the path and the message.
+func (e *DecodeError) Error() string {
+	text := e.Msg
+	for _, before := range []string{e.Path, e.Package} {
+		if before != "" {
+			text = before + ": " + text
+		}
+	}
+	return text
+}
 
-// CheckTarget returns an error unless v is a non-nil pointer.
-func CheckTarget(v any) error {
+// JSONPointer returns Path. Package jsonrpc reports it to the sender of the params.
+func (e *DecodeError) JSONPointer() string { return e.Path }
+
+// Unwrap returns Err, so that errors.Is(err, jsontext.ErrDuplicateName) reports a duplicate
+// member.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// CheckTarget returns an error unless v is a non-nil pointer. pkg is the package that reads.
+func CheckTarget(pkg string, v any) error {
 	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("mcptypes: cannot decode into %T, want a pointer that is not nil", v)
+		return fmt.Errorf("%s: cannot decode into %T, want a pointer that is not nil", pkg, v)
 	}
 	return nil
 }
 
-// NewDecoder returns a decoder for b, which holds one value. Call Release after use.
-func NewDecoder(b []byte, strict bool) *Decoder {
+// Read reads b, which must hold one value and nothing else. The error is a [*DecodeError] of
+// the package pkg.
+func Read(pkg string, b []byte, strict bool, into func(*Decoder) error) error {
 	d := newDecoder(b, false)
+	defer d.Release()
 	d.strict = strict
-	return d
-}
-
-// Finish turns the error of a read into an [*Error]. If there is none, it checks that
-// nothing follows the value.
-func (d *Decoder) Finish(err error) error {
+	err := into(d)
 	if err == nil {
 		err = d.atEnd()
 	}
-	return asError(err, "")
+	return inPackage(pkg, asError(err, ""))
 }
 
-// DecodeFrom reads from the caller's decoder. If that decoder allows duplicate names or
+// inPackage sets the package of an error.
+func inPackage(pkg string, err error) error {
+	if e, ok := err.(*DecodeError); ok {
+		e.Package = pkg
+	}
+	return err
+}
+
+// ReadFrom reads from the caller's decoder. If that decoder allows duplicate names or
 // invalid UTF-8, it only delimits the value, and a strict decoder reads it.
-func DecodeFrom(dec *jsontext.Decoder, read func(*Decoder) error) error {
+func ReadFrom(pkg string, dec *jsontext.Decoder, into func(*Decoder) error) error {
 	opts := dec.Options()
 	duplicates, _ := jsonv2.GetOption(opts, jsontext.AllowDuplicateNames)
 	badUTF8, _ := jsonv2.GetOption(opts, jsontext.AllowInvalidUTF8)
 	if !duplicates && !badUTF8 {
-		return asError(read(&Decoder{Decoder: dec}), "")
+		return inPackage(pkg, asError(into(&Decoder{Decoder: dec}), ""))
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	d := NewDecoder(raw, false)
-	defer d.Release()
-	return asError(d.Finish(read(d)), string(dec.StackPointer()))
+	return asError(Read(pkg, raw, false, into), string(dec.StackPointer()))
 }
 
 // Into returns a function that reads into to, and clears it after an error.
@@ -122,28 +141,33 @@ func (d *Decoder) Release() {
 
 // again reads raw, the value that d read last, a second time.
 func (d *Decoder) again(raw []byte, read func(*Decoder) error) error {
+	return d.againAs(raw, d.strict, read)
+}
+
+func (d *Decoder) againAs(raw []byte, strict bool, read func(*Decoder) error) error {
 	sub := newDecoder(raw, true)
 	defer sub.Release()
-	sub.strict = d.strict
+	sub.strict = strict
 	if err := read(sub); err != nil {
 		return asError(err, string(d.StackPointer()))
 	}
 	return nil
 }
 
-// asError turns an error of decoding into an *Error with path before its own path.
+// asError turns an error of decoding into a *DecodeError with path before its own path.
 func asError(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*Error); ok {
-		return &Error{Path: path + e.Path, Msg: e.Msg, Err: e.Err}
+	if e, ok := err.(*DecodeError); ok {
+		e.Path = path + e.Path
+		return e
 	}
 	var e *jsontext.SyntacticError
 	if errors.As(err, &e) {
-		return &Error{Path: path + string(e.JSONPointer), Msg: syntaxMessage(e), Err: err}
+		return &DecodeError{Path: path + string(e.JSONPointer), Msg: syntaxMessage(e), Err: err}
 	}
-	return &Error{Path: path, Msg: err.Error(), Err: err}
+	return &DecodeError{Path: path, Msg: err.Error(), Err: err}
 }
 
 func syntaxMessage(e *jsontext.SyntacticError) string {
@@ -157,7 +181,7 @@ func syntaxMessage(e *jsontext.SyntacticError) string {
 func (d *Decoder) atEnd() error {
 	for _, c := range d.UnreadBuffer() {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return &Error{Msg: fmt.Sprintf("found %q after the value", c)}
+			return &DecodeError{Msg: fmt.Sprintf("found %q after the value", c)}
 		}
 	}
 	return nil
@@ -174,12 +198,12 @@ func (d *Decoder) Wrong(want string) error {
 
 // Fail returns an error about the value that was read last.
 func (d *Decoder) Fail(format string, args ...any) error {
-	return &Error{Path: string(d.StackPointer()), Msg: fmt.Sprintf(format, args...)}
+	return &DecodeError{Path: string(d.StackPointer()), Msg: fmt.Sprintf(format, args...)}
 }
 
 // missing returns an error about a member of the object that was read last.
 func (d *Decoder) missing(name string) error {
-	return &Error{Path: string(d.StackPointer().AppendToken(name)), Msg: "required, but absent"}
+	return &DecodeError{Path: string(d.StackPointer().AppendToken(name)), Msg: "required, but absent"}
 }
 
 func kindName(k jsontext.Kind) string {
@@ -291,6 +315,39 @@ func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error 
 	return nil
 }
 
+// UnknownOf keeps a member without a field in extra, whose values have one type.
+func UnknownOf[T any](extra *map[string]T, d *Decoder, name []byte, read func(*T, *Decoder) error) error {
+	key, value := string(name), new(T)
+	if err := read(value, d); err != nil {
+		return err
+	}
+	if *extra == nil {
+		*extra = make(map[string]T)
+	}
+	(*extra)[key] = *value
+	return nil
+}
+
+// Closed reads a member that the object may not have. A strict decoder refuses it, any other
+// drops it.
+func (d *Decoder) Closed() error {
+	if err := d.SkipValue(); err != nil || !d.strict {
+		return err
+	}
+	return d.Fail("not a member of this object")
+}
+
+// Null reads null, if that comes next, as the value of the member name, and adds the name to
+// nulls.
+func (d *Decoder) Null(nulls *[]string, name string) (bool, error) {
+	if d.PeekKind() != 'n' {
+		return false, nil
+	}
+	*nulls = append(*nulls, name)
+	_, err := d.ReadToken()
+	return true, err
+}
+
 // isBeside reports whether the other type reads this member of the outermost object.
 func (d *Decoder) isBeside(name []byte) bool {
 	if d.StackDepth() != 1 {
@@ -328,7 +385,7 @@ func Variant(before string, name []byte, guarded string) string {
 // Ambiguous returns an error about a member of the object that was read last. A reader that
 // ignores case would take the member for another one.
 func (d *Decoder) Ambiguous(variant string) error {
-	return &Error{
+	return &DecodeError{
 		Path: string(d.StackPointer().AppendToken(variant)),
 		Msg:  "differs from a member's name only by case",
 	}

@@ -21,6 +21,7 @@ type Encoder struct {
 	b    []byte
 	err  *encodeError
 	path []step // into the object or array that is being written
+	pkg  string // the package of the types, which the error begins with
 
 	own  []byte // the pooled buffer while b is the caller's
 	from int    // the length of the caller's buffer
@@ -39,14 +40,19 @@ const (
 
 var encoders = sync.Pool{New: func() any { return new(Encoder) }}
 
-// NewEncoder returns an encoder. Call Bytes or WriteTo once, and then nothing more.
+// NewEncoder returns an encoder for the types of the package pkg. Call Bytes or WriteTo
+// once, and then nothing more.
 //
 //go:noinline
-func NewEncoder() *Encoder { return encoders.Get().(*Encoder) }
+func NewEncoder(pkg string) *Encoder {
+	e := encoders.Get().(*Encoder)
+	e.pkg = pkg
+	return e
+}
 
 // NewAppender returns an encoder whose Bytes returns b and what was written.
-func NewAppender(b []byte) *Encoder {
-	e := NewEncoder()
+func NewAppender(pkg string, b []byte) *Encoder {
+	e := NewEncoder(pkg)
 	e.own, e.b, e.from = e.b[:0:cap(e.b)], b, len(b)
 	if e.own == nil {
 		e.own = []byte{}
@@ -96,15 +102,16 @@ func (e *Encoder) release() {
 
 // encodeError is the first error of an Encoder, with its place.
 type encodeError struct {
+	pkg  string
 	path jsontext.Pointer
 	err  error
 }
 
 func (e *encodeError) Error() string {
 	if e.path == "" {
-		return "mcptypes: encode: " + e.err.Error()
+		return fmt.Sprintf("%s: encode: %v", e.pkg, e.err)
 	}
-	return fmt.Sprintf("mcptypes: encode: %s: %v", e.path, e.err)
+	return fmt.Sprintf("%s: encode: %s: %v", e.pkg, e.path, e.err)
 }
 
 func (e *encodeError) Unwrap() error { return e.err }
@@ -135,7 +142,7 @@ func (e *Encoder) failAt(within jsontext.Pointer, err error) {
 			path = path.AppendToken(strconv.Itoa(s.index))
 		}
 	}
-	e.err = &encodeError{path + within, err}
+	e.err = &encodeError{e.pkg, path + within, err}
 }
 
 // Absent records that there is no value.
@@ -200,6 +207,28 @@ func (e *Encoder) End(extra map[string]json.RawMessage, known string) {
 	e.Close('}')
 }
 
+// EndOf is End for unknown members of one type.
+func EndOf[T any](e *Encoder, extra map[string]T, known string, write func(*Encoder, T)) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if has(known, name) {
+			e.at("", between)
+			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
+			return
+		}
+		e.key(name)
+		write(e, extra[name])
+	}
+	e.Close('}')
+}
+
+// Null writes the member name as null, if nulls has its name.
+func (e *Encoder) Null(nulls []string, name string) {
+	if slices.Contains(nulls, name) {
+		e.Name(name)
+		e.Raw("null")
+	}
+}
+
 func (e *Encoder) extra(extra map[string]json.RawMessage, known string) {
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		if has(known, name) {
@@ -214,7 +243,10 @@ func (e *Encoder) extra(extra map[string]json.RawMessage, known string) {
 
 // has reports whether names, with spaces between them, has name.
 func has(names, name string) bool {
-	for n := range strings.FieldsSeq(names) {
+	if names == "" {
+		return false
+	}
+	for n := range strings.SplitSeq(names, " ") {
 		if n == name {
 			return true
 		}
@@ -401,7 +433,7 @@ func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 	if err == nil {
 		err = d.atEnd()
 	}
-	switch at, _ := asError(err, "").(*Error); {
+	switch at, _ := asError(err, "").(*DecodeError); {
 	case at != nil:
 		e.failAt(jsontext.Pointer(at.Path), errors.New(at.Msg))
 	case oneLine(raw):
