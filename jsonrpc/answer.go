@@ -70,8 +70,8 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 func (p *Peer) deliver(r *Request, b *bytes.Buffer, c class, w writer) {
 	// The answer is queued before the context ends: what a handler sends because of that
 	// end comes after the answer.
-	if b != nil {
-		p.post(b, c, w)
+	if b != nil || r.batch != nil {
+		p.post(r.batch, b, c, w)
 	}
 	// The context ends in any case, or what the handler derived from it would leak.
 	r.ctx.end(context.Canceled)
@@ -133,14 +133,20 @@ func (p *Peer) abandon(r *Request, err error) {
 // refuse answers a message that never became a request. It was never registered, so nothing
 // else can answer it. The reader calls it and must not wait: the answer is queued regardless
 // of the limit, and written by the writer.
-func (p *Peer) refuse(id ID, e *Error) {
+func (p *Peer) refuse(of *batch, id ID, e *Error) {
 	b := getBuffer()
 	p.writeError(b, id, e)
-	p.post(b, regardless, byWriter)
+	p.post(of, b, regardless, byWriter)
 }
 
-// post sends an answer. The end of the connection is not a problem to report.
-func (p *Peer) post(b *bytes.Buffer, c class, w writer) {
+// post sends an answer, or those of a batch with the last of them; nil is no answer. The end of
+// the connection is not a problem to report.
+func (p *Peer) post(of *batch, b *bytes.Buffer, c class, w writer) {
+	if of != nil {
+		if b = p.hold(of, b); b == nil {
+			return
+		}
+	}
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
 	if err := p.send(&p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {

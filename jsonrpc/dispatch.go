@@ -70,14 +70,21 @@ func (p *Peer) receive(line []byte) *Request {
 	// comes.
 	var m message
 	m.parse(line, p.d)
-	return p.dispatch(&m, line)
+	if m.array && p.batches.Load() {
+		p.receiveBatch(line)
+		return nil
+	}
+	return p.dispatch(&m, line, nil)
 }
 
-// dispatch acts on one scanned message. The result is that of accept.
-func (p *Peer) dispatch(m *message, line []byte) *Request {
+// dispatch acts on one scanned message of a batch, or of none. The result is that of accept.
+func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 	switch m.kind {
 	case kindRequest:
-		return p.accept(p.newRequest(m, line))
+		r := p.newRequest(m, line)
+		r.batch = b
+		b.expect()
+		return p.accept(r)
 	case kindNotification:
 		// A cancel notification does not queue: the handler it should end may be the one
 		// that the queue waits for.
@@ -95,7 +102,8 @@ func (p *Peer) dispatch(m *message, line []byte) *Request {
 	// kindInvalid: the sender may wait for an answer, so it gets one.
 	default:
 		p.problem(m.fault, line)
-		p.refuse(m.id, m.fault)
+		b.expect()
+		p.refuse(b, m.id, m.fault)
 	}
 	return nil
 }
@@ -237,7 +245,7 @@ func (p *Peer) reject(r *Request, e *Error) {
 		p.problem(fmt.Errorf("notification %s dropped: %w", r.Method, e), nil)
 		return
 	}
-	p.refuse(r.ID, e)
+	p.refuse(r.batch, r.ID, e)
 }
 
 // acceptInline handles a request or notification on the goroutine that has read it. It

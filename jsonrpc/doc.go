@@ -126,8 +126,8 @@
 //
 // # What it does not do
 //
-// It accepts no batches: an array is answered with one [CodeInvalidRequest]. It does not
-// listen, dial, reconnect or retry. It knows no protocol's methods and does not
+// It sends no batches, and accepts them only after [Peer.AcceptBatches]: otherwise an array is
+// answered with one [CodeInvalidRequest]. It does not listen, dial, reconnect or retry. It knows no protocol's methods and does not
 // validate against schemas. It does not spread one connection over several streams:
 // Streamable HTTP, where an answer takes the stream of its request, needs more than a
 // [Transport]. WebSocket is in the package wsrpc.

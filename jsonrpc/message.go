@@ -36,6 +36,7 @@ type message struct {
 	result []byte
 	errv   []byte
 	fault  *Error // why the message is invalid or ignored
+	array  bool   // it is a valid array, which is invalid unless batches are accepted
 }
 
 // dialect is what a scan needs to know about the protocol.
@@ -110,7 +111,7 @@ func (m *message) parse(line []byte, d dialect) {
 	case f != scanOK:
 		m.refuse(line, end, f, d)
 	case line[i] == '[':
-		m.fault = Errorf(CodeInvalidRequest, "batches are not accepted")
+		m.array, m.fault = true, Errorf(CodeInvalidRequest, "batches are not accepted")
 	default:
 		m.fault = Errorf(CodeInvalidRequest, "a message is an object")
 	}

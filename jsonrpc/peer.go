@@ -36,6 +36,8 @@ type Peer struct {
 	calls calls
 
 	received atomic.Uint64
+	batches  atomic.Bool  // AcceptBatches was called
+	held     atomic.Int64 // bytes of answers that wait for others of their batches
 
 	reading reading
 	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts

@@ -364,11 +364,11 @@ func (p *Peer) readFailed(err error) (goOn bool, _ error) {
 	// Before the next case, because it is an *Error too. It knows the id of the message, so
 	// dispatch can refuse the request or fail the call.
 	case errors.As(err, &long):
-		p.dispatch(&long.message, nil)
+		p.dispatch(&long.message, nil, nil)
 		return true, nil
 	case errors.As(err, &one):
 		p.problem(one, nil)
-		p.refuse(ID{}, one)
+		p.refuse(nil, ID{}, one)
 		return true, nil
 	}
 	// Not a clean end, so nothing is waited for: the other side may be unable to read, too.

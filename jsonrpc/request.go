@@ -40,6 +40,7 @@ type Request struct {
 
 	// Set by newRequest and never changed.
 	peer   *Peer
+	batch  *batch // nil for a request that came alone
 	method *method
 	size   int // what it counts for while it waits
 	// Part of the request, which saves an allocation. It ends after the answer was queued.

@@ -59,7 +59,7 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	switch jsontext.Value(body).Kind() {
 	case '{':
 	case '[':
-		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "batches are not accepted")
+		return e, errBatch
 	default:
 		return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a message is an object")
 	}

@@ -154,6 +154,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 	}
 	defer release()
 	e, fault := parse(body)
+	if fault == errBatch {
+		h.postBatch(w, r, p, who, body)
+		return
+	}
 	noteMessage(w, &e)
 	if fault != nil {
 		fail(w, http.StatusBadRequest, e.id, fault)
@@ -179,7 +183,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p *principal, who
 		case e.kind == request && h.refusing():
 			unavailable(w, e.id)
 		default:
-			s.post(w, r, &e, body)
+			s.post(w, r, message{&e, body})
 		}
 	}
 }
@@ -304,7 +308,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, p *principa
 		oldest.end()
 	}
 	w.Header().Set(headerSession, s.id)
-	s.post(w, r, e, body)
+	s.post(w, r, message{e, body})
 }
 
 // evict removes and returns the session that has been idle for longest, nil if all are in

@@ -56,7 +56,7 @@ func (s *session) needs(e *envelope) []Scope {
 		return []Scope{ScopeApprove}
 	case e.method == "notifications/cancelled":
 		if st := s.requests[e.params.RequestID]; st != nil {
-			return st.request.needs()
+			return st.needs()
 		}
 	}
 	return e.needs()

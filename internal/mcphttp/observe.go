@@ -164,8 +164,8 @@ func (x *exchange) RequestContext(jsonrpc.ID) context.Context { return x.post }
 func (s *session) RequestContext(id jsonrpc.ID) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.requests[id]; st != nil {
-		return st.post
+	if one := s.requests[id]; one != nil {
+		return one.stream.post
 	}
 	return context.Background()
 }

@@ -12,7 +12,10 @@ import (
 // later.
 func (s *session) route(out *summary) *stream {
 	if out.method == "" {
-		return s.requests[out.id]
+		if one := s.requests[out.id]; one != nil {
+			return one.stream
+		}
+		return nil
 	}
 	st := s.related(out)
 	if st == nil && s.getStream.reader == nil {
@@ -52,9 +55,9 @@ func (s *session) related(out *summary) *stream {
 
 // find returns the stream of a request without an answer.
 func (s *session) find(is func(*envelope) bool) *stream {
-	for _, st := range s.requests {
-		if is(st.request) {
-			return st
+	for _, one := range s.requests {
+		if is(one.envelope) {
+			return one.stream
 		}
 	}
 	return nil
@@ -62,9 +65,9 @@ func (s *session) find(is func(*envelope) bool) *stream {
 
 // newestCall returns the stream of the newest tools/call without an answer.
 func (s *session) newestCall() (newest *stream) {
-	for _, st := range s.requests {
-		if st.request.method == "tools/call" && (newest == nil || st.number > newest.number) {
-			newest = st
+	for _, one := range s.requests {
+		if one.method == "tools/call" && (newest == nil || one.stream.number > newest.number) {
+			newest = one.stream
 		}
 	}
 	return newest

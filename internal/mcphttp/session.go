@@ -38,7 +38,7 @@ type session struct {
 	getStream stream                          // the stream that the client reads by GET
 	getRead   int                             // the last event of getStream that was written to a client
 	streams   map[int]*stream                 // the streams of requests, by number
-	requests  map[jsonrpc.ID]*stream          // the client's requests without an answer
+	requests  map[jsonrpc.ID]*asked           // the client's requests without an answer
 	calls     map[jsonrpc.ID]ownRequest       // the server's requests without an answer
 	number    int                             // the number of the newest stream
 	kept      []*event                        // the events of all streams, oldest first
@@ -47,6 +47,18 @@ type session struct {
 	ran       bool                            // a request needed codex:run
 	open      int                             // HTTP requests being served
 	lastUsed  time.Time
+}
+
+// message is a message of the client.
+type message struct {
+	*envelope
+	body []byte
+}
+
+// asked is a request of the client.
+type asked struct {
+	*envelope
+	stream *stream
 }
 
 var errSessionClosed = errors.New("the session has ended")
@@ -248,53 +260,63 @@ func (s *session) detach(st *stream, me *reader) {
 	}
 }
 
-// post serves a POST of the session: one message.
-func (s *session) post(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
+// post serves a POST of the session: one message, or those of a batch. The answers are events
+// of one stream; without requests the client gets 202.
+func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...message) {
 	s.enter()
 	defer s.leave()
-	if e.kind != request {
-		s.note(w, r, e, body)
-		return
-	}
+	st := &stream{session: s, post: context.WithoutCancel(r.Context())}
+	first := jsonrpc.ID{}
 	s.mu.Lock()
-	if s.requests[e.id] != nil {
-		s.mu.Unlock()
-		fail(w, http.StatusBadRequest, e.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", e.id))
-		return
+	for _, m := range messages {
+		if m.kind != request {
+			continue
+		}
+		if s.requests[m.id] != nil {
+			st.forsake(messages)
+			s.mu.Unlock()
+			fail(w, http.StatusBadRequest, m.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id %s is already in use", m.id))
+			return
+		}
+		s.ran = s.ran || slices.Contains(m.needs(), ScopeRun)
+		put(&s.requests, m.id, &asked{m.envelope, st})
+		if st.open++; st.open == 1 {
+			s.number++
+			st.number, first = s.number, m.id
+			put(&s.streams, st.number, st)
+		}
 	}
-	s.ran = s.ran || slices.Contains(e.needs(), ScopeRun)
-	s.number++
-	st := &stream{session: s, number: s.number, request: e, post: context.WithoutCancel(r.Context())}
-	put(&s.streams, st.number, st)
-	put(&s.requests, e.id, st)
 	// Before the push: the answer may be written before push returns.
 	me := s.attach(st, 0)
+	asks := st.open > 0
 	s.mu.Unlock()
-	if err := s.push(r.Context(), body); err != nil {
-		s.mu.Lock()
-		st.end()
-		s.mu.Unlock()
-		fail(w, http.StatusNotFound, e.id, errEnded)
+	for _, m := range messages {
+		if err := s.push(r.Context(), m.body); err != nil {
+			s.mu.Lock()
+			st.forsake(messages)
+			s.mu.Unlock()
+			fail(w, http.StatusNotFound, first, errEnded)
+			return
+		}
+		s.note(m.envelope)
+	}
+	if !asks {
+		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	st.serve(w, r, me, r.Header.Get(headerPrefer) == preferStream && e.method != "initialize")
+	st.serve(w, r, me, len(messages) > 1 || r.Header.Get(headerPrefer) == preferStream && messages[0].method != "initialize")
 }
 
-// note serves a POST of a notification or a response. The client gets 202.
-func (s *session) note(w http.ResponseWriter, r *http.Request, e *envelope, body []byte) {
-	if err := s.push(r.Context(), body); err != nil {
-		fail(w, http.StatusNotFound, jsonrpc.ID{}, errEnded)
-		return
-	}
+// note records a notification or a response that the peer has.
+func (s *session) note(e *envelope) {
 	s.mu.Lock()
-	switch st := s.requests[e.params.RequestID]; {
+	defer s.mu.Unlock()
+	switch one := s.requests[e.params.RequestID]; {
 	case e.kind == response:
 		remove(&s.calls, e.id)
-	case e.method == "notifications/cancelled" && st != nil && st.request.method != "initialize":
-		st.end() // a cancelled request has no answer
+	case e.kind == notification && e.method == "notifications/cancelled" && one != nil && one.method != "initialize":
+		one.stream.answered(one.id) // a cancelled request has no answer
 	}
-	s.mu.Unlock()
-	w.WriteHeader(http.StatusAccepted)
 }
 
 // get serves a GET of the session. With Last-Event-ID the client resumes a stream, without
@@ -380,10 +402,10 @@ func (s *session) Write(ctx context.Context, messages [][]byte) error {
 		}
 		st.add(bytes.Clone(m), out.method == "")
 		if out.method == "" {
-			if st.request.method == "initialize" && s.version == "" {
+			if one := s.requests[out.id]; one != nil && one.method == "initialize" && s.version == "" {
 				s.version = versionOf(m)
 			}
-			st.end()
+			st.answered(out.id)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 type stream struct {
 	session *session
 	number  int
-	request *envelope       // nil for the stream of a GET
-	post    context.Context // the context of the POST with the request
+	open    int             // requests without an answer: several of a batch; 0 for the stream of a GET
+	post    context.Context // the context of the POST with the requests
 	events  []*event        // the kept events, oldest first
 	last    int             // the number of the newest event
 	lost    int             // the number of the newest event that is no longer kept
@@ -106,16 +106,28 @@ func (st *stream) forget(old *event) {
 	}
 }
 
-// end marks the stream as done and its request as answered.
-func (st *stream) end() {
-	st.done = true
-	if st.session.requests[st.request.id] == st {
-		remove(&st.session.requests, st.request.id)
+// answered records that a request of the stream has its answer, or gets none. The stream is
+// done with the last.
+func (st *stream) answered(id jsonrpc.ID) {
+	if one := st.session.requests[id]; one == nil || one.stream != st {
+		return
 	}
+	remove(&st.session.requests, id)
+	if st.open--; st.open > 0 {
+		return
+	}
+	st.done = true
 	if len(st.events) == 0 {
 		remove(&st.session.streams, st.number)
 	}
 	st.session.change()
+}
+
+// forsake records that none of the messages gets an answer on the stream.
+func (st *stream) forsake(messages []message) {
+	for _, m := range messages {
+		st.answered(m.id)
+	}
 }
 
 // after returns the events with a higher number.

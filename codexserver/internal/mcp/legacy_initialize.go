@@ -17,6 +17,9 @@ import (
 // 2025-06-18. Additions of later versions are sent as extra members.
 var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
+// batches is the version whose clients may send batches. It alone has them.
+const batches = "2025-03-26"
+
 // negotiate returns the requested version if it is supported, and the newest otherwise (MCP
 // 2025-06-18, basic/lifecycle#version-negotiation).
 func negotiate(asked string) string {
@@ -38,6 +41,9 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 		return nil, err
 	}
 	ss.client, ss.version = p, version
+	if version == batches {
+		ss.peer.AcceptBatches()
+	}
 	ss.end.begin()
 	if ss.unasked {
 		capabilities = nil

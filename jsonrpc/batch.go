@@ -1,0 +1,115 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"sync"
+)
+
+// maxBatch is how many messages a batch may have.
+const maxBatch = 256
+
+// batch collects the answers to one array of messages (JSON-RPC 2.0, section 6). They leave as
+// one array when the last is there.
+type batch struct {
+	mu      sync.Mutex
+	due     int           // answers that are missing, and one while the array is dispatched
+	answers *bytes.Buffer // "[", and the answers so far; nil before the first
+}
+
+// AcceptBatches makes the peer accept batches from now on. An array of up to 256 messages is
+// handled as if they had come one by one, but the answers are sent together, as one array, when
+// the last is there. Without answers nothing is sent. Answers that wait for others of their
+// batches count up to twice [EgressOptions].HardLimit; then the connection is closed. A peer
+// sends no batches.
+func (p *Peer) AcceptBatches() { p.batches.Store(true) }
+
+// receiveBatch dispatches the messages of a valid array.
+func (p *Peer) receiveBatch(line []byte) {
+	elements, fault := splitBatch(line)
+	if fault != nil {
+		p.problem(fault, line)
+		p.refuse(nil, ID{}, fault)
+		return
+	}
+	b := &batch{due: 1}
+	seen := map[ID]bool{}
+	for _, one := range elements {
+		one = bytes.Clone(one) // what keeps one does not keep the others
+		var m message
+		m.parse(one, p.d)
+		if m.kind == kindRequest {
+			// The first may have been answered already, so accept cannot refuse the second.
+			if seen[m.id] {
+				m.kind, m.fault = kindInvalid, Errorf(CodeInvalidRequest, "id %s occurs twice in the batch", m.id)
+			}
+			seen[m.id] = true
+		}
+		if r := p.dispatch(&m, one, b); r != nil {
+			go p.serve(r) // is counted in handlers already; others of the batch need not wait for it
+		}
+	}
+	p.post(b, nil, regardless, byWriter)
+}
+
+// splitBatch returns the elements of a valid array.
+func splitBatch(line []byte) (elements [][]byte, fault *Error) {
+	i := skipSpace(line, skipSpace(line, 0)+1)
+	if line[i] == ']' {
+		return nil, Errorf(CodeInvalidRequest, "the batch is empty")
+	}
+	for {
+		if len(elements) == maxBatch {
+			return nil, Errorf(CodeInvalidRequest, "the batch has more than %d messages", maxBatch)
+		}
+		end, _ := skipValue(line, i, len(line)) // the depth was checked
+		elements = append(elements, line[i:end])
+		if i = skipSpace(line, end); line[i] == ']' {
+			return elements, nil
+		}
+		i = skipSpace(line, i+1)
+	}
+}
+
+// expect counts an answer that is due. A nil batch is that of a message that came alone.
+func (b *batch) expect() {
+	if b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.due++
+	}
+}
+
+// add adds an answer that was due; nil if there is none. It returns what is to be sent now, or
+// nil, and how many bytes more are held back.
+func (b *batch) add(answer *bytes.Buffer) (whole *bytes.Buffer, held int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if answer != nil {
+		before := 0
+		if b.answers == nil {
+			b.answers = getBuffer()
+			b.answers.WriteByte('[')
+		} else {
+			before = b.answers.Len()
+			b.answers.WriteByte(',')
+		}
+		b.answers.Write(answer.Bytes())
+		putBuffer(answer)
+		held = b.answers.Len() - before
+	}
+	if b.due--; b.due > 0 || b.answers == nil {
+		return nil, held
+	}
+	held -= b.answers.Len()
+	b.answers.WriteByte(']')
+	return b.answers, held
+}
+
+// hold adds an answer to its batch, and returns what is to be sent now, or nil.
+func (p *Peer) hold(b *batch, answer *bytes.Buffer) *bytes.Buffer {
+	whole, held := b.add(answer)
+	if p.held.Add(int64(held)) > 2*int64(p.o.Egress.HardLimit) {
+		p.broke(ErrFull)
+	}
+	return whole
+}
