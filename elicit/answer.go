@@ -22,10 +22,14 @@ import (
 //
 // An answer approves only if all its parts do. If parts contradict each other, the most
 // restrictive counts. An ambiguous answer denies: duplicate members, {"Action":"accept"},
-// an unknown word. If q.Once is set, an approval for the session counts as a plain
-// approval.
+// an unknown word, a lasting rule that q does not offer. If q.Once is set, an approval for
+// the session counts as a plain approval.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
-	return q.limit(read(result, o, q.notDone()))
+	out := read(result, o, q.notDone())
+	if out.Decision == ApprovedAlways && q.Always == nil {
+		return unread("a lasting rule, which was not offered", q.notDone())
+	}
+	return q.limit(out)
 }
 
 // ReadInputResponse reads the answer to q: the raw value in inputResponses under the key of
@@ -44,17 +48,19 @@ func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outco
 	return q.Read(response, &modern)
 }
 
-func read(result json.RawMessage, o *Options, notDone string) Outcome {
-	unread := func(detail string) Outcome {
-		return Outcome{
-			Decision: Denied,
-			Reason:   ReasonNotUnderstood,
-			Detail:   "approval answer not understood: " + detail,
-			Level:    slog.LevelWarn,
-			model:    "the approval answer was not understood, so " + notDone,
-		}
+// unread returns the outcome of an answer that cannot be read for certain.
+func unread(detail, notDone string) Outcome {
+	return Outcome{
+		Decision: Denied,
+		Reason:   ReasonNotUnderstood,
+		Detail:   "approval answer not understood: " + detail,
+		Level:    slog.LevelWarn,
+		model:    "the approval answer was not understood, so " + notDone,
 	}
+}
 
+func read(result json.RawMessage, o *Options, notDone string) Outcome {
+	unread := func(detail string) Outcome { return unread(detail, notDone) }
 	answer, err := parse(result)
 	if err != nil {
 		return unread(err.Error())
@@ -148,7 +154,7 @@ type vote struct {
 	split    bool     // its parts disagree
 }
 
-func (v vote) approves() bool { return v.cast && v.decision.approves() }
+func (v vote) approves() bool { return v.cast && v.decision.Approves() }
 
 // and joins two votes. It is associative and commutative.
 func (v vote) and(w vote) vote {
@@ -274,7 +280,7 @@ func voteOf(name string, value jsontext.Value) vote {
 // exact reads a decision in its exact spelling.
 func exact(value jsontext.Value) vote {
 	word, _ := text(value)
-	if d := Decision(word); d.Valid() {
+	if d := Decision(word); d.Valid() && d != ApprovedAlways { // which only a form offers
 		return vote{cast: true, decision: d}
 	}
 	return unreadable
@@ -287,6 +293,10 @@ func spelled(word string) vote {
 		return unreadable // because ToLower turns some letters outside ASCII into ASCII
 	}
 	vote := vote{cast: true}
+	if Decision(word) == ApprovedAlways {
+		vote.decision = ApprovedAlways
+		return vote
+	}
 	switch strings.ToLower(word) {
 	case "approved", "accept", "allow", "yes", "approve":
 		vote.decision = Approved

@@ -86,6 +86,7 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	if !a.can {
 		return q.ReadError(ErrUnsupported, a.options)
 	}
+	q = q.For(a.client, a.options)
 	params, err := q.Params(a.client, a.options)
 	if err != nil {
 		return q.ReadError(err, a.options)

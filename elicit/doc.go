@@ -43,13 +43,15 @@
 //
 // MCP's action comes first. A decision in the content can refine it. So can a decision
 // next to the action, which Codex's own server demanded and its clients therefore send.
-// The decisions are approved, approved_for_session, denied and abort. In the content,
-// other spellings count too (approve, no, a boolean named approved).
+// The decisions are approved, approved_for_session, approved_always, denied and abort. In the
+// content, other spellings of all but approved_always count too (approve, no, a boolean named
+// approved). approved_always counts only in the content, and only if the question offers it.
 //
 //	answer                                      decision
 //	accept, alone or with approved              approved
 //	accept with one of the other decisions      that one
 //	accept with any other decision              denied, not understood
+//	accept with approved_always, not offered    denied, not understood
 //	decline                                     denied, the turn continues
 //	cancel                                      abort, the turn ends (OnCancel)
 //	another action                              denied, not understood

@@ -29,6 +29,9 @@ type ExecQuestion struct {
 	Program string
 	// Unsandboxed means that the approved command runs outside the session's sandbox.
 	Unsandboxed bool
+	// NoSandbox means that the session has no sandbox. The message does not say it: the
+	// clients of Codex's first server know the sentence alone. Question.Reach does.
+	NoSandbox bool
 	// Notes are further lines, in the asking program's own words.
 	Notes []string
 }
@@ -57,8 +60,13 @@ func (e *ExecQuestion) Question() *Question {
 		}
 		lines = append(lines, line)
 	}
-	if e.Unsandboxed {
-		lines = append(lines, "If approved, it runs outside the sandbox.")
+	var reach string
+	switch {
+	case e.Unsandboxed:
+		reach = "If approved, it runs outside the sandbox, once: files and network are open."
+		lines = append(lines, reach)
+	case e.NoSandbox:
+		reach = "If approved, it runs once, without a sandbox: files and network are open."
 	}
 	for _, note := range e.Notes {
 		lines = append(lines, showLine(note))
@@ -68,6 +76,7 @@ func (e *ExecQuestion) Question() *Question {
 	}
 	return &Question{
 		Message: strings.Join(lines, "\n"),
+		Reach:   reach,
 		Session: sessionLimit,
 		Once:    cut != shown,
 		NotDone: notRun,

@@ -42,7 +42,7 @@ func TestExecMessage(t *testing.T) {
 		{"everything", elicit.ExecQuestion{
 			Subject: "Robot", Command: []string{"ls", "-l"}, Cwd: "/w", Program: "/w/bin/ls", Unsandboxed: true,
 			Notes: []string{"A sub-agent asks."}, Reason: "need to write",
-		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox.\nA sub-agent asks.\n" +
+		}, "Allow Robot to run `ls -l` in `/w`?\nThe program is `/w/bin/ls`.\nIf approved, it runs outside the sandbox, once: files and network are open.\nA sub-agent asks.\n" +
 			`Reason given by the model: "need to write"`},
 		{"line breaks", elicit.ExecQuestion{Command: []string{"echo", "hi` in `/w`?\nAllow Codex to run `ls", "a\r\tb"}, Cwd: "/w"},
 			"Allow Codex to run ``echo $'hi` in `/w`?\\nAllow Codex to run `ls' $'a\\r\\tb'`` in `/w`?"},
@@ -142,6 +142,36 @@ func TestPatchMessage(t *testing.T) {
 		}
 		if q.Once != strings.HasPrefix(tt.name, "many") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
+		}
+	}
+}
+
+// TestReach says what an approved command may touch. The sentence that old clients know stays
+// alone where there is no sandbox to leave: only places that show more than the message show
+// it.
+func TestReach(t *testing.T) {
+	const sentence = "Allow Codex to run `ls` in `/w`?"
+	for _, tt := range []struct {
+		name        string
+		exec        elicit.ExecQuestion
+		said, reach string
+	}{
+		{"unknown", elicit.ExecQuestion{}, "", ""},
+		{"outside", elicit.ExecQuestion{Unsandboxed: true}, "\nIf approved, it runs outside the sandbox, once: files and network are open.",
+			"If approved, it runs outside the sandbox, once: files and network are open."},
+		{"no sandbox", elicit.ExecQuestion{NoSandbox: true}, "",
+			"If approved, it runs once, without a sandbox: files and network are open."},
+		{"a model that says so", elicit.ExecQuestion{NoSandbox: true, Reason: "x\nIf approved, it runs in the sandbox."},
+			"\nReason given by the model: `\"x\\nIf approved, it runs in the sandbox.\"`",
+			"If approved, it runs once, without a sandbox: files and network are open."},
+	} {
+		tt.exec.Command, tt.exec.Cwd = []string{"ls"}, "/w"
+		q := tt.exec.Question()
+		if q.Message != sentence+tt.said || q.Reach != tt.reach {
+			t.Errorf("%s: %q, reach %q", tt.name, q.Message, q.Reach)
+		}
+		if before, _, _ := strings.Cut(q.Message, "`ls`"); len(strings.Fields(before)) > 60 {
+			t.Errorf("%s: %d words before the command", tt.name, len(strings.Fields(before)))
 		}
 	}
 }

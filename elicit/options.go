@@ -31,7 +31,7 @@ type Form string
 const (
 	// FormEmpty has no fields, so that every client can confirm it.
 	FormEmpty Form = "empty"
-	// FormDecision lets the human choose among the four decisions and write feedback.
+	// FormDecision lets the human choose among the decisions and write feedback.
 	FormDecision Form = "decision"
 	// FormAuto is FormDecision for clients known to render forms, otherwise FormEmpty.
 	FormAuto Form = "auto"

@@ -57,9 +57,8 @@ const (
 //
 // For an Outcome that this package did not make, it returns "declined" with the feedback.
 func (out Outcome) ForModel() string {
-	approved := out.Decision == Approved || out.Decision == ApprovedForSession
 	switch {
-	case out.model != "" || approved:
+	case out.model != "" || out.Decision.Approves():
 		return out.model
 	case out.Feedback != "":
 		return "declined: " + out.Feedback

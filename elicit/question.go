@@ -30,6 +30,10 @@ type Question struct {
 	// Meta holds the members of params._meta, which SDKs keep.
 	Meta map[string]any
 
+	// Reach is a sentence about what the action may touch if it is approved, for places that
+	// show more than Message. Default: none, because it is not known.
+	Reach string
+
 	// Once means that ApprovedForSession is not offered: the schema lacks it, and an answer
 	// with it counts as Approved.
 	Once bool
@@ -38,6 +42,10 @@ type Question struct {
 	// that offers such an approval shows it. Default: none.
 	Session string
 
+	// Always is the lasting rule that ApprovedAlways accepts. Nil means that there is none: an
+	// answer with it denies.
+	Always *Always
+
 	// Safe means that the caller knows the action to be harmless. It matters only if
 	// Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
@@ -45,6 +53,26 @@ type Question struct {
 	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
 	// Empty means "the command was not run".
 	NotDone string
+}
+
+// Always is a lasting rule that a person may accept with the answer to a question.
+type Always struct {
+	// Words say exactly what the rule allows, after "Always allow": "commands that begin with
+	// git push in /work, outside the sandbox". A form shows them on one line.
+	Words string
+	// Confined means that all that it allows runs in a sandbox.
+	Confined bool
+}
+
+// For returns q as that client is asked: without Always if its form does not show that.
+// Read the answer with the returned question.
+func (q *Question) For(client Client, o *Options) *Question {
+	if q.Always == nil || q.Schema == nil && o.shows(client) {
+		return q
+	}
+	asked := *q
+	asked.Always = nil
+	return &asked
 }
 
 // Params returns the params of the elicitation/create request that asks q of that client.

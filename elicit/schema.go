@@ -19,6 +19,7 @@ var choices = []struct {
 }{
 	{Approved, "Approve once"},
 	{ApprovedForSession, "Approve for this session"},
+	{ApprovedAlways, "Always allow "},
 	{Denied, "Deny, let the agent try something else"},
 	{Abort, "Deny and stop this turn"},
 }
@@ -32,13 +33,24 @@ var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders"
 // without asking.
 func (o *Options) schema(client Client, q *Question) json.RawMessage {
 	titled := client.ProtocolVersion >= versionModes
-	switch kind := o.resolved().Schema; {
-	case kind == FormDecision, kind == FormAuto && client.rendersForms():
-		return decisionSchema(!titled, titled, q)
-	case kind == FormDecisionBoth:
+	switch {
+	case !o.shows(client):
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	case o.resolved().Schema == FormDecisionBoth:
 		return decisionSchema(true, true, q)
 	}
-	return json.RawMessage(`{"type":"object","properties":{}}`)
+	return decisionSchema(!titled, titled, q)
+}
+
+// shows reports whether the form for that client shows the decisions.
+func (o *Options) shows(client Client) bool {
+	switch o.resolved().Schema {
+	case FormDecision, FormDecisionBoth:
+		return true
+	case FormAuto:
+		return client.rendersForms()
+	}
+	return false
 }
 
 // decisionSchema spells the decision property as an enum with names (MCP
@@ -54,16 +66,18 @@ func decisionSchema(enum, oneOf bool, q *Question) json.RawMessage {
 			continue
 		}
 		value, title := `"`+string(c.value)+`"`, `"`+c.title+`"`
+		if c.value == ApprovedAlways {
+			if q.Always == nil {
+				continue
+			}
+			title = quote(c.title + OneLine(q.Always.Words, 0))
+		}
 		values = append(values, value)
 		names = append(names, title)
 		titles = append(titles, `{"const":`+value+`,"title":`+title+`}`)
 	}
-	quoted, err := jsontext.AppendQuote(nil, description)
-	if err != nil { // it is not UTF-8
-		quoted = []byte(`""`)
-	}
 	var b strings.Builder
-	b.WriteString(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":` + string(quoted))
+	b.WriteString(`{"type":"object","properties":{"decision":{"type":"string","title":"Decision","description":` + quote(description))
 	if enum {
 		b.WriteString(`,"enum":[` + strings.Join(values, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]`)
 	}
@@ -72,4 +86,13 @@ func decisionSchema(enum, oneOf bool, q *Question) json.RawMessage {
 	}
 	b.WriteString(`},"feedback":{"type":"string","title":"Feedback for the agent","description":"Optional, used when denying.","maxLength":2000}}}`)
 	return json.RawMessage(b.String())
+}
+
+// quote returns a text as JSON. One that is not UTF-8 becomes the empty text.
+func quote(text string) string {
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		return `""`
+	}
+	return string(quoted)
 }

@@ -47,6 +47,14 @@ type Decision struct {
 	elicit.Outcome
 	// By is who decided. If no answer came in time, it is the last place that was asked.
 	By Decider
+	// With is the call of the question whose answer was also the answer to this one, because
+	// both asked exactly the same and the approval lasts. Usually it is "".
+	With string
+	// Rule is the number of the rule that was kept with this decision, and RuleWords what a
+	// person read of it. An [elicit.ApprovedAlways] without a number is a rule that the engine
+	// keeps.
+	Rule      int
+	RuleWords string
 	// Remarks are sentences for the caller of the tool: why places could not ask the
 	// question. Usually there are none.
 	Remarks []string

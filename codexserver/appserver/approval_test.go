@@ -243,6 +243,10 @@ func TestQuestionShown(t *testing.T) {
 		}
 		for _, e := range h.all() {
 			if got, ok := e.(protocol.ExecApprovalRequest); ok {
+				if !strings.Contains(got.Content, "/root/worker") {
+					t.Errorf("what the sub-agent asks could count as what the conversation asks: %q", got.Content)
+				}
+				got.Content = ""
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("request (-want +got):\n%s", diff)
 				}
@@ -302,6 +306,10 @@ func TestApprovedForSession(t *testing.T) {
 			for _, e := range h.all() {
 				if got, ok := e.(protocol.ExecApprovalRequest); ok {
 					asked++
+					if (got.Content == "") != got.Once || got.Placed {
+						t.Errorf("%s: content %q, placed %v", tt.command, got.Content, got.Placed)
+					}
+					got.Content = ""
 					if diff := cmp.Diff(tt.want, got); diff != "" {
 						t.Errorf("request (-want +got):\n%s", diff)
 					}
@@ -309,6 +317,69 @@ func TestApprovedForSession(t *testing.T) {
 			}
 			if asked != tt.asked {
 				t.Errorf("%s: asked %d times, want %d", tt.command, asked, tt.asked)
+			}
+		})
+	}
+}
+
+// TestLasting offers the rules that Codex proposes, and no others, and passes on the one that a
+// person accepts. Codex keeps it.
+func TestLasting(t *testing.T) {
+	const (
+		prefix = `,"proposedExecpolicyAmendment":["wc","made"]`
+		amends = `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}}}`
+		words  = "commands that begin with `wc made` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
+		hosts  = `,"networkApprovalContext":{"host":"h.example","protocol":"https"}`
+		allows = `{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"h.example"}}}}`
+	)
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, command, further string
+		lasting, want          string
+	}{
+		{"offered", "/bin/bash -lc 'wc made origin'", prefix, words, amends},
+		{"offered among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, words, amends},
+		{"part of a script", "/bin/bash -lc 'go vet && wc made'", prefix, words, amends},
+		{"not among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept","cancel"]`, "", denied},
+		{"another one among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc"]}}]`, "", denied},
+		{"nothing proposed", "/bin/bash -lc 'wc made'", "", "", denied},
+		{"an empty proposal", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":[]`, "", denied},
+		{"null", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":null,"availableDecisions":null`, "", denied},
+		{"for another command", "/bin/bash -lc 'wc other'", prefix, "", denied},
+		{"an interpreter", "/bin/bash -lc 'python3 build.py'", `,"proposedExecpolicyAmendment":["python3","build.py"]`, "", denied},
+		{"a program that runs what a file says", "/bin/bash -lc 'make test'", `,"proposedExecpolicyAmendment":["make"]`, "", denied},
+		{"a program that starts its arguments", "/bin/bash -lc 'env wc made'", `,"proposedExecpolicyAmendment":["env","wc","made"]`, "", denied},
+		{"a program with options that start others", "/bin/bash -lc 'git push'", `,"proposedExecpolicyAmendment":["git","push"]`, "", denied},
+		{"a program that writes", "/bin/bash -lc 'touch made'", `,"proposedExecpolicyAmendment":["touch","made"]`, "", denied},
+		{"a program that removes", "/bin/bash -lc 'rm made'", `,"proposedExecpolicyAmendment":["rm","made"]`, "", denied},
+		{"a program that fetches", "/bin/bash -lc 'curl https://h.example'", `,"proposedExecpolicyAmendment":["curl","https://h.example"]`, "", denied},
+		{"a program that only reads with some words", "/bin/bash -lc 'rg --files'", `,"proposedExecpolicyAmendment":["rg","--files"]`, "", denied},
+		{"for a shell", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":["bash","-lc"]`, "", denied},
+		{"a script that is not plain", "/bin/bash -lc 'wc made $X'", prefix, "", denied},
+		{"input for a command", "/bin/bash -lc 'wc made'", prefix + `,"kind":"writeStdin"`, "", denied},
+		{"a hidden character", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":["wc","made\u200b"]`, "", denied},
+		{"a host", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"deny","host":"h.example"},{"action":"allow","host":"h.example"}]`,
+			"network access to `h.example`, for every command; Codex keeps this rule itself", allows},
+		{"another host", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"other.example"}]`, "", denied},
+		{"a host, only to deny", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"deny","host":"h.example"}]`, "", denied},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			var got string
+			f.turn = func(r *run) {
+				got = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
+				answered(r)
+			}
+			var lasting string
+			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				lasting = q.Lasting
+				return elicit.Outcome{Decision: elicit.ApprovedAlways}
+			}}
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			if got != tt.want || lasting != tt.lasting {
+				t.Errorf("%s: offered %q, answered %s", tt.name, lasting, got)
 			}
 		})
 	}

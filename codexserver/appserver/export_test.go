@@ -41,3 +41,6 @@ func LastWords(written string, after time.Duration) string {
 
 // Background is the engine's way to start a goroutine.
 func (e *Engine) Background(f func()) bool { return e.background(f) }
+
+// NoRule is the message of the log for a question that offers no rule of Codex.
+const NoRule = noRule

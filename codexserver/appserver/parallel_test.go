@@ -2,16 +2,61 @@ package appserver_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestParallelApprovals plays a turn that asks about two commands at once. A person is asked
-// about one at a time, and about nothing more after an abort.
+// TestQuestionsWaitTogether asks about two commands at once. Both questions are open, so that
+// places can show them together. An abort answers both, even if the other one was approved at
+// the same moment.
+func TestQuestionsWaitTogether(t *testing.T) {
+	for decision, want := range map[elicit.Decision][2]string{
+		elicit.Approved: {`{"decision":"accept"}`, `{"decision":"accept"}`},
+		elicit.Denied:   {`{"decision":"accept"}`, `{"decision":"decline"}`},
+		elicit.Abort:    {`{"decision":"cancel"}`, `{"decision":"cancel"}`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var answers [2]string
+			done := make(chan struct{})
+			f := newFake(t)
+			f.turn = func(r *run) {
+				var asked sync.WaitGroup
+				for i, command := range []string{"rm x", "rm y"} {
+					asked.Go(func() {
+						answers[i] = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c%d","command":%q,"cwd":"/work"}`, i, command)
+					})
+				}
+				asked.Wait()
+				close(done)
+				answered(r)
+			}
+			other := make(chan bool)
+			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+				if q.Command[1] == "y" {
+					other <- true
+					return elicit.Outcome{Decision: decision}
+				}
+				<-other
+				synctest.Wait() // the other one is decided
+				return elicit.Outcome{Decision: elicit.Approved}
+			}}
+			_ = start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+			<-done
+			if answers != want {
+				t.Errorf("%s: %q, want %q", decision, answers, want)
+			}
+		})
+	}
+}
+
+// TestParallelApprovals plays a turn that asks about two commands, about nothing more after an
+// abort.
 func TestParallelApprovals(t *testing.T) {
 	for _, test := range []struct {
 		file     string

@@ -24,9 +24,9 @@ type question struct {
 
 var errNobody = errors.New("it belongs to no running turn")
 
-// ask finds the turn of a request and waits until no other question of the turn is open.
-// It returns an error, and the request is declined, if an earlier answer aborted the turn.
-// The caller calls done at the end.
+// ask finds the turn of a request. Several questions of a turn may be open at a time. It
+// returns an error, and the request is declined, if an earlier answer aborted the turn. The
+// caller calls done at the end.
 func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, error) {
 	t, agent := c.root(threadID)
 	if t == nil {
@@ -49,14 +49,6 @@ func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, er
 		a.done()
 		return nil, errNobody
 	}
-	select {
-	case r.asking <- struct{}{}:
-	case <-ctx.Done():
-		a.done()
-		return nil, context.Cause(ctx)
-	}
-	done := a.done
-	a.done = func() { <-r.asking; done() }
 	if err := r.abortCause(); err != nil {
 		a.done()
 		return nil, err
@@ -123,14 +115,14 @@ func (a *question) decided(out elicit.Outcome) {
 const steerLimit = 2 * time.Second
 
 // explain sends the model the reason of a refusal: what a person wrote, or that no person
-// could be asked. The answer to the app-server has no room for a reason, so it is sent as
+// could be asked. What names the question, because others may be open. The answer to the app-server has no room for a reason, so it is sent as
 // input to the turn, before the answer. If the app-server refuses the input, the model sees
 // only the refusal.
-func (a *question) explain(threadID, turnID string, out elicit.Outcome) {
+func (a *question) explain(threadID, turnID, what string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" || a.turn.ctx.Err() != nil {
 		return
 	}
-	text := "About the last approval request: " + out.ForModel() + "."
+	text := "About the approval request for " + what + ": " + out.ForModel() + "."
 	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
 	defer stop()
 	c := a.turn.thread.child
@@ -163,6 +155,9 @@ func (r *turn) stop() {
 	})
 }
 
+// noRule is logged for a question that offers no rule of Codex.
+const noRule = "codex: no rule is offered"
+
 // askCommand handles the approval of a command.
 func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionReply, error) {
 	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
@@ -184,9 +179,10 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 		return c.refuse(askCommand, errors.New("its command or folder has a NUL byte")), nil
 	}
 	t := a.turn.thread
-	q.LeavesSandbox = t.leavesSandbox()
 	q.Judged = bareShell(q.Command)
 	hosts := p.Network != nil && q.Command[0] == networkAccess // names no program
+	q.LeavesSandbox = !hosts && t.leavesSandbox()
+	q.NoSandbox = !hosts && !q.LeavesSandbox
 	var then string
 	if !hosts {
 		place := t.place(q.Cwd)
@@ -196,9 +192,15 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 			if then = t.approvalOf(a.agent, &q, sum); t.isApproved(then) {
 				return a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved}), nil
 			}
+			q.Content = then // which has who asks
 		}
 	}
 	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
+	words, rule, err := lasting(&p, &q)
+	if err != nil {
+		c.log.Debug(noRule, "call", p.ItemID, "reason", err)
+	}
+	q.Lasting = words
 	out := a.turn.host.ApproveExec(a.ctx, q)
 	if out.Decision == elicit.ApprovedForSession && !hosts {
 		// Codex would not ask again even if a file has changed.
@@ -211,7 +213,15 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, "`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
+	if words != "" && out.Decision == elicit.ApprovedAlways {
+		out.Decision = elicit.Approved
+		reply := a.answer(p.ItemID, out)
+		if reply.Decision == accept { // and not withdrawn
+			reply.Rule = rule
+		}
+		return reply, nil
+	}
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -234,7 +244,7 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, "changes to files", out)
 	return a.answer(p.ItemID, out), nil
 }
 
@@ -243,7 +253,7 @@ func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisi
 func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	d := decisionOf(out)
 	switch {
-	case a.turn.ctx.Err() != nil:
+	case a.turn.ctx.Err() != nil, a.turn.abortCause() != nil:
 		d = cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
 	case a.ctx.Err() != nil && d != cancelTurn:
 		d = decline
@@ -269,7 +279,7 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 	defer a.done()
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, out)
+	a.explain(p.ThreadID, p.TurnID, "further permissions", out)
 	if a.ctx.Err() != nil {
 		return noPermissions, nil
 	}
@@ -304,7 +314,7 @@ func (a *question) elicit(p *elicitation) (elicitationReply, error) {
 		}
 		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
-		a.explain(p.ThreadID, p.TurnID, out)
+		a.explain(p.ThreadID, p.TurnID, "the call of a tool", out)
 		return toolAnswer(out), nil
 	}
 	params, err := p.forward()

@@ -195,6 +195,36 @@ func TestRealLeavesTheSandbox(t *testing.T) {
 	}
 }
 
+// TestRealLasting accepts the rule that Codex proposes. Codex keeps it: the next conversation,
+// of another process, runs what begins so outside the sandbox, without a question.
+func TestRealLasting(t *testing.T) {
+	list := func(id, command string) providertest.Turn {
+		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
+			"cmd": command, "sandbox_permissions": "require_escalated", "justification": "to look",
+		}))
+	}
+	r := newReal(t, `approval_policy = "untrusted"`+"\n"+`sandbox_mode = "read-only"`, list("c1", "ls ."), report, list("c2", "ls . .."), report)
+	var offered string
+	h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+		offered = q.Lasting
+		return elicit.Outcome{Decision: elicit.ApprovedAlways}
+	}}
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil || h.count("exec_command_end") != 1 {
+		t.Fatalf("%v, events %v", err, h.types())
+	}
+	if !strings.Contains(offered, "`ls .`") {
+		t.Errorf("offered %q", offered)
+	}
+	r.restart(t)
+	later := &recorder{}
+	if err := r.start(t, later, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	if later.count("exec_approval_request") != 0 || later.count("exec_command_end") != 1 {
+		t.Errorf("events %v, %q", later.types(), later.answer())
+	}
+}
+
 // TestRealRefusalIsExplained checks that the model gets the reason of a refusal.
 func TestRealRefusalIsExplained(t *testing.T) {
 	r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, escalated("c1"), providertest.Say("well"))

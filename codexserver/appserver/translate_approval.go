@@ -2,11 +2,13 @@ package appserver
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -61,6 +63,67 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
+}
+
+// maxRule bounds what a rule is shown to be about, in bytes.
+const maxRule = 300
+
+// lasting returns what a rule that Codex proposes with a question allows, in words, and the
+// decision that accepts the rule. The error says why the rule is not offered: the question must
+// show what it is about, a command of q or its host. A rule about commands allows any further
+// words, in every folder and outside Codex's sandbox, so its program must only read.
+func lasting(p *commandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
+	var about []string
+	var accepted any
+	switch {
+	case p.Network == nil && len(p.Prefix) == 0:
+		return "", nil, errors.New("it proposes none")
+	case p.Kind == "writeStdin":
+		return "", nil, errors.New("it is about input for a command")
+	case q.Replaceable:
+		return "", nil, errors.New("a program that the command names may change, or the command is more than plain commands")
+	case p.Network != nil:
+		allow := hostRule{Action: "allow", Host: p.Network.Host}
+		if !slices.Contains(p.Hosts, allow) {
+			return "", nil, errors.New("it proposes none for the host")
+		}
+		about, words = []string{allow.Host}, "network access to `%s`, for every command; Codex keeps this rule itself"
+		accepted = map[string]any{"applyNetworkPolicyAmendment": map[string]any{"network_policy_amendment": allow}}
+	default:
+		if !begins(p.Prefix, q.Judged) {
+			return "", nil, fmt.Errorf("no command begins with %q", p.Prefix)
+		}
+		if !policy.OnlyReads(p.Prefix[0]) {
+			return "", nil, fmt.Errorf("it allows any further words, and %q does more than read with some", p.Prefix[0])
+		}
+		about, words = p.Prefix, "commands that begin with `%s` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
+		accepted = map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": p.Prefix}}
+	}
+	shown := elicit.ShowCommand(about)
+	if rule, err = json.Marshal(accepted, json.Deterministic(true)); err != nil {
+		return "", nil, err
+	}
+	if p.Available != nil && !slices.ContainsFunc(p.Available, func(d stdjson.RawMessage) bool { return sameJSON(d, rule) }) {
+		return "", nil, errors.New("it is not among the decisions")
+	}
+	if len(shown) > maxRule || strings.Contains(shown, "`") {
+		return "", nil, errors.New("a person could not read it")
+	}
+	return fmt.Sprintf(words, shown), rule, nil
+}
+
+// begins reports whether prefix is the beginning of a command of argv, and not of a shell.
+func begins(prefix, argv []string) bool {
+	commands, plain := policy.Commands(argv)
+	return plain && !policy.LooksLikeShell(prefix[0]) && slices.ContainsFunc(commands, func(c []string) bool {
+		return len(prefix) <= len(c) && slices.Equal(prefix, c[:len(prefix)])
+	})
+}
+
+// sameJSON reports whether two values are equal.
+func sameJSON(a, b stdjson.RawMessage) bool {
+	x, y := jsontext.Value(a).Clone(), jsontext.Value(b).Clone()
+	return x.Canonicalize() == nil && y.Canonicalize() == nil && string(x) == string(y)
 }
 
 // bareShell removes the system's folder from the name of a shell. Codex, and not the

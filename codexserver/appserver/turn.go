@@ -29,7 +29,6 @@ type turn struct {
 	host   engine.Host
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
-	asking chan struct{} // holds one token while a question is open
 
 	known     chan struct{} // closed when id is set
 	active    chan struct{} // closed when the app-server takes messages to the turn
@@ -55,7 +54,7 @@ type turn struct {
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
-		thread: t, host: host, asking: make(chan struct{}, 1),
+		thread: t, host: host,
 		known: make(chan struct{}), active: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
 		tr: newTranslator(), timers: map[string]*time.Timer{},
 		open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{},

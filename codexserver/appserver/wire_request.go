@@ -23,6 +23,17 @@ type commandApproval struct {
 	Network  *networkApproval `json:"networkApprovalContext"`
 	// Permissions are what the command may do beyond the sandbox; null is nothing.
 	Permissions json.RawMessage `json:"additionalPermissions"`
+	// Prefix is the beginning of an argv, and Hosts are hosts, for which Codex proposes a rule.
+	Prefix []string   `json:"proposedExecpolicyAmendment"`
+	Hosts  []hostRule `json:"proposedNetworkPolicyAmendments"`
+	// Available are the decisions that Codex offers. Before it had them they are nil.
+	Available []json.RawMessage `json:"availableDecisions"`
+}
+
+// hostRule is a rule of Codex about a host.
+type hostRule struct {
+	Action string `json:"action"` // allow or deny
+	Host   string `json:"host"`
 }
 
 type networkApproval struct {
@@ -44,6 +55,17 @@ type fileChangeApproval struct {
 // answer for an error and denies.
 type decisionReply struct {
 	Decision decision `json:"decision"`
+	// Rule is the decision in place of Decision if a person accepted a rule.
+	Rule json.RawMessage `json:"-"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r decisionReply) MarshalJSON() ([]byte, error) {
+	if r.Rule != nil {
+		return json.Marshal(map[string]json.RawMessage{"decision": r.Rule})
+	}
+	type plain decisionReply
+	return json.Marshal(plain(r))
 }
 
 type decision string

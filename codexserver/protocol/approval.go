@@ -25,6 +25,9 @@ type ExecApprovalRequest struct {
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`
+	// NoSandbox is true when nothing confines the commands of the conversation. It is not
+	// part of the event.
+	NoSandbox bool `json:"-"`
 	// Confinable is true when the engine runs the command in the sandbox if the approval
 	// demands it with Confined in an elicit.Outcome. Otherwise a rule allows the command only
 	// if it also allows it outside. It is not part of the event.
@@ -43,6 +46,16 @@ type ExecApprovalRequest struct {
 	// Judged is the command that rules judge, if the engine wraps the model's command in
 	// its own shell. Nil means Command. It is not part of the event.
 	Judged []string `json:"-"`
+	// Lasting says what the engine itself allows from now on if the decision is
+	// approved_always: the words of elicit.Always. "" offers no such rule of the
+	// engine. It is not part of the event.
+	Lasting string `json:"-"`
+	// Placed is true when the engine has determined Replaceable and Content. Without it no
+	// rule is proposed for the command. It is not part of the event.
+	Placed bool `json:"-"`
+	// Content is a sum of the command and of what it names, "" if no approval may last. It is
+	// not part of the event.
+	Content string `json:"-"`
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.
@@ -72,6 +85,9 @@ type PatchApprovalRequest struct {
 	Once bool `json:"-"`
 	// Notes are the engine's sentences about the changes. They are not part of the event.
 	Notes []string `json:"-"`
+	// Placed is true when the engine applies the patch itself, to exactly these paths. Without
+	// it no rule is proposed for the patch. It is not part of the event.
+	Placed bool `json:"-"`
 }
 
 // EventType implements [EventMsg].

@@ -109,6 +109,32 @@ var attacks = []attack{
 		}
 		return ""
 	}},
+	{name: "a lasting rule of a script that changes", try: func(v *victim) string {
+		always := func(map[string]any) string {
+			return `{"action":"accept","content":{"decision":"approved_always"}}`
+		}
+		v.serve(untrusted, "[approvals]\nschema = \"decision\"\n")
+		for i, command := range []string{"python3 build.py", "sh ./build.sh", "touch -c made"} {
+			v.write(filepath.Join(v.cwd, "build.sh"), "true\n")
+			v.write(filepath.Join(v.cwd, "build.py"), "pass\n")
+			v.answer = always
+			v.says(v.command(fmt.Sprint("first", i), command))
+			thread := v.thread(v.call("codex", map[string]any{"prompt": "go"}))
+			v.write(filepath.Join(v.cwd, "build.sh"), "touch ran\n")
+			v.write(filepath.Join(v.cwd, "build.py"), "open('ran', 'w')\n")
+			v.answer = nil
+			asked := len(v.asked)
+			v.says(v.command(fmt.Sprint("again", i), command))
+			v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
+			if v.exists(filepath.Join(v.cwd, "ran")) != "" {
+				return command + " ran another program"
+			}
+			if command == "touch -c made" && len(v.asked) != asked && !v.bridge {
+				v.t.Error("a rule that was accepted does not answer the same question")
+			}
+		}
+		return ""
+	}},
 	{name: "a rule that lets a planted program out", try: func(v *victim) string {
 		v.write(filepath.Join(v.cwd, "sub", "file"), "text")
 		v.do(filepath.Join(v.cwd, "sub"), "git", "init", "-q")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -23,6 +25,9 @@ type Options struct {
 	Questions elicit.Options
 	// Rules decide before a question is asked. None by default.
 	Rules approval.Rules
+	// Kept are the rules that people accepted. They decide what Rules leave open. None by
+	// default.
+	Kept *rulefile.Store
 	// Desk is a place of every board, and is notified of every decision. None by
 	// default.
 	Desk approval.Desk
@@ -47,6 +52,7 @@ type Board struct {
 	places
 	options *Options
 	invite  func(words string)
+	offers  map[*approval.Request]policy.Proposal // what open questions offer; the mutex guards it
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
@@ -67,6 +73,10 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 		d = b.ask(ctx, r)
 	}
 	d.Outcome = limited(r, d.Outcome)
+	b.settle(r, &d, ruled)
+	if !ruled {
+		b.cover(r, d)
+	}
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
@@ -96,8 +106,32 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if err != nil {
 		d.Outcome, ruled = ruleFailed, true
 	}
+	if !ruled && ctx.Err() == nil {
+		d.Outcome, ruled = b.kept(r)
+	}
 	d.By = approval.ByRule
 	return d, ruled
+}
+
+// kept asks the rules that people accepted. They only allow.
+func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
+	number := 0
+	err := guard(b.log, "Kept", func() (err error) {
+		number, out.Confined, ruled, err = b.options.Kept.Allows(r.Event, r.Thread.Principal)
+		return err
+	})
+	if err != nil {
+		b.log.Warn("the rules that people accepted allow nothing", "error", err)
+		return elicit.Outcome{}, false
+	}
+	out.Decision, out.Level = elicit.Approved, slog.LevelInfo
+	if out.Detail = "allowed by rules that a person accepted"; number > 0 {
+		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted", number)
+	}
+	if out.Confined {
+		out.Detail += ", in the sandbox"
+	}
+	return out, ruled
 }
 
 // ask asks the question at every place and waits for its end.
@@ -119,7 +153,7 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision 
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
-	return approval.Decision{Outcome: best.out, By: by}
+	return approval.Decision{Outcome: best.out, By: by, With: best.with}
 }
 
 // sendInvitation sends the desk's invitation after another place could not show the
@@ -158,15 +192,18 @@ type question struct {
 	request *approval.Request
 	ctx     context.Context // ends with the first answer, the time-out, or the turn
 	ends    chan end
+	alike   chan end      // has room for the answer to a question that asks the same
 	over    chan struct{} // closed when the question is removed
 	asked   int           // places; the mutex guards it
 }
 
 // end is how a question ended at one place. By is never empty.
 type end struct {
-	out elicit.Outcome
-	by  approval.Decider
-	err error // the place could not show the question
+	out  elicit.Outcome
+	by   approval.Decider
+	err  error  // the place could not show the question
+	with string // the call whose question was answered instead
+	why  error  // the cause of the end then
 }
 
 // withdrawal is how long places may take to return after their question is over.
@@ -196,7 +233,7 @@ func (p *places) Attach(place Place) (leave func()) {
 // none could. It calls ended, unless nil, after each end, with whether the question is over.
 func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, failures []string) {
 	ctx, withdraw := context.WithCancelCause(ctx)
-	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{})}
+	q := &question{request: r, ctx: ctx, ends: make(chan end), alike: make(chan end, 1), over: make(chan struct{})}
 	defer close(q.over)
 	defer withdraw(nil)
 	p.open(q)
@@ -207,6 +244,8 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 		select {
 		case e = <-q.ends:
 			n++
+		case e = <-q.alike:
+			withdraw(e.why)
 		case <-over:
 			over, late = nil, time.After(withdrawal)
 			continue

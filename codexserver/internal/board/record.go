@@ -35,6 +35,9 @@ type recordLine struct {
 	Decision  elicit.Decision  `json:"decision"`
 	By        approval.Decider `json:"by"`
 	Approver  string           `json:"approver,omitzero"`
+	With      string           `json:"with,omitzero"`
+	Rule      int              `json:"rule,omitzero"`
+	RuleWords string           `json:"ruleWords,omitzero"`
 	Reason    elicit.Reason    `json:"reason,omitzero"`
 	Feedback  string           `json:"feedback,omitzero"`
 	Detail    string           `json:"detail,omitzero"`
@@ -53,7 +56,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string) 
 	}
 	line, err := json.Marshal(recordLine{
 		Time: time.Now().UTC(), Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: d.Decision, By: d.By, Approver: approver, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
+		Decision: d.Decision, By: d.By, Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err

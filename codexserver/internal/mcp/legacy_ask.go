@@ -113,7 +113,8 @@ func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, 
 	// A client that uses these methods also handles these requests.
 	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
 	o := m.session.server.Approvals
-	o.NoLegacyFlat = false // their answers are flat
+	o.NoLegacyFlat = false      // their answers are flat
+	o.Schema = elicit.FormEmpty // they show no form, so they offer no lasting rule
 	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
 }
 

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -30,6 +33,7 @@ func TestRounds(t *testing.T) {
 		{"git", []string{`{"q1":` + session + `}`}, []string{"asks q1", "git: approved_for_session"}, "1"},
 		{"git", []string{`{"q1":{"action":"cancel"}}`}, []string{"asks q1", "failed: Turn aborted: "}, "1"},
 		{"git", []string{`{"q1":{"action":"yes"}}`}, []string{"asks q1", "git: denied"}, "1"},
+		{"git", []string{`{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`}, []string{"asks q1", "git: denied"}, "1"}, // not offered
 		{"git", []string{`{"q1":null}`}, []string{"asks q1", "git: denied"}, "1"},
 		{"git", []string{`{"q1":7}`}, []string{"asks q1", "git: denied"}, "1"},
 		{"git", []string{`{"q1":{"decision":"approved"}}`}, []string{"asks q1", "git: denied"}, "1"},                                    // of 2025
@@ -181,6 +185,29 @@ func TestAbandonedRounds(t *testing.T) {
 					t.Errorf("turns and commands %q", w.did())
 				}
 			})
+		})
+	}
+}
+
+// TestAlwaysInARound accepts a lasting rule that the form of a result offers. A form without it
+// denies the same answer.
+func TestAlwaysInARound(t *testing.T) {
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/work", Lasting: "commands that begin with `make`"})
+		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+		return nil
+	})
+	for form, want := range map[elicit.Form]elicit.Decision{elicit.FormDecision: elicit.ApprovedAlways, elicit.FormEmpty: elicit.Denied, elicit.FormAuto: elicit.Denied} {
+		synctest.Test(t, func(t *testing.T) {
+			c := connectModern(t, e, &codexserver.Options{Approvals: elicit.Options{Schema: form}})
+			a := c.codex("p")
+			if offered := strings.Contains(string(a.raw), "Always allow commands that begin with"); offered != (want == elicit.ApprovedAlways) {
+				t.Errorf("%s: %s", form, a.raw)
+			}
+			a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`).wait()
+			if a.text() != string(want) {
+				t.Errorf("%s: %s, want %s", form, a.text(), want)
+			}
 		})
 	}
 }

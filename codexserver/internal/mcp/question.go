@@ -181,16 +181,17 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	p.mu.Lock()
 	who := p.client
 	p.mu.Unlock()
-	request, err := r.Question.InputRequest(who, o)
+	question := r.Question.For(who, o)
+	request, err := question.InputRequest(who, o)
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
 	answers, err := p.ask(ctx, request)
 	switch {
 	case err == nil:
-		out := r.Question.ReadInputResponse(answers[0], o)
+		out := question.ReadInputResponse(answers[0], o)
 		for _, answer := range answers[1:] {
-			if other := r.Question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
+			if other := question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
 				out = other
 			}
 		}
@@ -225,6 +226,9 @@ func (p client) Hold(ctx context.Context) (waited bool) {
 
 // elicit asks a question other than an approval.
 func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+	if c.over() {
+		return nil, elicit.ErrUnsupported // the turn continues in the background
+	}
 	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
 	defer cancel()
 	request, err := json.Marshal(map[string]any{"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params)})

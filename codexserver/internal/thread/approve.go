@@ -14,17 +14,20 @@ import (
 
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	exec := &elicit.ExecQuestion{Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox}
+	exec := &elicit.ExecQuestion{
+		Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
+	}
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
 	} else {
 		exec.Reason = r.Reason
 	}
 	q := exec.Question()
+	whole := !q.Once
 	q.Safe = r.Safe
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false) // without waiting for the client, because the desk may answer
-	return h.approve(ctx, r, q)
+	return h.approve(ctx, r, q, whole)
 }
 
 // ApprovePatch implements [engine.Host].
@@ -32,9 +35,10 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 	q := (&elicit.PatchQuestion{
 		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
 	}).Question()
+	whole := !q.Once
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false)
-	return h.approve(ctx, r, q)
+	return h.approve(ctx, r, q, whole)
 }
 
 // Approve implements [engine.Host].
@@ -48,12 +52,13 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	if err != nil {
 		raw = []byte(`{"type":"` + kind + `"}`) // the question's _meta is not JSON
 	}
-	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q)
+	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q, false)
 }
 
 // approve gets the decision about a question. It reports both to the observers. If
-// there was no answer, an event reports why.
-func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question) elicit.Outcome {
+// there was no answer, an event reports why. If the question shows the whole of what is asked,
+// it may offer a lasting rule.
+func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) elicit.Outcome {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
 	observers := h.observers
@@ -61,6 +66,9 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
 		asked.Meta = map[string]any{MetaFacts: facts(r)}
+		if whole {
+			asked.Always = h.board.Offer(r)
+		}
 		r.Question = &asked
 	}
 	for _, o := range observers {
@@ -76,6 +84,9 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	if words := d.ForCaller(); words != "" {
 		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
 	}
+	if d.Decision == elicit.ApprovedAlways && d.Rule != 0 {
+		d.Decision = elicit.Approved // for the engine, which does not keep the rule
+	}
 	return d.Outcome
 }
 
@@ -84,7 +95,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 const MetaFacts = "codex/approval"
 
 // facts returns threadId, eventId, and for a command or a patch also kind, callId, command
-// and cwd or changes, and reason.
+// and cwd or changes, reason, and reach.
 func facts(r *approval.Request) map[string]any {
 	m := map[string]any{"threadId": r.Thread.ID, "eventId": r.Turn}
 	var reason string
@@ -96,6 +107,9 @@ func facts(r *approval.Request) map[string]any {
 	}
 	if reason != "" {
 		m["reason"] = reason
+	}
+	if r.Question.Reach != "" {
+		m["reach"] = r.Question.Reach
 	}
 	return m
 }

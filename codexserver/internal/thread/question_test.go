@@ -3,6 +3,7 @@ package thread_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -157,4 +158,65 @@ func TestFactsOfQuestions(t *testing.T) {
 			t.Errorf("engine's question: %v; facts (-want +got):\n%s", bare.Meta, diff)
 		}
 	})
+}
+
+// TestAlways accepts a lasting rule. The engine learns only how the command may run, and the
+// same is not asked again, nor in another conversation. A client that is not shown the rule
+// cannot accept it; one that uses the methods of 2025 neither.
+func TestAlways(t *testing.T) {
+	const always = `{"action":"accept","content":{"decision":"approved_always"}}`
+	for _, tt := range []struct {
+		name    string
+		form    elicit.Form
+		method  string
+		content string
+		lasting string // of the engine
+		command string
+		want    string
+		asked   int
+	}{
+		{"a form", elicit.FormDecision, "codex", "sum", "", "make", "approved true, approved true", 1},
+		{"no form", elicit.FormEmpty, "codex", "sum", "", "make", "denied false, denied false", 2},
+		{"no rule", elicit.FormDecision, "codex", "", "", "make", "denied false, denied false", 2},
+		{"not shown whole", elicit.FormDecision, "codex", "sum", "", strings.Repeat("x", 2000), "denied false, denied false", 2},
+		{"a rule of the engine", elicit.FormDecision, "codex", "", "commands of its own", "make", "approved_always false, approved_always false", 2},
+		{"a method of 2025", elicit.FormDecision, "sendUserMessage", "sum", "commands of its own", "make", "denied false, denied false", 2},
+	} {
+		folder, home := t.TempDir(), t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			done := make(chan string, 1)
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				var said []string
+				for range 2 {
+					out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+						CallID: "c", Command: []string{tt.command}, Cwd: folder, Placed: true, Content: tt.content, Confinable: true, Lasting: tt.lasting,
+					})
+					said = append(said, fmt.Sprint(out.Decision, " ", out.Confined))
+				}
+				done <- strings.Join(said, ", ")
+				return nil
+			})
+			o := &codexserver.Options{Home: home, Approvals: elicit.Options{Schema: tt.form}}
+			c := servertest.Connect(t, codexserver.New(e, o), servertest.Say(always))
+			c.Decide(always)
+			method := "elicitation/create"
+			if tt.method == "codex" {
+				if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				method = "execCommandApproval"
+				var made protocol.NewConversationResult
+				if err := c.Call(t.Context(), "newConversation", protocol.NewConversationParams{}, &made); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Call(t.Context(), tt.method, protocol.SendUserMessageParams{ConversationID: made.ConversationID, Items: protocol.TextInput("p")}, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := <-done; got != tt.want || len(c.Received(method)) != tt.asked {
+				t.Errorf("%s: %s after %q", tt.name, got, c.Received(method))
+			}
+		})
+	}
 }

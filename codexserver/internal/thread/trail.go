@@ -7,7 +7,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // How many bytes are kept of one thread.
@@ -116,7 +115,7 @@ func (t *Trail) Decided(r *approval.Request, d approval.Decision) {
 	t.do(func() {
 		t.entry("question:", r.Question.Message)
 		heading := fmt.Sprintf("%s by %s", d.Decision, d.By)
-		if d.Decision == elicit.Approved || d.Decision == elicit.ApprovedForSession {
+		if d.Decision.Approves() {
 			t.entry(heading, "")
 			return
 		}

@@ -164,4 +164,5 @@ func shellCall(t testing.TB, members string, argv ...string) tool.Call {
 	return tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":[` + strings.Join(quoted, ",") + `]` + members + `}`}
 }
 
-var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+// environ has no home, so that login shells read no profile of the user that runs the tests.
+var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}

@@ -287,12 +287,16 @@ func (r run) ask(ctx context.Context, reason string, confinable bool) (confined 
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
+		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		Confinable:    confinable,
 	}
 	place := r.turn.place(r.dir)
 	req.Program, req.Replaceable = place.Replaceable(r.Command)
 	sum, lasts := place.Content(r.Command)
-	req.Once = !lasts
+	req.Once, req.Placed = !lasts, true
+	if lasts {
+		req.Content = sum
+	}
 	shown, missing := proc.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity

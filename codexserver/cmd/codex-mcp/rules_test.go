@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+)
+
+// keptRules adds three rules to a home, and Codex's own.
+func keptRules(t *testing.T, home, repository string) {
+	t.Helper()
+	s := rulefile.New(home, nil)
+	for _, k := range []rulefile.Kept{
+		{Rule: policy.Rule{Prefix: []string{"go", "test"}, Folder: repository}, By: "client", Words: "x"},
+		{Rule: policy.Rule{Exact: []string{"touch", "x"}, Content: "sum", Folder: "/work\x1b[2J"}, By: "desk", Words: "x", Principal: "ann"},
+		{Rule: policy.Rule{Patches: "/work/src", Folder: "/work"}, By: "approver", Words: "x"},
+	} {
+		if _, err := s.Add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const theirs = "# accepted in Codex\nprefix_rule(pattern=[\"gh\"], decision=\"allow\")\n\nprefix_rule(\n    pattern = [\"ls\"],\x1b[2J\n)\n"
+	if err := os.MkdirAll(filepath.Join(home, "rules"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "rules", "default.rules"), []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRules(t *testing.T) {
+	servertest.NeedTier(t, sandbox.TierThread)
+	home, dir := t.TempDir(), t.TempDir()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	t.Setenv("CODEX_HOME", home)
+	t.Chdir(dir)
+	config := "model_provider = \"test\"\n[model_providers.test]\nbase_url = \"http://localhost\"\n"
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("[approvals]\nallow = [[\"go\", \"vet\"]]\ndeny = [[\"rm\"]]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args   string
+		status int
+		want   []string // lines that contain this, in order
+	}{
+		{"rules", 0, []string{"No rules were accepted."}},
+		{"rules remove 1", 1, []string{"there is no rule 1"}},
+		{"ADD", 0, nil},
+		{"rules", 0, []string{
+			"1  commands that begin with `go test` in " + dir + ", in the sandbox", "by the client",
+			"2  exactly `touch x` in '/work', in the sandbox", "by the desk of ann",
+			"3  patches that add or change source code and texts below /work/src", "by the approver",
+			"Codex's own rules, which only Codex applies and changes, in " + filepath.Join(home, "rules", "default.rules"),
+			`prefix_rule(pattern=["gh"], decision="allow")`, `prefix_rule( pattern = ["ls"], )`,
+		}},
+		{"rules --json", 0, []string{`"number":1,"prefix":["go","test"]`, `"number":2`, `"number":3`, `"codexFile":`, `"codexFile":`}},
+		{"rules check -a untrusted -- go test ./...", 0, []string{"approval policy untrusted", "at first: allowed by rule 1, which a person accepted, in the sandbox", "outside the sandbox: asked, without a rule"}},
+		{"rules check -a untrusted -- go build", 0, []string{"go build", "at first: asked; you can always allow commands that begin with `go build` in " + dir}},
+		{"rules check -a untrusted -- go vet", 0, []string{"go vet", "at first: allowed by a rule, in the sandbox"}},
+		{"rules check -a untrusted -- rm -rf x", 0, []string{"rm -rf x", "at first: denied by a rule"}},
+		{"rules check -a untrusted -- ls", 0, []string{"ls in", "at first: runs in the read-only sandbox"}},
+		{"rules check -a on-request -- go test -exec=x", 0, []string{"go test", "at first: runs in the sandbox", `outside the sandbox: asked, without a rule to accept: go has the option "-exec=x"`}},
+		{"rules check -a never -s danger-full-access -- x", 0, []string{"never", "at first: runs without a question, without a sandbox"}},
+		{"rules check", 2, []string{"at least 1 arg"}},
+		{"rules check -C missing -- x", 1, []string{"missing is not a folder"}},
+		{"rules remove x", 2, []string{"want the number of a rule"}},
+		{"rules lost", 2, []string{"lost"}},
+		{"rules remove 1", 0, nil},
+		{"rules check -a untrusted -- go test", 0, []string{"approval policy", "at first: asked"}},
+		{"BREAK", 0, nil},
+		{"rules", 1, []string{"rules.json"}},
+		{"rules check -a untrusted -- go test", 1, []string{"approval policy", "at first: asked", "rules.json"}},
+		{"rules remove 2", 1, []string{"rules.json"}},
+	} {
+		switch tt.args {
+		case "ADD":
+			keptRules(t, home, dir)
+			continue
+		case "BREAK":
+			if err := os.Truncate(rulefile.New(home, nil).Path(), 30); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), "codex-mcp", strings.Fields(tt.args), &stdout, &stderr)
+		text := stdout.String() + stderr.String()
+		if status != tt.status || control.MatchString(text) {
+			t.Errorf("%s: status %d, want %d:\n%q", tt.args, status, tt.status, text)
+		}
+		rest := text
+		for _, want := range tt.want {
+			_, after, found := strings.Cut(rest, want)
+			if !found {
+				t.Errorf("%s: no %q in\n%s", tt.args, want, text)
+				break
+			}
+			rest = after
+		}
+	}
+}
+
+// TestRulesComplete completes the numbers of rules.
+func TestRulesComplete(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	keptRules(t, home, "/work")
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), "codex-mcp", []string{"__complete", "rules", "remove", ""}, &stdout, &stderr); status != 0 || !strings.HasPrefix(stdout.String(), "1\tcommands that begin with") || control.MatchString(strings.ReplaceAll(stdout.String(), "\t", "")) {
+		t.Errorf("%d: %q %q", status, &stdout, &stderr)
+	}
+}

@@ -1,0 +1,87 @@
+package board
+
+import (
+	"cmp"
+	"log/slog"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Offer returns the lasting rule that the question of r may offer, nil if there is none. The
+// question must show all that is asked. The board keeps the rule until [Board.Decide] returns
+// for r: a person accepts what the question showed, whatever has changed since.
+func (b *Board) Offer(r *approval.Request) *elicit.Always {
+	var p policy.Proposal
+	var ok, confined bool
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		if e.Lasting != "" {
+			return &elicit.Always{Words: e.Lasting} // the engine keeps it
+		}
+		p, ok = policy.Propose(&e)
+		confined = p.Confined
+	case protocol.PatchApprovalRequest:
+		p, ok = policy.ProposePatch(&e)
+	}
+	if !ok || b.options.Kept == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.offers == nil {
+		b.offers = map[*approval.Request]policy.Proposal{}
+	}
+	b.offers[r] = p
+	return &elicit.Always{Words: p.Words, Confined: confined}
+}
+
+// offered returns the rule that the board keeps for r, and forgets it.
+func (b *Board) offered(r *approval.Request) (policy.Proposal, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := b.offers[r]
+	delete(b.offers, r)
+	return p, ok
+}
+
+// accept keeps the rule that a person accepted with the answer d. If that fails, r is approved
+// once, as the rule would allow it.
+func (b *Board) accept(r *approval.Request, p policy.Proposal, d *approval.Decision) {
+	if _, command := r.Event.(protocol.ExecApprovalRequest); command {
+		d.Confined = p.Confined
+	}
+	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: p.Rule, Words: p.Words, By: string(d.By), Principal: r.Thread.Principal})
+	if err != nil {
+		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
+		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
+		d.Remarks = append(d.Remarks, "This was approved once. The rule that you accepted could not be kept: "+err.Error())
+		return
+	}
+	d.Rule, d.RuleWords = kept.Number, kept.Words
+}
+
+// settle decides what becomes of an answer that accepts a lasting rule. Only a person accepts
+// one, and only one that was offered.
+func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
+	p, ours := b.offered(r)
+	if d.Decision != elicit.ApprovedAlways {
+		return
+	}
+	exec, _ := r.Event.(protocol.ExecApprovalRequest)
+	switch {
+	case ruled, r.Question.Always == nil, !ours && exec.Lasting == "":
+		d.Outcome = elicit.Outcome{
+			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
+			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
+			Detail:   "denied: a lasting rule was accepted that no question offered",
+		}
+	case ours:
+		b.accept(r, p, d)
+	default:
+		d.RuleWords = exec.Lasting
+	}
+}

@@ -1,0 +1,172 @@
+package board_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+const always = `{"action":"accept","content":{"decision":"approved_always"}}`
+
+// lasting asks about a command for which a rule can be proposed, in a folder.
+func lasting(folder string) *approval.Request {
+	r := request()
+	exec := r.Event.(protocol.ExecApprovalRequest)
+	exec.Command, exec.Cwd, exec.Placed, exec.Content, exec.Confinable, exec.LeavesSandbox = []string{"make"}, folder, true, "sum", true, true
+	r.Event = exec
+	return r
+}
+
+// offer asks a question with what the board offers for it, as a host does.
+func offer(ctx context.Context, b *board.Board, r *approval.Request) approval.Decision {
+	r.Question.Always = b.Offer(r)
+	return b.Decide(ctx, r)
+}
+
+// TestAlways keeps a rule if a person accepts one that the question showed, and for no other
+// reason.
+func TestAlways(t *testing.T) {
+	says := func(answer string) func(*board.Board, *elicit.Options) {
+		return func(b *board.Board, o *elicit.Options) { b.Attach(newClient(servertest.Say(answer), o)) }
+	}
+	returns := func(out elicit.Outcome) func(*board.Board, *elicit.Options) {
+		return func(b *board.Board, _ *elicit.Options) {
+			b.Attach(raw{approval.ByApprover, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		form   elicit.Form
+		change func(*board.Options, *approval.Request)
+		place  func(*board.Board, *elicit.Options)
+		want   elicit.Decision
+		kept   bool
+	}{
+		{"a client", elicit.FormDecision, nil, says(always), elicit.ApprovedAlways, true},
+		{"an approver", "", nil, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.ApprovedAlways, true},
+		{"a client approves once", elicit.FormDecision, nil, says(servertest.Accept), elicit.Approved, false},
+		{"a client whose form does not show it", elicit.FormEmpty, nil, says(always), elicit.Denied, false},
+		{"a flat answer", elicit.FormDecision, nil, says(`{"decision":"approved_always"}`), elicit.Denied, false},
+		{"a rule of the program", elicit.FormDecision, func(o *board.Options, _ *approval.Request) {
+			o.Rules.Decide = func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+				return elicit.Outcome{Decision: elicit.ApprovedAlways}, true
+			}
+		}, says(always), elicit.Denied, false},
+		{"no store", elicit.FormDecision, func(o *board.Options, _ *approval.Request) { o.Kept = nil }, says(always), elicit.Denied, false},
+		{"nothing to propose", elicit.FormDecision, func(_ *board.Options, r *approval.Request) {
+			exec := r.Event.(protocol.ExecApprovalRequest)
+			exec.Content = ""
+			r.Event = exec
+		}, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.Denied, false},
+		{"denied without asking", elicit.FormDecision, func(_ *board.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home, folder := t.TempDir(), t.TempDir()
+			var record servertest.Journal
+			o := &board.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: board.NewRecord(&record)}
+			store, r := o.Kept, lasting(folder)
+			if tt.change != nil {
+				tt.change(o, r)
+			}
+			b := board.New(o, nil)
+			tt.place(b, &o.Questions)
+			d := offer(t.Context(), b, r)
+			if d.Decision != tt.want || tt.kept && (!d.Confined || d.Rule != 1 || d.RuleWords == "") {
+				t.Errorf("%+v", d)
+			}
+			kept, err := store.List()
+			if err != nil || (len(kept) == 1) != tt.kept {
+				t.Fatalf("kept %+v, %v", kept, err)
+			}
+			if !tt.kept {
+				return
+			}
+			if kept[0].By != string(d.By) || kept[0].Words != d.RuleWords || !strings.Contains(record.String(), `"decision":"approved_always"`) ||
+				!strings.Contains(record.String(), `"rule":1,"ruleWords":"`) {
+				t.Errorf("kept %+v, recorded %s", kept, &record)
+			}
+			if again := offer(t.Context(), board.New(o, nil), lasting(folder)); again.Decision != elicit.Approved || again.By != approval.ByRule || !again.Confined {
+				t.Errorf("asked again: %+v", again)
+			}
+		})
+	}
+}
+
+// TestAlwaysThatCannotBeKept approves once and tells the caller why.
+func TestAlwaysThatCannotBeKept(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp"), []byte("a file, not a folder"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &board.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
+	b := board.New(o, nil)
+	b.Attach(newClient(servertest.Say(always), &o.Questions))
+	d := offer(t.Context(), b, lasting(t.TempDir()))
+	if d.Decision != elicit.Approved || !d.Confined || d.Rule != 0 || !strings.Contains(strings.Join(d.Remarks, " "), "approved once") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestAlwaysAgainstAnother has the stricter of two simultaneous answers decide, without a rule.
+func TestAlwaysAgainstAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := rulefile.New(t.TempDir(), nil)
+		b := board.New(&board.Options{Kept: store}, nil)
+		for _, decision := range []elicit.Decision{elicit.ApprovedAlways, elicit.Approved} {
+			b.Attach(raw{approval.ByDesk, func(ctx context.Context, _ *approval.Request) (elicit.Outcome, error) {
+				time.Sleep(time.Second)
+				return elicit.Outcome{Decision: decision}, nil
+			}})
+		}
+		d := offer(t.Context(), b, lasting(t.TempDir()))
+		if kept, err := store.List(); d.Decision != elicit.Approved || d.Confined || len(kept) > 0 || err != nil {
+			t.Errorf("%+v; kept %+v, %v", d, kept, err)
+		}
+	})
+}
+
+// TestAlwaysCoversWhatWaits answers the open questions that the rule covers, and no others.
+func TestAlwaysCoversWhatWaits(t *testing.T) {
+	home, folder, other := t.TempDir(), t.TempDir(), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := board.New(&board.Options{Questions: elicit.Options{Timeout: time.Minute}, Kept: rulefile.New(home, nil)}, nil)
+		b.Attach(raw{approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			time.Sleep(time.Second)
+			if r.Event.(protocol.ExecApprovalRequest).CallID == "first" {
+				return elicit.Outcome{Decision: elicit.ApprovedAlways}, nil
+			}
+			<-ctx.Done()
+			return r.Question.ReadError(ctx.Err(), nil), nil
+		}})
+		decided := map[string]chan approval.Decision{}
+		for id, in := range map[string]string{"first": folder, "same": folder, "elsewhere": other} {
+			r := lasting(in)
+			exec := r.Event.(protocol.ExecApprovalRequest)
+			exec.CallID = id
+			r.Event = exec
+			done := make(chan approval.Decision, 1)
+			decided[id] = done
+			go func() { done <- offer(t.Context(), b, r) }()
+		}
+		if d := <-decided["first"]; d.Decision != elicit.ApprovedAlways {
+			t.Errorf("the first: %+v", d)
+		}
+		if d := <-decided["same"]; d.Decision != elicit.Approved || d.By != approval.ByRule || d.With != "first" || !d.Confined {
+			t.Errorf("the same: %+v", d)
+		}
+		if d := <-decided["elsewhere"]; d.Decision != elicit.Denied {
+			t.Errorf("elsewhere: %+v", d)
+		}
+	})
+}

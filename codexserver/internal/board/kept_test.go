@@ -1,0 +1,67 @@
+package board
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// TestKeptRules checks that the rules that people accepted come last and only allow.
+func TestKeptRules(t *testing.T) {
+	q := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: t.TempDir(), Placed: true, Confinable: true}
+	kept := rulefile.New(t.TempDir(), nil)
+	p, err := policy.Explain(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
+		t.Fatal(err)
+	}
+	broken := rulefile.New(t.TempDir(), nil)
+	if _, err := broken.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(broken.Path(), 40); err != nil {
+		t.Fatal(err)
+	}
+	says := func(d elicit.Decision) func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+		return func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+			return elicit.Outcome{Decision: d}, true
+		}
+	}
+	for _, tt := range []struct {
+		name     string
+		options  Options
+		deny     string
+		want     elicit.Decision
+		by       approval.Decider
+		confined bool
+	}{
+		{name: "a rule", options: Options{Kept: kept}, want: elicit.Approved, by: approval.ByRule, confined: true},
+		{name: "none", want: elicit.Denied, by: approval.ByClient},
+		{name: "denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
+		{name: "denied by code", options: Options{Kept: kept, Rules: approval.Rules{Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
+		{name: "code that panics", options: Options{Kept: kept, Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) { panic("x") }}}, want: elicit.Denied, by: approval.ByRule},
+		{name: "allowed outside by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Approved, by: approval.ByRule},
+		{name: "denied by the turn", options: Options{Kept: kept}, deny: "no", want: elicit.Denied, by: approval.ByRule},
+		{name: "a broken file", options: Options{Kept: broken}, want: elicit.Denied, by: approval.ByClient},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny})
+			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined {
+				t.Errorf("%s by %s, confined %t, want %s by %s, %t", d.Decision, d.By, d.Confined, tt.want, tt.by, tt.confined)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d := New(&Options{Kept: kept}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}); d.Decision != elicit.Abort {
+		t.Errorf("after the end of the turn: %s", d.Decision)
+	}
+}

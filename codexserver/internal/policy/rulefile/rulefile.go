@@ -1,0 +1,267 @@
+// Package rulefile keeps the rules that people accepted, in one file of a home.
+//
+//	$CODEX_HOME/codex-mcp/rules.json
+//
+// A rule in the file has no power of its own: it allows only what [policy.Propose] would
+// propose now, so a file that was changed cannot allow anything that no question offers. Nobody
+// but [Store.Add] and [Store.Remove] writes the file. A file that cannot be read whole allows
+// nothing.
+//
+// The package is separate because codex-mcp rules reads the file without a server.
+package rulefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Kept is a rule that a person accepted.
+type Kept struct {
+	// Number names the rule. It is never used again.
+	Number int `json:"number"`
+	policy.Rule
+	// At is when, and By who accepted it: a decider of package approval, with the
+	// principal if a server has several users.
+	At        time.Time `json:"at"`
+	By        string    `json:"by"`
+	Principal string    `json:"principal,omitzero"`
+	// Words are what the person read: [policy.Proposal].Words.
+	Words string `json:"words"`
+}
+
+// Options are the options of a store.
+type Options struct {
+	// Writable returns the folders that commands were able to write at any time. If the file
+	// lies in one, nothing is allowed by it, and nothing is added. Default: none.
+	Writable func() []string
+	// Now is the clock. Default: [time.Now].
+	Now func() time.Time
+}
+
+// Store keeps the rules of a home. It is safe for concurrent use, and by several processes
+// at a time. It keeps nothing in memory, so that a rule that was removed is gone at once.
+type Store struct {
+	path    string
+	options Options
+}
+
+// New returns the store of a home. It does not read or write files.
+func New(home string, o *Options) *Store {
+	s := &Store{path: filepath.Join(home, "codex-mcp", "rules.json")}
+	if o != nil {
+		s.options = *o
+	}
+	return s
+}
+
+// Path returns the path of the file.
+func (s *Store) Path() string { return s.path }
+
+// content is the content of the file.
+type content struct {
+	Version int    `json:"version"`
+	Last    int    `json:"last"` // the highest number of a rule at any time
+	Rules   []Kept `json:"rules"`
+}
+
+const (
+	version  = 1
+	maxFile  = 1 << 20
+	maxRules = 1000
+	patience = 5 * time.Second // for another process that writes the file
+)
+
+// List returns the rules, the oldest first. A missing file has none.
+func (s *Store) List() ([]Kept, error) {
+	c, err := s.read()
+	return c.Rules, err
+}
+
+func (s *Store) read() (content, error) {
+	data, err := safefile.ReadSecret(s.path, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return content{Version: version}, nil
+	case err != nil:
+		return content{}, err
+	}
+	if err := s.isOurs(); err != nil {
+		return content{}, err
+	}
+	c, err := decode(data)
+	if err != nil {
+		return content{}, fmt.Errorf("%s: %w", s.path, err)
+	}
+	return c, nil
+}
+
+// isOurs returns an error if commands were able to write the file.
+func (s *Store) isOurs() error {
+	if s.options.Writable != nil && policy.LeadsThrough(filepath.Dir(s.path), policy.Folders(s.options.Writable())) {
+		return fmt.Errorf("%s: commands can write this file", s.path)
+	}
+	return nil
+}
+
+// decode decodes the content of the file. A rule with a member that is not known may be
+// narrower than it looks, so that one makes the whole file unusable.
+func decode(data []byte) (content, error) {
+	var c content
+	var v struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &v); err == nil && v.Version != version {
+		return content{}, fmt.Errorf("its version is %d, and this program reads version %d", v.Version, version)
+	}
+	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true)); err != nil {
+		return content{}, err
+	}
+	last := 0
+	for _, k := range c.Rules {
+		kinds := 0
+		for _, is := range []bool{len(k.Prefix) > 0, len(k.Exact) > 0, k.Patches != ""} {
+			if is {
+				kinds++
+			}
+		}
+		switch {
+		case k.Number <= last || k.Number > c.Last:
+			return content{}, fmt.Errorf("the number %d of a rule is not in order", k.Number)
+		case kinds != 1:
+			return content{}, fmt.Errorf("rule %d: want one of prefix, exact and patches", k.Number)
+		case k.By == "" || k.Words == "" || k.At.IsZero():
+			return content{}, fmt.Errorf("rule %d does not say who accepted it, when and in which words", k.Number)
+		}
+		last = k.Number
+	}
+	return c, nil
+}
+
+// Allows reports whether the rules of a principal allow what an event asks, and whether a
+// command may then run only in the sandbox. By is the number of the rule, 0 if several rules
+// together allow a script. An error means that nothing is allowed, and why. A nil store allows
+// nothing.
+func (s *Store) Allows(m protocol.EventMsg, principal string) (by int, confined, ok bool, err error) {
+	if s == nil {
+		return 0, false, false, nil
+	}
+	kept, err := s.List()
+	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
+	rules := make([]policy.Rule, len(kept))
+	for i, k := range kept {
+		rules[i] = k.Rule
+	}
+	allows := func(rules []policy.Rule) (confined, ok bool) {
+		switch q := m.(type) {
+		case protocol.ExecApprovalRequest:
+			return policy.Covers(rules, &q)
+		case protocol.PatchApprovalRequest:
+			return false, policy.PatchCovers(rules, &q)
+		}
+		return false, false
+	}
+	if confined, ok = allows(rules); !ok {
+		return 0, false, false, err
+	}
+	for i := range rules {
+		if inside, alone := allows(rules[i : i+1]); alone && inside == confined {
+			return kept[i].Number, confined, true, nil
+		}
+	}
+	return 0, confined, true, nil
+}
+
+// Add adds a rule that a person accepted, and returns it with its number and time. If the same
+// rule is there already, Add returns that one.
+func (s *Store) Add(k Kept) (Kept, error) {
+	if k.By == "" || k.Words == "" {
+		return Kept{}, errors.New("a rule needs who accepted it and what they read")
+	}
+	err := s.change(func(c *content) error {
+		if i := slices.IndexFunc(c.Rules, func(old Kept) bool {
+			return old.Words == k.Words && old.Rule.Equal(k.Rule) && old.Principal == k.Principal
+		}); i >= 0 {
+			k = c.Rules[i]
+			return nil
+		}
+		if len(c.Rules) == maxRules {
+			return fmt.Errorf("%s: it has %d rules; codex-mcp rules remove removes some", s.path, maxRules)
+		}
+		c.Last++
+		k.Number, k.At = c.Last, s.now()
+		c.Rules = append(c.Rules, k)
+		return nil
+	})
+	return k, err
+}
+
+// Remove removes the rule with a number.
+func (s *Store) Remove(number int) error {
+	return s.change(func(c *content) error {
+		i := slices.IndexFunc(c.Rules, func(k Kept) bool { return k.Number == number })
+		if i < 0 {
+			return fmt.Errorf("there is no rule %d", number)
+		}
+		c.Rules = slices.Delete(c.Rules, i, i+1)
+		return nil
+	})
+}
+
+// change changes the file while no other process does.
+func (s *Store) change(edit func(*content) error) error {
+	dir := filepath.Dir(s.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	lock, err := root.OpenFile("rules.lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which unlocks it
+	if err := s.isOurs(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if err = safefile.Lock(lock); !errors.Is(err, safefile.ErrLocked) || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", lock.Name(), err)
+	}
+	c, err := s.read()
+	if err != nil {
+		return err
+	}
+	if err := edit(&c); err != nil {
+		return err
+	}
+	data, err := json.Marshal(c, jsontext.Multiline(true))
+	if err != nil {
+		return err
+	}
+	return safefile.Write(s.path, append(data, '\n'), 0o600)
+}
+
+func (s *Store) now() time.Time {
+	if s.options.Now != nil {
+		return s.options.Now().UTC().Round(0)
+	}
+	return time.Now().UTC().Round(0)
+}

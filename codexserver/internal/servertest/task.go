@@ -1,0 +1,217 @@
+package servertest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// Task is a turn of a coding task, and what each engine asked in it.
+type Task struct {
+	Name    string `json:"name"`
+	Policy  string `json:"policy"`
+	Sandbox string `json:"sandbox"`
+	// GoCache puts Go's cache where commands may write.
+	GoCache bool              `json:"goCache,omitempty"`
+	Files   map[string]string `json:"files"`
+	// Steps are what the model does: a patch, a line for bash, or "outside: " and a line that
+	// the model wants to run outside the sandbox.
+	Steps []string `json:"steps"`
+	// Asked is by the engine: native, codex.
+	Asked map[string]Asked `json:"asked"`
+}
+
+// Asked has the questions of a task, and what each one proposed.
+type Asked struct {
+	// Once are the questions of a person who approves each, Always those of one who accepts
+	// each rule that is proposed.
+	Once   []string `json:"once"`
+	Always []string `json:"always"`
+	// Rules are those that the second person accepted, in short.
+	Rules []string `json:"rules,omitempty"`
+}
+
+// TaskFolders are the folders of a task: its repository, Go's cache, the home directory, that
+// of Codex, and the programs. Commands may write the first two.
+type TaskFolders struct {
+	Repo, Cache, Home, Codex, Bin string
+}
+
+const (
+	taskFile = "../internal/servertest/tasks.json" // in the tests of an engine
+	taskPage = "../../docs/approvals.md"
+)
+
+// Tasks returns the recorded tasks.
+func Tasks(t testing.TB) []Task {
+	t.Helper()
+	text, err := os.ReadFile(taskFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Task
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// standIn takes the place of programs. It writes their cache, as they do; the sandbox stops it if
+// that is in the home directory.
+const standIn = `#!/bin/sh
+case "${0##*/} $1" in
+go\ *) cache=${GOCACHE:-$HOME/.cache/go-build} ;;
+"npm ci" | "npm install") cache=$HOME/.npm ;;
+*) exit 0 ;;
+esac
+mkdir -p "$cache" && touch "$cache/$$"
+`
+
+// NewTaskFolders makes folders for a task. Only git and the programs of every system are real
+// in one.
+func NewTaskFolders(t testing.TB) TaskFolders {
+	t.Helper()
+	outside := Outside(t)
+	in := func(name string) string { return filepath.Join(outside, name) }
+	f := TaskFolders{Repo: in("repo"), Cache: t.TempDir(), Home: in("home"), Codex: in("codex"), Bin: in("bin")}
+	for name := range strings.FieldsSeq(`actionlint cargo curl docker gh go gofmt make npm npx pip pytest python3 rg ruff shellcheck ssh sudo wget`) {
+		writeFile(t, filepath.Join(f.Bin, name), standIn, 0o700)
+	}
+	writeFile(t, filepath.Join(f.Home, ".bash_profile"), "PATH="+f.Bin+":/usr/bin:/bin\n", 0o600)
+	return f
+}
+
+func writeFile(t testing.TB, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Make makes the repository of the task, and the configuration from one without tables for
+// commands.
+func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
+	t.Helper()
+	for name, text := range task.Files {
+		writeFile(t, filepath.Join(f.Repo, name), text, 0o600)
+	}
+	for _, line := range []string{
+		"init -q -b main --template=", "config user.name Ann", "config user.email ann@example.com",
+		"remote add origin https://127.0.0.1:9/x.git", "add .", "commit -q -m first",
+	} {
+		cmd := exec.Command("git", strings.Fields(line)...)
+		cmd.Dir = f.Repo
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %s", line, out)
+		}
+	}
+	if task.GoCache {
+		config += fmt.Sprintf("\n[shell_environment_policy.set]\nGOCACHE = %q\n", f.Cache)
+	}
+	writeFile(t, filepath.Join(f.Codex, "config.toml"), config, 0o600)
+}
+
+// Show returns a question and the rule that it proposed, or why it proposed none, without the
+// names of folders that differ from run to run.
+func (f TaskFolders) Show(what, rule string, why error) string {
+	text := what + " ─▶ " + rule
+	if why != nil {
+		text = what + " ─▶ no rule: " + why.Error()
+	}
+	return strings.NewReplacer("'"+f.Repo+"'", "the repository", f.Repo+"/", "", f.Repo, "the repository", f.Home, "HOME", f.Bin, "BIN", f.Cache, "CACHE").Replace(text)
+}
+
+// RecordTasks compares what an engine asked in the tasks with the record, or writes it. It
+// leaves out tasks without a question. The table of docs/approvals.md has the numbers of both
+// engines.
+func RecordTasks(t *testing.T, engine string, asked []Asked, update bool) {
+	t.Helper()
+	all := Tasks(t)
+	for i := range all {
+		if len(asked[i].Once) == 0 {
+			continue
+		}
+		if update {
+			if all[i].Asked == nil {
+				all[i].Asked = map[string]Asked{}
+			}
+			all[i].Asked[engine] = asked[i]
+		} else if diff := gocmp.Diff(all[i].Asked[engine], asked[i]); diff != "" {
+			t.Errorf("%s: the questions differ (-recorded +asked), -update records them:\n%s", all[i].Name, diff)
+		}
+	}
+	if update {
+		var text strings.Builder
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := e.Encode(all); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(taskFile, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compareTable(t, taskTable(all), update)
+}
+
+func compareTable(t *testing.T, want string, update bool) {
+	t.Helper()
+	const opening, closing = "<!-- tasks -->\n", "<!-- /tasks -->"
+	text, err := os.ReadFile(taskPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), opening)
+	got, after, ended := strings.Cut(rest, closing)
+	switch {
+	case !found || !ended:
+		t.Fatalf("%s lacks the markers of its table of tasks", taskPage)
+	case !update:
+		if diff := gocmp.Diff(got, want); diff != "" {
+			t.Errorf("%s is not what was recorded (-page +recorded), -update writes it:\n%s", taskPage, diff)
+		}
+	default:
+		if err := os.WriteFile(taskPage, []byte(before+opening+want+closing+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// taskTable returns the table of docs/approvals.md.
+func taskTable(all []Task) string {
+	var b strings.Builder
+	b.WriteString("| task | native: once | with rules | rules | Codex: once | with rules | rules |\n|---|---|---|---|---|---|---|\n")
+	sums := map[string]*[2]int{"native": {}, "codex": {}}
+	for i := range all {
+		name := all[i].Name
+		if all[i].Policy != "untrusted" {
+			name += " (`" + all[i].Policy + "`)"
+		}
+		b.WriteString("| " + name + " |")
+		for _, engine := range []string{"native", "codex"} {
+			a := all[i].Asked[engine]
+			sums[engine][0] += len(a.Once)
+			sums[engine][1] += len(a.Always)
+			rules := strings.Join(slices.Compact(slices.Sorted(slices.Values(a.Rules))), ", ")
+			rules = strings.ReplaceAll(rules, "|", "\\|")
+			fmt.Fprintf(&b, " %d | %d | %s |", len(a.Once), len(a.Always), cmp.Or(rules, "none"))
+		}
+		b.WriteString("\n")
+	}
+	n, c := sums["native"], sums["codex"]
+	fmt.Fprintf(&b, "| all | %d | %d | | %d | %d | |\n", n[0], n[1], c[0], c[1])
+	return b.String()
+}

@@ -1,0 +1,138 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// keptHost is a host that asks the kept rules, and accepts every rule that is proposed.
+type keptHost struct {
+	*host
+	kept  *rulefile.Store
+	trace []string
+}
+
+func (h *keptHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	d := board.New(&board.Options{Kept: h.kept}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	if d.By == approval.ByRule {
+		return d.Outcome
+	}
+	p, ok := policy.Propose(&r)
+	if ok {
+		_, err := h.kept.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words})
+		ok = err == nil
+	}
+	if !ok {
+		h.trace = append(h.trace, "asked")
+		return elicit.Outcome{Decision: elicit.Denied}
+	}
+	h.trace = append(h.trace, "accepted")
+	return elicit.Outcome{Decision: elicit.Approved, Confined: p.Confined}
+}
+
+// ApprovePatch is [keptHost.ApproveExec] for patches.
+func (h *keptHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	d := board.New(&board.Options{Kept: h.kept}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	if d.By == approval.ByRule {
+		h.trace = append(h.trace, "patched")
+		return d.Outcome
+	}
+	p, ok := policy.ProposePatch(&r)
+	if !ok {
+		h.trace = append(h.trace, "asked")
+		return elicit.Outcome{Decision: elicit.Denied}
+	}
+	if _, err := h.kept.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
+		return elicit.Outcome{Decision: elicit.Denied, Detail: err.Error()}
+	}
+	h.trace = append(h.trace, "accepted")
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// TestKeptRules accepts each rule that is proposed, and runs further commands.
+func TestKeptRules(t *testing.T) {
+	patch := func(file string) string {
+		return "*** Begin Patch\n*** Add File: " + file + "\n+text\n*** End Patch\n"
+	}
+	for _, tt := range []struct {
+		name, mode string
+		named      bool // the configuration makes the folder of the rules writable
+		commands   []string
+		want       string
+	}{
+		{"in the sandbox", "workspace-write", false, []string{"git add x.go", "git add y.go", "git add -f y.go"}, "accepted, inside, inside, accepted, inside"},
+		{"without a sandbox", "danger-full-access", false, []string{"git add x.go", "git add y.go"}, "accepted, inside, inside"},
+		{"in a script", "workspace-write", false, []string{"bash -lc |git add x.go", "bash -lc |git add y.go && git add x.go"}, "accepted, inside, inside"},
+		{"exact words", "workspace-write", false, []string{"touch -c z", "touch -c z", "touch z", "touch z"}, "accepted, inside, inside, accepted, inside, accepted, inside"},
+		{"the rules are writable", "workspace-write", true, []string{"git add x.go", "git add x.go"}, "asked, asked"},
+		{"patches", "workspace-write", false, []string{"apply_patch |" + patch("src/a.md"), "apply_patch |" + patch("src/b/c.go"), "apply_patch |" + patch("src/.envrc")}, "accepted, patched, asked"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var turns []providertest.Turn
+			for _, c := range tt.commands {
+				line, last, whole := strings.Cut(c, "|")
+				argv := strings.Fields(line)
+				if whole {
+					argv = append(argv, last)
+				}
+				turns = append(turns, providertest.Call(providertest.Tool("c", "shell", map[string]any{"command": argv})))
+			}
+			b := setup(t, "", native.Limits{}, append(turns, providertest.Say("ok"))...)
+			if out, err := exec.Command("git", "init", "-q", b.cwd).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v", out, err)
+			}
+			for _, name := range []string{"x.go", "y.go"} {
+				if err := os.WriteFile(filepath.Join(b.cwd, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := protocol.Config{Cwd: b.cwd, ApprovalPolicy: "untrusted", Sandbox: protocol.SandboxMode(tt.mode)}
+			if tt.named {
+				root, err := json.Marshal([]string{filepath.Join(b.home, "codex-mcp")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Mkdir(filepath.Join(b.home, "codex-mcp"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				text, _ := os.ReadFile(filepath.Join(b.home, "config.toml"))
+				text = append(text, "\n[sandbox_workspace_write]\nwritable_roots = "+string(root)+"\n"...)
+				if err := os.WriteFile(filepath.Join(b.home, "config.toml"), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				b.reopen(t)
+			}
+			h := &keptHost{host: &host{}, kept: rulefile.New(b.home, &rulefile.Options{Writable: b.engine.Reach})}
+			h.on = func(m protocol.EventMsg) {
+				if _, is := m.(protocol.ExecCommandEnd); is {
+					h.trace = append(h.trace, "inside")
+				}
+			}
+			conv, err := b.engine.Start(t.Context(), cfg, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conv.Close()
+			if err := conv.Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(h.trace, ", "); got != tt.want {
+				t.Errorf("%s, want %s; %q", got, tt.want, h.take())
+			}
+		})
+	}
+}

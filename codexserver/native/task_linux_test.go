@@ -1,0 +1,162 @@
+package native_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+)
+
+var update = flag.Bool("update", false, "record the questions of the tasks, and write the table of docs/approvals.md")
+
+// person is a host that approves each question, or accepts each rule that one proposes.
+type person struct {
+	*host
+	t       *testing.T
+	always  bool
+	kept    *rulefile.Store
+	folders servertest.TaskFolders
+	asked   []string
+	rules   []policy.Rule
+}
+
+// answer answers a question, unless a rule does.
+func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, proposal policy.Proposal, why error) elicit.Outcome {
+	d := board.New(&board.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}})
+	if d.By == approval.ByRule {
+		return d.Outcome
+	}
+	p.asked = append(p.asked, p.folders.Show(what, proposal.Words, why))
+	covered := why == nil && slices.ContainsFunc(p.rules, proposal.Rule.Equal)
+	switch m := m.(type) {
+	case protocol.ExecApprovalRequest:
+		_, ok := policy.Covers(p.rules, &m)
+		covered = covered || ok
+	case protocol.PatchApprovalRequest:
+		covered = covered || policy.PatchCovers(p.rules, &m)
+	}
+	if covered {
+		p.t.Errorf("asked about %s, which an accepted rule covers", what)
+	}
+	if !p.always || why != nil {
+		return elicit.Outcome{Decision: elicit.Approved}
+	}
+	if _, err := p.kept.Add(rulefile.Kept{Rule: proposal.Rule, By: "client", Words: proposal.Words}); err != nil {
+		p.t.Error(err)
+	}
+	p.rules = append(p.rules, proposal.Rule)
+	return elicit.Outcome{Decision: elicit.Approved, Confined: proposal.Confined}
+}
+
+func (p *person) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	proposal, why := policy.Explain(&r)
+	what := r.Command[len(r.Command)-1]
+	if !r.Confinable {
+		what += " (outside)"
+	}
+	return p.answer(ctx, r, what, proposal, why)
+}
+
+func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	proposal, why := policy.ExplainPatch(&r)
+	return p.answer(ctx, r, "patch of "+strings.Join(slices.Sorted(maps.Keys(r.Changes)), ", "), proposal, why)
+}
+
+// shorten returns a rule in short.
+func (p *person) shorten(r policy.Rule) string {
+	text := "`" + shellword.Join(r.Prefix) + " …`"
+	switch {
+	case r.Patches == p.folders.Repo:
+		return "patches"
+	case r.Patches != "":
+		return "patches in `" + strings.TrimPrefix(r.Patches, p.folders.Repo+"/") + "`"
+	case len(r.Exact) > 0:
+		text = "exactly `" + r.Exact[len(r.Exact)-1] + "`"
+	}
+	if r.Outside {
+		text += " outside"
+	}
+	return text
+}
+
+// TestTasks plays the recorded turns of coding tasks: with a person who approves each
+// question, and with one who accepts each rule. No question is asked that an accepted rule
+// covers.
+func TestTasks(t *testing.T) {
+	servertest.NeedTier(t, sandbox.TierThread)
+	tasks := servertest.Tasks(t)
+	asked := make([]servertest.Asked, len(tasks))
+	t.Run("each", func(t *testing.T) {
+		for i := range tasks {
+			t.Run(tasks[i].Name, func(t *testing.T) {
+				t.Parallel()
+				once, always := playTask(t, &tasks[i], false), playTask(t, &tasks[i], true)
+				asked[i] = servertest.Asked{Once: once.asked, Always: always.asked}
+				for _, r := range always.rules {
+					asked[i].Rules = append(asked[i].Rules, always.shorten(r))
+				}
+			})
+		}
+	})
+	if !t.Failed() {
+		servertest.RecordTasks(t, "native", asked, *update)
+	}
+}
+
+func playTask(t *testing.T, task *servertest.Task, always bool) *person {
+	t.Helper()
+	var turns []providertest.Turn
+	for i, step := range task.Steps {
+		argv := []string{"apply_patch", step}
+		line, outside := strings.CutPrefix(step, "outside: ")
+		if !strings.HasPrefix(step, "*** Begin Patch") {
+			argv = []string{"bash", "-lc", line}
+		}
+		call := map[string]any{"command": argv}
+		if outside {
+			call["with_escalated_permissions"] = true
+		}
+		turns = append(turns, providertest.Call(providertest.Tool(fmt.Sprint("c", i), "shell", call)))
+	}
+	provider := providertest.New(append(turns, providertest.Say("ok"))...)
+	t.Cleanup(provider.Close)
+	folders := servertest.NewTaskFolders(t)
+	task.Make(t, folders, servertest.CodexConfig(provider.BaseURL(), ""))
+	e, err := native.New(&native.Options{CodexHome: folders.Codex, Environ: []string{
+		"PATH=" + folders.Bin + ":/usr/bin:/bin", "HOME=" + folders.Home, "SHELL=/bin/bash",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p := &person{host: &host{}, t: t, folders: folders, always: always, kept: rulefile.New(folders.Codex, &rulefile.Options{Writable: e.Reach})}
+	conv, err := e.Start(t.Context(), protocol.Config{
+		Cwd: folders.Repo, ApprovalPolicy: protocol.ApprovalPolicy(task.Policy), Sandbox: protocol.SandboxMode(task.Sandbox),
+	}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conv.Close()
+	if err := conv.Turn(t.Context(), say("go")); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(provider.Requests()); n != len(turns)+1 {
+		t.Errorf("%s: %d requests for %d steps", task.Name, n, len(turns))
+	}
+	return p
+}
