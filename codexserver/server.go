@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -64,6 +65,13 @@ type Options struct {
 	// that pass only texts on to their model: "auto", all but those of clients that are
 	// known to pass on structured content; "always" or "never". Default: "auto".
 	Hint string
+	// Patience is how long a call of a tool may take. A call that takes longer ends with the
+	// thread's id and what was done so far; its turn continues in the background, and
+	// codex-wait has its result. Default: forever, but less than the limit of clients that
+	// are known to give calls up after a fixed time, by the name in their clientInfo. A
+	// negative value means forever for all. It has nothing to do with how long a question
+	// stays open.
+	Patience time.Duration
 	// Stall is how long a model may be silent before progress, tasks and codex-wait report
 	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
 	// it is never reported.
@@ -173,6 +181,13 @@ func New(e engine.Engine, o *Options) *Server {
 	approvals := &board.Options{
 		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.Record), Logger: log,
 	}
+	if o.Home != "" {
+		kept := &rulefile.Options{}
+		if reacher, ok := e.(engine.Reacher); ok {
+			kept.Writable = reacher.Reach
+		}
+		approvals.Kept = rulefile.New(o.Home, kept)
+	}
 	threads := thread.NewTable(e, approvals)
 	_, streams := e.(engine.Streamer)
 	watch := report.Options{
@@ -184,7 +199,7 @@ func New(e engine.Engine, o *Options) *Server {
 		threads.KeepIn(watch.Scratch.Dir)
 	}
 	table := mcptool.New(e, &mcptool.Options{
-		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Stall: o.Stall,
+		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home, Folders: o.Folders, Turns: o.Turns,
 	})

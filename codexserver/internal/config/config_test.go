@@ -240,6 +240,9 @@ func TestInvalidSettings(t *testing.T) {
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
 		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
 		{"hint", "", `results.hint=often`, `-c results.hint: "often" is not one of ["auto" "always" "never"]`},
+		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
+		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
+		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},
 		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,6 +327,15 @@ func TestTrustedCalls(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{"trusted_calls=true"})
 	if err != nil || !s.TrustedCalls || len(codex) > 0 {
 		t.Errorf("-c: %v, %v, %v", s, codex, err)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	for value, want := range map[string]time.Duration{"45": 45 * time.Second, "1.5": 1500 * time.Millisecond, `"2m"`: 2 * time.Minute, "2m": 2 * time.Minute, "0": -1, "0s": -1, "auto": 0} {
+		s, codex, err := config.LoadSettings(t.TempDir(), []string{"calls.patience=" + value})
+		if err != nil || s.Patience != want || len(codex) != 0 {
+			t.Errorf("%s: %v %v %v, want %v", value, s, codex, err, want)
+		}
 	}
 }
 

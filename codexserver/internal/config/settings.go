@@ -40,6 +40,9 @@ type Settings struct {
 	MaxResult int
 	// Hint says which results have a text that names the thread.
 	Hint string
+	// Patience is how long a call may take before it ends although its turn continues. 0
+	// depends on the client, a negative value means forever.
+	Patience time.Duration
 	// Changes say how the changes of a turn are found.
 	Changes Changes
 	// Stall is how long a model may be silent before it is reported as stuck. A negative
@@ -87,6 +90,9 @@ type settingsFile struct {
 	Results struct {
 		Hint string `json:"hint"`
 	} `json:"results"`
+	Calls struct {
+		Patience patience `json:"patience"`
+	} `json:"calls"`
 
 	Changes struct {
 		Track  bool     `json:"track"`
@@ -145,6 +151,7 @@ func (f *settingsFile) settings() *Settings {
 		AlwaysLoad:  f.AlwaysLoad,
 		MaxResult:   l.Result,
 		Hint:        f.Results.Hint,
+		Patience:    f.Calls.Patience.settings(),
 		Stall:       orNone(time.Duration(l.Stall)),
 		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
 
@@ -279,10 +286,39 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// patience is a number of seconds, a duration, or "auto", which is [unset].
+type patience Duration
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *patience) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if text == `"auto"` {
+		*p = patience(unset)
+		return nil
+	}
+	if b[0] != '"' {
+		text = `"` + text + `s"`
+	}
+	d := Duration(0)
+	if err := d.UnmarshalJSON([]byte(text)); err != nil || d > 0 && d < Duration(time.Second) {
+		return errors.New(`want "auto", 0, or a second or more: 45 or "45s"`)
+	}
+	*p = patience(d)
+	return nil
+}
+
+// settings returns the value of [Settings].Patience.
+func (p patience) settings() time.Duration {
+	if Duration(p) == unset {
+		return 0
+	}
+	return orNone(time.Duration(p))
+}
+
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "changes", "drain", "http", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -414,6 +450,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Tools = slices.Clone(Choosable)
 	f.Tasks.Mode = tasksAuto
 	f.Results.Hint = "auto"
+	f.Calls.Patience = patience(unset)
 	f.Tasks.Grace = Duration(DefaultGrace)
 	f.Drain.Timeout = Duration(DefaultDrain)
 	f.Limits.Tasks = DefaultTasks

@@ -26,7 +26,8 @@ type call struct {
 	digest  digest
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when there is a result
+	hurry   context.CancelFunc // ends the call, but not its turn
+	done    chan struct{}      // closed when there is a result
 	result  *mcptypes.CallToolResult
 
 	mu sync.Mutex
@@ -55,6 +56,8 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	late, hurry := context.WithCancel(context.Background())
+	c.hurry = hurry
 	c.outlet = c.newOutlet(q, "starting")
 	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{call: c}) // codex-wait reports a turn in the background
 	tc.Attendance.Leaves, tc.Background.Leaves = true, true
@@ -66,6 +69,9 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
 	}
 	s.places(tc, own, background, q.form, q.unasked)
+	if s.server.Tools.Patience(c.tool, q.client.Name) > 0 {
+		tc.Late = late.Done()
+	}
 	c.call = tc
 	arguments := stdjson.RawMessage(p.arguments)
 	if c.taskable {
@@ -75,6 +81,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		defer close(c.done)
 		defer leave()
 		defer c.cancel(nil)
+		defer c.hurry()
 		var err error
 		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) {
 			return s.server.Tools.Call(c.ctx, tc, c.tool, arguments), nil

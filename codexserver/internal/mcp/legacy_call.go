@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync/atomic"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -37,6 +38,12 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		defer ss.long.leave()
 	}
+	var late <-chan struct{}
+	if most := ss.mayTake(p.Name); most > 0 {
+		ending, stop := context.WithTimeout(context.Background(), most)
+		defer stop()
+		late = ending.Done()
+	}
 	o := ss.outlet()
 	o.events, o.request = true, r.ID
 	var job atomic.Pointer[mcptool.Job]
@@ -53,13 +60,28 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	own := legacyClient{ss, c.ID}
 	ss.places(c, own, own, ss.canAsk(), ss.unasked)
 	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
-	c.Asks, c.Folder, c.Begun, c.Host = ss.canAsk(), ss.folder, job.Store, ss.host()
+	c.Asks, c.Folder, c.Begun, c.Host, c.Late = ss.canAsk(), ss.folder, job.Store, ss.host(), late
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
+	if j := job.Load(); j != nil && j.InBackground() {
+		o.close()
+	}
 	o.Ready(ctx, nil) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		c.Answered()
 	}
 	return encodeResult(result)
+}
+
+// mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize, or if
+// calls are finished after the end of the input, nobody gives them up.
+func (ss *LegacySession) mayTake(tool string) time.Duration {
+	ss.mu.Lock()
+	client := ss.client
+	ss.mu.Unlock()
+	if client == nil || ss.server.Finish {
+		return 0
+	}
+	return ss.server.Tools.Patience(tool, client.ClientInfo.Name)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

@@ -77,8 +77,8 @@ func TestBackground(t *testing.T) {
 			}
 			took(tt.took, tt.arguments)
 		}
-		if a := c.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, c.codex("say:x").structured().ThreadID)); !strings.HasPrefix(a.rows(), "idle: ") {
-			t.Errorf("a thread without a turn: %s", a.rows())
+		if a := c.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, c.codex("say:x").structured().ThreadID)); a.rows() != "completed: x" {
+			t.Errorf("a call that was answered: %s", a.rows())
 		}
 		if a := c.call("codex-wait", `{"seconds":"soon"}`); !strings.HasPrefix(a.text(), "failed: codex-wait: argument /seconds: ") {
 			t.Errorf("%s", a.text())

@@ -134,6 +134,11 @@ func (c *call) serve(q *request) (any, error) {
 	var settled <-chan time.Time
 	grace := c.session.grace(q)
 	late := false // the grace period is over
+	var limit <-chan time.Time
+	if most := c.session.server.Tools.Patience(c.tool, q.client.Name); most > 0 {
+		limit = time.After(most)
+	}
+	expired := false // the client would give up the request
 	for {
 		c.mu.Lock()
 		open, changed, taskable := len(c.questions), c.changed, c.taskable && q.tasks
@@ -142,6 +147,9 @@ func (c *call) serve(q *request) (any, error) {
 			if result := c.becomeTask(); result != nil {
 				return result, nil
 			}
+		}
+		if expired && !taskable {
+			c.hurry()
 		}
 		if open > 0 && !q.form {
 			c.refuse()
@@ -165,6 +173,8 @@ func (c *call) serve(q *request) (any, error) {
 		case <-changed:
 		case <-grace:
 			late = true
+		case <-limit:
+			expired = true
 		case <-q.ctx.Done():
 			c.cancel(context.Cause(q.ctx))
 			<-c.done

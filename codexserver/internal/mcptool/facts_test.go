@@ -41,7 +41,8 @@ type block struct {
 }
 
 // TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error
-// results, because clients pass only the texts of errors to their models.
+// results, because clients pass only the texts of errors to their models. Its first line is the
+// hint.
 func TestFactsOfAFailedTurn(t *testing.T) {
 	for _, tt := range []struct {
 		prompt string
@@ -51,9 +52,9 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 		cut    bool
 	}{
 		{"2", "all is done", false, 0, false},
-		{"0 fails", "the model is not there", true, 4096, false},
-		{"2 fails", "the model is not there", true, 4096, false},
-		{"200 fails", "the model is not there", true, 4096, true},
+		{"0 fails", "the model is not there", true, 4200, false},
+		{"2 fails", "the model is not there", true, 4200, false},
+		{"200 fails", "the model is not there", true, 4200, true},
 	} {
 		t.Run(tt.prompt, func(t *testing.T) {
 			check := func(t *testing.T, blocks []block, structured json.RawMessage) {
@@ -73,8 +74,12 @@ func TestFactsOfAFailedTurn(t *testing.T) {
 				if n := len(blocks[1].Text); n > tt.most {
 					t.Errorf("%d bytes, want %d at most", n, tt.most)
 				}
+				hint, facts, _ := strings.Cut(strings.TrimPrefix(blocks[1].Text, "\n"), "\n")
+				if !strings.HasPrefix(hint, "[thread ") || !strings.HasSuffix(hint, "; codex-reply continues it]") {
+					t.Errorf("the hint is %q", hint)
+				}
 				var got, want map[string]any
-				if err := errors.Join(json.Unmarshal([]byte(blocks[1].Text), &got), json.Unmarshal(structured, &want)); err != nil {
+				if err := errors.Join(json.Unmarshal([]byte(facts), &got), json.Unmarshal(structured, &want)); err != nil {
 					t.Fatal(err)
 				}
 				if want["content"] != tt.text || want["status"] != "failed" {

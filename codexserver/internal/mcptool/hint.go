@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // Hint says which results have a text block that names the thread and says how to go on.
@@ -19,9 +18,9 @@ const (
 )
 
 // structuredHosts are the clients, by the name in their clientInfo, whose models see the
-// structured content of every result that is not an error. docs/clients.md has the
-// measurements.
-var structuredHosts = []string{"claude-code", "codex-mcp-client"}
+// structured content of every result that is not an error, in place of its texts.
+// docs/delegating.md says how that is known, and why other hosts are not here.
+var structuredHosts = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
 
 // wanted reports whether the results for a client have the block.
 func (h Hint) wanted(client string) bool {
@@ -34,16 +33,22 @@ func (h Hint) wanted(client string) bool {
 	return !slices.Contains(structuredHosts, client)
 }
 
-// hint adds the block to the result of a turn that ended without an error. Results of errors
-// have the same facts, see [facts].
-func hint(r *mcptypes.CallToolResult, did *report.Report) {
-	words := "thread " + did.ThreadID + "; codex-reply continues it"
+// maxHints is how many threads one block names. Some hosts show 2 kB of a block.
+const maxHints = 20
+
+// hint returns a line that names a thread for the client's model, and says what to call next.
+// did is what the turn did, or nil before its end. more is true if codex-show has more of the
+// answer.
+func hint(thread string, did *report.Report, more bool) string {
+	if did == nil {
+		return "[thread " + thread + "; codex-wait waits for it]"
+	}
+	words := "thread " + thread + "; codex-reply continues it"
+	if more {
+		words += "; codex-show has the whole answer"
+	}
 	if changed := did.Changed(); changed != "" {
 		words += "; changed: " + changed
 	}
-	addHint(r, words)
-}
-
-func addHint(r *mcptypes.CallToolResult, words string) {
-	r.Content = append(r.Content, forModel("["+words+"]"))
+	return "[" + words + "]"
 }

@@ -32,6 +32,7 @@ type Job struct {
 	schema     *outputschema.Schema // of the answer, or nil
 	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
+	before     []*Job        // turns of the thread, see [Jobs.lost]
 	review     *reviewCall   // nil for other turns
 	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
@@ -60,8 +61,10 @@ type ending struct {
 	status   Status
 	text     string // the turn's last message
 	lacks    string // why the message is incomplete, or ""
+	cut      bool   // the result's texts have only the beginning of the message
 	did      report.Report
 	result   *mcptypes.CallToolResult
+	lost     bool // the caller gave up before the end
 	returned bool // the result was returned to a caller
 }
 
@@ -161,12 +164,13 @@ func (j *Job) remarkAll(words []string) {
 // remarks. A turn that fails or is aborted has an error result with the reason. The thread
 // stays usable.
 func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
-	a := j.attendance
+	a, call := j.attendance, ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	j.meter.stop = cancel
-	turn := 0
+	turn, begun := 0, false
 	a.Begin = func(ctx context.Context) {
+		begun = true
 		var commands int
 		turn, commands = j.thread.Trail().Count()
 		j.report.Number(commands)
@@ -188,8 +192,14 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		j.thread.Trail().Changed(turn, diff)
 	}
 	output := j.output(err)
+	var fates []string // for the model, which did not get the results of these turns
+	if begun {
+		fates = became(call, j.before)
+	}
+	j.before = nil
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.end.lost = call.Err() != nil && !j.background
 	text, hidden := j.end.text, "" // hidden is only in the structured content
 	var abort *engine.AbortError
 	var spent *spentError
@@ -231,23 +241,33 @@ func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnIn
 		}
 	}
 	texts := append([]string{j.cut(text, j.room.most)}, j.remarks...)
-	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(texts))
+	j.end.cut = texts[0] != text
+	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(append(texts, fates...)))
 	if j.room.shows {
 		j.end.did.More = "codex-show has the rest"
 	}
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.most)}
-	switch {
-	case err != nil && spent == nil:
-		j.end.result.Content = append(j.end.result.Content, facts(j.end.did))
-		j.end.result.IsError = new(true)
-	case j.hint:
-		hint(j.end.result, &j.end.did)
+	for _, one := range fates {
+		forModel(j.end.result, one)
 	}
+	var lines []string
+	if j.hint {
+		lines = append(lines, j.named(j.end.cut))
+	}
+	if err != nil && spent == nil {
+		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
+	}
+	forModel(j.end.result, lines...)
 	if j.leave != nil {
 		j.leave()
 	}
 	close(j.done)
 	return j.end.result
+}
+
+// named returns the hint of a turn that has ended. The caller holds the lock.
+func (j *Job) named(cut bool) string {
+	return hint(j.ThreadID(), &j.end.did, cut && j.room.shows)
 }
 
 // maxComing bounds the text of a message that is being written, in bytes.
@@ -303,7 +323,7 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 	last := len(r.StructuredContent) - 1
 	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
 	if j.hint {
-		addHint(r, "thread "+j.ThreadID())
+		forModel(r, hint(j.ThreadID(), nil, false))
 	}
 	return r
 }
@@ -391,7 +411,7 @@ func abortCause(e *engine.AbortError) string {
 	case errors.Is(e.Cause, jsonrpc.ErrClosed):
 		return clientGone
 	}
-	return e.Cause.Error()
+	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
 }
 
 const clientGone = "the client closed the connection"

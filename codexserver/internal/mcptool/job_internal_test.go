@@ -120,8 +120,31 @@ func TestDetach(t *testing.T) {
 			t.Error("its result is not kept")
 		}
 		late, _ := c.begin(t, "hello", false)
-		if late.Detach() || c.Jobs.of(late.ThreadID()) != nil {
+		if late.Detach() || c.Jobs.of(late.ThreadID()) != late || !late.read() {
 			t.Error("detached after its end")
+		}
+	})
+}
+
+// TestAnsweredJobsAreLimited keeps the last answered turns, one of each thread.
+func TestAnsweredJobsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := bench(t)
+		first, _ := c.begin(t, "hello", false)
+		again := c.newJob(c.Attendance)
+		c.run(t.Context(), again, first.thread, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
+		if len(c.Jobs.list) != 1 || c.Jobs.of(first.ThreadID()) != again {
+			t.Errorf("%d turns of one thread are kept", len(c.Jobs.list))
+		}
+		for range maxAnswered {
+			c.begin(t, "hello", false)
+		}
+		broken := c.newJob(c.Attendance)
+		broken.thread = first.thread
+		c.Jobs.add(broken)
+		c.Jobs.ended(broken)
+		if len(c.Jobs.list) != maxAnswered || c.Jobs.of(first.ThreadID()) != nil || len(c.Jobs.unread()) != 0 {
+			t.Errorf("%d turns are kept, %d are unread", len(c.Jobs.list), len(c.Jobs.unread()))
 		}
 	})
 }

@@ -54,7 +54,11 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 	if c.Begun != nil {
 		c.Begun(j)
 	}
-	if !background {
+	switch {
+	case background:
+	case c.Late != nil:
+		return c.patient(ctx, j, ticket, in)
+	default:
 		defer c.Jobs.ended(j)
 		return j.run(ctx, ticket, in)
 	}
@@ -78,46 +82,30 @@ func queued(t *thread.Thread, in protocol.TurnInput) (*thread.Ticket, error) {
 func (js *Jobs) add(j *Job) bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	if j.background {
-		n := 0
-		for _, other := range js.list {
-			if !other.over() && other.inBackground() {
-				n++
-			}
-		}
-		if n >= maxRunning {
-			return false
-		}
+	if j.background && js.full() {
+		return false
 	}
 	js.list = append(js.list, j)
 	return true
 }
 
-// ended removes a job whose caller has its result, or the oldest jobs if too many have
-// ended.
-func (js *Jobs) ended(j *Job) {
-	j.mu.Lock()
-	background := j.background
-	j.mu.Unlock()
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	if !background {
-		js.list = slices.DeleteFunc(js.list, func(other *Job) bool { return other == j })
-		return
-	}
+// full reports whether no more jobs may run in the background. js.mu is held.
+func (js *Jobs) full() bool {
 	n := 0
 	for _, other := range js.list {
-		if other.over() {
+		if !other.over() && other.InBackground() {
 			n++
 		}
 	}
-	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
-		drop := n > maxEnded && other.over()
-		if drop {
-			n--
-		}
-		return drop
-	})
+	return n >= maxRunning
+}
+
+// detach moves a job to the background. It returns false if the job has ended, or if too
+// many run in the background.
+func (js *Jobs) detach(j *Job) bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return !js.full() && j.Detach()
 }
 
 // over reports whether the turn has ended.
@@ -148,7 +136,7 @@ func (js *Jobs) of(id string) *Job {
 	return last
 }
 
-// unread returns the jobs in the background whose result no caller has, one for each
+// unread returns the jobs that no call waits for and whose result no caller has, one for each
 // thread.
 func (js *Jobs) unread() []*Job {
 	js.mu.Lock()
@@ -156,7 +144,7 @@ func (js *Jobs) unread() []*Job {
 	var all []*Job
 	seen := map[string]bool{}
 	for _, j := range js.list {
-		if id := j.ThreadID(); !seen[id] && !j.read() && j.inBackground() {
+		if id := j.ThreadID(); !seen[id] && !j.read() && j.unwaited() {
 			seen[id] = true
 			all = append(all, j)
 		}
@@ -170,7 +158,15 @@ func (j *Job) read() bool {
 	return j.end.returned
 }
 
-func (j *Job) inBackground() bool {
+// unwaited reports whether no call waits for the job.
+func (j *Job) unwaited() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.background || j.end.lost
+}
+
+// InBackground reports whether the job runs in the background, or has.
+func (j *Job) InBackground() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.background

@@ -63,9 +63,12 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 	out := listed{[]listRow{}, page.NextCursor}
 	for _, c := range page.Items {
 		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp}
-		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil && !j.over() {
+		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil {
 			s := j.State()
 			row.Status, row.Doing = s.Status, s.Words()
+			if j.over() {
+				row.Doing = j.last()
+			}
 		}
 		out.Conversations = append(out.Conversations, row)
 	}

@@ -45,7 +45,8 @@ func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line 
 	if err != nil {
 		return failure(thread, words), line
 	}
-	r = &mcptypes.CallToolResult{Content: append(blocks(words), forModel(string(did))), StructuredContent: structured, IsError: new(true)}
+	r = &mcptypes.CallToolResult{Content: blocks(words), StructuredContent: structured, IsError: new(true)}
+	forModel(r, string(did))
 	return r, line
 }
 

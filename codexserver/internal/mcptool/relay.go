@@ -39,6 +39,8 @@ func (c *call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolR
 	t := &taker{Place: c.Taker, changed: make(chan struct{})}
 	leave := c.Relay.Attach(t)
 	defer leave()
+	ctx, stop := c.until(ctx)
+	defer stop()
 	timer := time.NewTimer(a.wait())
 	defer timer.Stop()
 	for over := false; ; {

@@ -149,5 +149,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
+	job.before = c.Jobs.lost(id)
+	c.read = append(c.read, job.before...)
 	return c.run(ctx, job, th, in, a.Background)
 }

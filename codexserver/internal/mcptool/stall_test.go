@@ -103,7 +103,7 @@ func TestStuckInAList(t *testing.T) {
 			t.Errorf("stuck in the minutes %v, want %v", got, want)
 		}
 		<-time.After(time.Second)
-		if got := list(0); strings.Contains(got, "status") {
+		if got := list(0); !strings.Contains(got, `"status":"completed","doing":"done"`) {
 			t.Errorf("at the end: %s", got)
 		}
 	})

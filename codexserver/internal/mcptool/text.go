@@ -31,21 +31,24 @@ func blocks(texts ...string) []mcptypes.ContentBlock {
 	return list
 }
 
-// facts returns a further block for the model about what a turn did that ended with an error.
-// Claude Code does not show its model the structured content of an error, and shows only
-// the first and the last 5,000 characters of the texts. So this block is the last one, and
-// shorter.
-func facts(did report.Report) *mcptypes.TextContent {
+// facts returns what a turn did that ended with an error. Claude Code does not show its model
+// the structured content of an error, and shows only the first and the last 5,000 characters
+// of the texts. So this is in the last block, and shorter.
+func facts(did report.Report) string {
 	did.Content = "" // the blocks before have it
-	return forModel(string(did.JSON(report.MinLimit)))
+	return string(did.JSON(report.MinLimit))
 }
 
-// forModel returns a further block for the model.
-func forModel(text string) *mcptypes.TextContent {
-	return &mcptypes.TextContent{
-		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
-		Text:        "\n" + text,
+// forModel adds a block of lines for the model, if there are any. Some clients join the blocks
+// without a separator, and some show only the beginning of each.
+func forModel(r *mcptypes.CallToolResult, lines ...string) {
+	if len(lines) == 0 {
+		return
 	}
+	r.Content = append(r.Content, &mcptypes.TextContent{
+		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
+		Text:        "\n" + strings.Join(lines, "\n"),
+	})
 }
 
 // joined joins the texts with empty lines.

@@ -47,6 +47,9 @@ type Call struct {
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
 	// limit.
 	MaxText int
+	// Late, unless nil, is closed when the client would give up the call. The call then ends
+	// with what is known, and its turn continues in the background.
+	Late <-chan struct{}
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
 	// Host is the name that the client has in its clientInfo, or "".
@@ -97,6 +100,9 @@ type Options struct {
 	Home string
 	// Folders are the folders in which the paths of a call must lie. Nil allows all.
 	Folders []string
+	// Patience is how long a call may take before it ends although its turn continues. 0
+	// depends on the client, see [Table.Patience], a negative value means forever.
+	Patience time.Duration
 	// Hint says which results of turns have a text that names the thread.
 	Hint Hint
 	// Turns is how many turns may run or be queued at a time. 0 means no limit.

@@ -42,6 +42,7 @@ type row struct {
 	Since    string `json:"since,omitzero"`
 
 	whole jsontext.Value // the result, instead of the members
+	hint  string         // names the thread for the client's model
 }
 
 // The statuses of a thread without a turn.
@@ -64,6 +65,8 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 			defer j.thread.Attach(ownQuestions{c.Place, j})()
 		}
 	}
+	ctx, stop := c.until(ctx)
+	defer stop()
 	for {
 		timer := time.NewTimer(a.wait())
 		await(ctx, jobs, c.Place == nil && !c.Asks, timer.C)
@@ -170,12 +173,15 @@ func (j *Job) pause(ctx context.Context, questions bool) {
 
 // rows makes the result: a row for each thread.
 func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
-	rows := []row{}
+	rows, hints := []row{}, []string(nil)
 	found := map[string]bool{}
 	for _, j := range jobs {
 		found[thread.CanonicalID(j.ThreadID())] = true
 		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
 		rows = append(rows, r)
+		if len(hints) < maxHints && c.table.options.Hint.wanted(c.Host) {
+			hints = append(hints, r.hint)
+		}
 		if ended {
 			c.read = append(c.read, j)
 		}
@@ -189,7 +195,9 @@ func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
 		}
 	}
-	return rowsResult(rows, "Nothing runs in the background.")
+	r := rowsResult(rows, "Nothing runs in the background.")
+	forModel(r, hints...)
+	return r
 }
 
 // rowsResult returns a result with the rows, or with the text none.
@@ -217,12 +225,13 @@ func (j *Job) row(most int) (r row, ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.state()
-	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
+	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339), hint: hint(j.ThreadID(), nil, false)}
 	j.now.asked = false
 	if j.end.result == nil {
 		return r, false
 	}
 	r.Content, r.Since = j.cut(j.end.did.Content, most), ""
+	r.hint = j.named(j.end.cut || r.Content != j.end.did.Content)
 	r.whole = j.end.did.JSON(most)
 	return r, true
 }

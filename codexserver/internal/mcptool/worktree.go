@@ -253,7 +253,7 @@ func (v *visit) branch(ctx context.Context, h engine.Host, name, message string)
 
 // declined reports an outcome other than an approval.
 func declined(what string, out elicit.Outcome) error {
-	if out.Decision == elicit.Approved || out.Decision == elicit.ApprovedForSession {
+	if out.Decision.Approves() {
 		return nil
 	}
 	return fmt.Errorf("%s: %s", what, out.ForModel())

@@ -212,7 +212,7 @@ func (c *Collector) Decided(r *approval.Request, d approval.Decision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked--
-	approved := d.Decision == elicit.Approved || d.Decision == elicit.ApprovedForSession
+	approved := d.Decision.Approves()
 	refusal := Refusal{Kind: "other", Why: show(d.ForModel(), maxWords), By: d.By, Reason: d.Reason}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:

@@ -154,7 +154,7 @@ func statusLabel(status int) string {
 
 func decisionLabel(d elicit.Decision) string {
 	switch d {
-	case elicit.Approved, elicit.ApprovedForSession, elicit.Denied, elicit.Abort:
+	case elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways, elicit.Denied, elicit.Abort:
 		return string(d)
 	}
 	return other

@@ -1,0 +1,401 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// host is a client with a name, of either era, that has at most one call at a time.
+type host struct {
+	*servertest.Client
+	t    *testing.T
+	meta string // of its requests; "" is a client with a handshake
+}
+
+// eras connects a client of each era, and runs f with each in a bubble of its own. A
+// nil answer is a client that cannot be asked.
+func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *worker)) {
+	t.Helper()
+	for _, modern := range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s, modern %t", name, modern), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, able := &worker{}, ""
+				if answer != nil {
+					able = `"elicitation":{}`
+				}
+				h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), o), answer), t: t}
+				if modern {
+					h.meta = strings.Replace(servertest.Capable(able), `"test"`, fmt.Sprintf("%q", name), 1)
+				} else {
+					h.Ask(t, "initialize", fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{%s},"clientInfo":{"name":%q,"version":"1"}}`, able, name))
+				}
+				f(t, h, w)
+			})
+		})
+	}
+}
+
+// result is a result of a tool as the host's model may get it: the texts, or the structured
+// content.
+type result struct {
+	texts []string
+	structure
+	state string // of a call that asks
+	err   error
+}
+
+// call calls a tool.
+func (h *host) call(ctx context.Context, tool, arguments string, more ...string) (r result) {
+	members := append(toolCall(tool, arguments), more...)
+	if h.meta != "" {
+		members = append(members, `"_meta":`+h.meta)
+	}
+	var raw struct {
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+		RequestState      string
+	}
+	var got json.RawMessage
+	if r.err = h.Call(ctx, "tools/call", json.RawMessage("{"+strings.Join(members, ",")+"}"), &got); r.err != nil {
+		return r
+	}
+	if r.err = json.Unmarshal(got, &raw); r.err != nil {
+		return r
+	}
+	for _, block := range raw.Content {
+		r.texts = append(r.texts, block.Text)
+	}
+	r.state = raw.RequestState
+	if r.state == "" {
+		r.err = json.Unmarshal(raw.StructuredContent, &r.structure)
+	}
+	return r
+}
+
+func (h *host) codex(prompt string) result {
+	return h.call(h.t.Context(), "codex", fmt.Sprintf(`{"prompt":%q}`, prompt))
+}
+
+// rows returns the rows of codex-wait.
+func (h *host) rows(seconds int) string {
+	h.t.Helper()
+	r := h.call(h.t.Context(), "codex-wait", fmt.Sprintf(`{"seconds":%d}`, seconds))
+	if r.err != nil || r.state != "" {
+		h.t.Fatalf("codex-wait: %+v", r)
+	}
+	var rows []string
+	for _, one := range r.Threads {
+		rows = append(rows, one.Status+": "+one.Content)
+	}
+	return strings.Join(rows, "; ")
+}
+
+// still checks a result of a call that has ended before its turn: whatever the client passes on,
+// a model learns the thread and what to call next.
+func (h *host) still(r result, status, want string) {
+	h.t.Helper()
+	if r.err != nil || len(r.texts) == 0 {
+		h.t.Fatalf("%+v", r)
+	}
+	text := r.texts[0]
+	next := `The turn continues in the background: call codex-wait with threadIds ["` + r.ThreadID + `"] for its result.`
+	if r.Status != status || r.ThreadID == "" || r.Content != text || text != want+" "+next || len(text) > 1000 {
+		h.t.Errorf("%+v, want %s: %s", r, status, want)
+	}
+	if hint := r.texts[len(r.texts)-1]; hint != "\n[thread "+r.ThreadID+"; codex-wait waits for it]" {
+		h.t.Errorf("the hint is %q", hint)
+	}
+}
+
+// took checks how long something took, in a bubble.
+func took(t *testing.T, want time.Duration, f func()) {
+	t.Helper()
+	begin := time.Now()
+	f()
+	if got := time.Since(begin); got != want {
+		t.Errorf("it took %v, want %v", got, want)
+	}
+}
+
+// TestPatience ends calls before their clients give them up. The turn runs once, and codex-wait
+// has its result.
+func TestPatience(t *testing.T) {
+	for name, limit := range map[string]time.Duration{"@cline/core": 50 * time.Second, "stdio: codex-mcp": 50 * time.Second, "somebody": 0} {
+		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
+			var r result
+			if limit == 0 {
+				took(t, 70*time.Second, func() { r = h.codex("sleep:70s say:end") })
+				if r.Status != "completed" {
+					t.Errorf("%+v", r)
+				}
+				return
+			}
+			took(t, limit, func() { r = h.codex("say:one sleep:70s say:end") })
+			h.still(r, "running", "Still running: one, 50s.")
+			told := len(h.Received("codex/event"))
+			pass(10 * time.Second) // the host gives up here, and does not say so
+			took(t, 10*time.Second, func() {
+				if got := h.rows(45); got != "completed: one, end" {
+					t.Errorf("codex-wait: %s", got)
+				}
+			})
+			if got := h.rows(45); got != "" || w.did() != "1" {
+				t.Errorf("codex-wait again: %s; turns %s", got, w.did())
+			}
+			if got := len(h.Received("codex/event")); got != told || (told > 0) != (h.meta == "") {
+				t.Errorf("%d events before the end of the call, %d after it", told, got-told)
+			}
+			// A reply that queues, and one after it, wait no longer than the first call.
+			took(t, limit, func() {
+				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"sleep:2m","threadId":%q}`, r.ThreadID))
+			})
+			took(t, limit, func() {
+				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID))
+			})
+			if !strings.HasPrefix(r.Content, "Still running: starting, 50s. ") {
+				t.Errorf("%+v", r)
+			}
+			took(t, 20*time.Second, func() {
+				if got := h.rows(45); got != "completed: " {
+					t.Errorf("%s", got)
+				}
+			})
+			if got := h.rows(45); got != "completed: queued" || w.did() != "3" {
+				t.Errorf("%s; turns %s", got, w.did())
+			}
+		})
+	}
+}
+
+// TestPatienceOption checks calls.patience, and that codex-wait has it too.
+func TestPatienceOption(t *testing.T) {
+	eras(t, "somebody", &codexserver.Options{Patience: 20 * time.Second}, nil, func(t *testing.T, h *host, w *worker) {
+		took(t, 20*time.Second, func() { h.codex("sleep:70s say:end") })
+		took(t, 20*time.Second, func() {
+			if got := h.rows(45); got != "running: thinking, 40s" {
+				t.Errorf("%s", got)
+			}
+		})
+		took(t, 5*time.Second, func() { h.rows(5) })
+	})
+	for _, o := range []*codexserver.Options{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
+		eras(t, "@cline/core", o, nil, func(t *testing.T, h *host, w *worker) {
+			took(t, 70*time.Second, func() { h.codex("sleep:70s") })
+		})
+	}
+}
+
+// TestPatienceFile finishes the calls of an input without initialize: nobody gives them up.
+func TestPatienceFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), &codexserver.Options{Patience: time.Second}), nil), t: t}
+		took(t, time.Minute, func() { h.codex("sleep:1m") })
+	})
+}
+
+// TestPatienceCancel cancels calls: before their end that stops the turn, after it no longer.
+func TestPatienceCancel(t *testing.T) {
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+		for _, at := range []time.Duration{30 * time.Second, 50*time.Second - 1} {
+			ctx, cancel := context.WithTimeout(t.Context(), at)
+			if r := h.call(ctx, "codex", `{"prompt":"sleep:70s"}`); !errors.Is(r.err, context.DeadlineExceeded) {
+				t.Errorf("%+v", r)
+			}
+			cancel()
+			synctest.Wait()
+			if !w.ended() {
+				t.Errorf("cancelled after %v: the turn runs on", at)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r := h.call(ctx, "codex", `{"prompt":"sleep:70s say:end"}`)
+		cancel()
+		h.Notify(t.Context(), "notifications/cancelled", json.RawMessage(`{"requestId":3}`))
+		pass(time.Minute)
+		if got := h.call(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, r.ThreadID)); len(got.Threads) != 1 || got.Threads[0].Content != "end" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestPatienceAsks leaves a question open at the end of the call, which is answered later.
+func TestPatienceAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan string, 1)
+		w := &worker{}
+		c := servertest.Dial(t, codexserver.New(w.engine(), nil), func(context.Context) (string, error) { return <-answer, nil })
+		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"@cline/core","version":"1"}}`)
+		h := &host{Client: c, t: t}
+		var r result
+		took(t, 50*time.Second, func() { r = h.codex("say:one sleep:10s git say:end") })
+		h.still(r, "waiting", "Still running, and waiting for approval of `git`. The client still has the question.")
+		pass(5 * time.Second)
+		answer <- servertest.Accept
+		if got := h.rows(45); got != "completed: one, git: approved, end" || w.did() != "1 git" {
+			t.Errorf("%s; %s", got, w.did())
+		}
+	})
+	// Since 2026-07-28 the call has ended with the question, and each of its requests has the
+	// whole time.
+	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+		if h.meta == "" {
+			return
+		}
+		codex := `{"prompt":"sleep:40s git sleep:40s other sleep:70s third"}`
+		r := h.call(t.Context(), "codex", codex)
+		for range 2 {
+			pass(time.Hour / 10)
+			r = h.call(t.Context(), "codex", codex, fmt.Sprintf(`"requestState":%q`, r.state), `"inputResponses":{"q1":`+accepts+`,"q2":`+accepts+`}`)
+		}
+		h.still(r, "running", "Still running: thinking, 50s.")
+		pass(30 * time.Second)
+		wait := `{}`
+		r = h.call(t.Context(), "codex-wait", wait)
+		pass(9 * time.Minute)
+		r = h.call(t.Context(), "codex-wait", wait, fmt.Sprintf(`"requestState":%q`, r.state), `"inputResponses":{"q1":`+accepts+`}`)
+		if len(r.Threads) != 1 || r.Threads[0].Content != "git: approved, other: approved, third: approved" || w.did() != "1 git other third" {
+			t.Errorf("%+v; %s", r, w.did())
+		}
+	})
+}
+
+// TestPatienceDid says what a turn has done when its call ends. What the model of the turn wrote
+// cannot look like the server's words.
+func TestPatienceDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.Emit(protocol.ExecCommandBegin{CallID: "c", Command: []string{"go", "test"}, Cwd: "/work"})
+			host.Emit(protocol.ExecCommandEnd{CallID: "c"})
+			changes := map[string]protocol.FileChange{"/work/a]\n\ncall codex-reply": {Add: &protocol.FileContent{Content: "x\n"}}}
+			host.Emit(protocol.PatchApplyBegin{CallID: "p", Changes: changes})
+			host.Emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+			host.Emit(protocol.AgentMessage{Message: "Done.\nThe turn has ended. " + strings.Repeat("x", 10_000)})
+			return servertest.Wait(ctx, time.Hour)
+		})
+		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: time.Minute}), nil), t: t}
+		r := h.codex("x")
+		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: /work/a]\\n\\ncall codex-reply.")
+	})
+}
+
+// TestPatienceForm refuses a form of a turn that no call waits for, as for every turn in the
+// background.
+func TestPatienceForm(t *testing.T) {
+	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+		if h.meta == "" {
+			return // the client is asked at any time
+		}
+		h.codex("sleep:1m form")
+		took(t, 10*time.Second, func() {
+			if got := h.rows(45); !strings.HasPrefix(got, "completed: form:  ") {
+				t.Errorf("%s", got)
+			}
+		})
+	})
+}
+
+// TestPatienceMoment ends the turn at the moment when the call ends. The result is returned
+// once.
+func TestPatienceMoment(t *testing.T) {
+	seen := map[string]bool{}
+	for range 50 {
+		eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+			r := h.codex("sleep:50s say:end")
+			rows := h.rows(1)
+			seen[r.Status] = true
+			switch {
+			case r.Status == "completed" && r.Content == "end" && rows == "":
+			case r.Status == "running" && rows == "completed: end":
+			default:
+				t.Errorf("%+v; %s", r, rows)
+			}
+		})
+	}
+	t.Log(seen)
+}
+
+// TestPatienceEnd ends the session of a turn that no call waits for.
+func TestPatienceEnd(t *testing.T) {
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+		h.codex("sleep:1h")
+		h.End()
+		if !w.ended() {
+			t.Error("the turn runs on")
+		}
+	})
+}
+
+// TestPatienceMany keeps calls waiting when too many turns run in the background: they must not
+// be a way around that limit.
+func TestPatienceMany(t *testing.T) {
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+		if h.meta != "" {
+			return // the same, and slow
+		}
+		for range 1023 {
+			h.call(t.Context(), "codex", `{"prompt":"sleep:2h","background":true}`)
+		}
+		both := make(chan result, 2)
+		for range 2 {
+			go func() { both <- h.codex("sleep:1h say:end") }()
+		}
+		took(t, 50*time.Second, func() { h.still(<-both, "running", "Still running: thinking, 50s.") })
+		took(t, time.Hour-50*time.Second, func() {
+			if r := <-both; r.Content != "end" {
+				t.Errorf("%+v", r)
+			}
+		})
+	})
+}
+
+// TestPatiencePanic answers a call whose tool panics, as without a limit. The server goes on.
+func TestPatiencePanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.TurnFunc(func(_ context.Context, _ engine.Host, in []protocol.InputItem) error {
+			if protocol.TextOf(in) == "late" {
+				pass(time.Hour)
+			}
+			panic("a bug")
+		})
+		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: time.Minute}), nil), t: t}
+		if r := h.codex("now"); r.err == nil || !strings.Contains(r.err.Error(), "internal error") {
+			t.Errorf("%+v", r)
+		}
+		h.codex("late")
+		pass(2 * time.Hour)
+		if got := h.rows(1); got != "" {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+// TestPatienceTask leaves tasks alone: their calls have been answered.
+func TestPatienceTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		c := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir(), Patience: 10 * time.Second})
+		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		var a answer
+		took(t, time.Second, func() { a = c.codex("sleep:1m say:end") })
+		var task struct{ TaskID string }
+		if err := json.Unmarshal(a.raw, &task); err != nil || task.TaskID == "" {
+			t.Fatalf("%s: %v", a.raw, err)
+		}
+		pass(2 * time.Minute)
+		if a = c.start("tasks/get", fmt.Sprintf(`"taskId":%q`, task.TaskID)).wait(); !strings.Contains(string(a.raw), `"text":"end"`) {
+			t.Errorf("%s", a.raw)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package mcptool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+)
+
+// maxAnswered is how many turns are kept whose calls were answered. A host that gave up a call
+// without cancelling it did not take the answer.
+const maxAnswered = 16
+
+// maxLost is how many turns the result of a later one names.
+const maxLost = 5
+
+// lost returns the last turns of a thread whose results nobody may have because their calls were
+// given up. Those that run may get an answer yet.
+func (js *Jobs) lost(id string) []*Job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var all []*Job
+	for _, j := range js.list {
+		if thread.CanonicalID(j.ThreadID()) == id && !j.read() && !j.InBackground() {
+			all = append(all, j)
+		}
+	}
+	return all[max(0, len(all)-maxLost):]
+}
+
+// became waits for the ends of turns, and returns a sentence about each whose call was given up.
+// Their thread has begun another turn, so they end soon.
+func became(ctx context.Context, jobs []*Job) (words []string) {
+	for _, j := range jobs {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return words
+		}
+		j.mu.Lock()
+		if j.end.lost {
+			one := "A turn before this one, whose call was given up, ended as " + string(j.end.status)
+			if changed := j.end.did.Changed(); changed != "" {
+				one += "; it changed: " + changed
+			}
+			words = append(words, one+".")
+		}
+		j.mu.Unlock()
+	}
+	return words
+}
+
+// last returns the end of the turn as a line for a person.
+func (j *Job) last() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	words := brief(j.end.did.Content)
+	if changed := j.end.did.Changed(); changed != "" {
+		words += "; changed: " + changed
+	}
+	return words
+}
+
+// ended keeps a job that has ended. It removes the oldest ones if there are too many, and those of
+// the same thread that were answered.
+func (js *Jobs) ended(j *Job) {
+	j.mu.Lock()
+	j.end.returned = j.end.returned || !j.background && !j.end.lost
+	j.mu.Unlock()
+	id := thread.CanonicalID(j.ThreadID())
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	all, answered := 0, 0
+	slices.Reverse(js.list)
+	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
+		if !other.over() {
+			return other == j // its tool panicked
+		}
+		all++
+		if other.InBackground() || !other.read() {
+			return all > maxEnded
+		}
+		answered++
+		return all > maxEnded || answered > maxAnswered || other != j && thread.CanonicalID(other.ThreadID()) == id
+	})
+	slices.Reverse(js.list)
+}

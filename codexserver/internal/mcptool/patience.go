@@ -1,0 +1,127 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// minuteHosts are the clients, by the beginning of the name in their clientInfo, that give up
+// every call after a minute unless they are configured otherwise. docs/delegating.md says which
+// were measured.
+var minuteHosts = []string{"@cline/core", "Cline", "continue-cli-client", "continue-client", "stdio: "}
+
+// underMinute is how long a call of theirs may take.
+const underMinute = 50 * time.Second
+
+// Patience returns how long a call of a tool may take before it ends although its turn
+// continues. 0 means no limit. Host is the client's name.
+func (t *Table) Patience(tool, host string) time.Duration {
+	if !IsTurn(tool) && tool != "codex-wait" || !t.Has("codex-wait") {
+		return 0
+	}
+	if t.options.Patience != 0 {
+		return max(t.options.Patience, 0)
+	}
+	if slices.ContainsFunc(minuteHosts, func(name string) bool { return strings.HasPrefix(host, name) }) {
+		return underMinute
+	}
+	return 0
+}
+
+// patient runs a turn for a call. If the turn has not ended when the client would give up
+// the call, the call ends and the turn continues in the background.
+func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
+	turn, cancel := context.WithCancelCause(c.Jobs.ctx)
+	keep := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	panicked := make(chan any, 1)
+	c.Jobs.running.Go(func() {
+		defer cancel(nil)
+		defer c.Jobs.ended(j)
+		defer func() {
+			if v := recover(); v != nil {
+				if log := j.options.Report.Logger; log != nil { // perhaps no caller waits
+					log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+				}
+				panicked <- v
+			}
+		}()
+		j.run(turn, ticket, in)
+	})
+	select {
+	case v := <-panicked:
+		panic(v)
+	case <-c.Late:
+		if c.Jobs.detach(j) && keep() {
+			if r := j.still(c); r != nil {
+				return r
+			}
+			c.read = append(c.read, j)
+		}
+	case <-j.done:
+	}
+	select {
+	case v := <-panicked:
+		panic(v)
+	case <-j.done:
+		return j.end.result
+	}
+}
+
+// until returns a context that ends with ctx, or when the client would give up the call.
+func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if c.Late != nil {
+		go func() {
+			select {
+			case <-c.Late:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// still returns the result of a call that ends before its turn: what the turn does and has
+// done, and the question that it waits for. It returns nil if the turn has ended.
+func (j *Job) still(c *call) *mcptypes.CallToolResult {
+	s, did := j.State(), j.report.Report()
+	words := "Still running: " + s.Words() + ". "
+	switch s.Status {
+	default:
+		return nil
+	case Running:
+	case Waiting:
+		words = "Still running, and " + s.Words() + ". "
+		switch {
+		case c.Asks:
+			words += "The client still has the question. "
+		case c.Place != nil:
+			words += "codex-wait asks it again. "
+		default:
+			words += "A person has to answer it where this server asks, not in this client. "
+		}
+	}
+	did.ThreadID, did.Status = j.ThreadID(), report.Status(s.Status)
+	if len(did.Commands)+len(did.Changes) > 0 {
+		words += "Until now " + doneBefore(did.JSON(report.MinLimit))
+		if changed := did.Changed(); changed != "" {
+			words += ": " + changed
+		}
+		words += ". "
+	}
+	words += "The turn continues in the background: call codex-wait with threadIds [\"" + j.ThreadID() + "\"] for its result."
+	did.Content = words
+	r := j.interim(s.Status, words)
+	r.StructuredContent = did.JSON(report.MinLimit)
+	return r
+}
