@@ -47,6 +47,8 @@ type Proxy struct {
 	writing sync.Mutex // held during t.Write
 	unread  chan error // the first failure of t.Write
 
+	mirrors mirrors // what the server's tools ask for
+
 	mu      sync.Mutex
 	session string              // "" before initialize
 	hello   []byte              // the client's initialize, or that of greet
@@ -254,7 +256,7 @@ func (p *Proxy) request(e *envelope, line []byte) {
 	if r.today {
 		p.errands.Go(func() {
 			defer cancel()
-			answer, err := p.send(ctx, http.MethodPost, line, todaysHeaders(e))
+			answer, err := p.send(ctx, http.MethodPost, line, p.todaysHeaders(e, line))
 			p.answer(ctx, e, r, answer, err)
 		})
 		return
@@ -402,8 +404,9 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 	return p.client.Do(r)
 }
 
-// todaysHeaders returns the headers that mirror the body of a request of 2026-07-28.
-func todaysHeaders(e *envelope) http.Header {
+// todaysHeaders returns the headers that mirror the body of a request of 2026-07-28. codex-mcp
+// requires that of the argument threadId for all of its tools, and for clients that list none.
+func (p *Proxy) todaysHeaders(e *envelope, line []byte) http.Header {
 	version, ok := metaVersion(e)
 	if !ok {
 		version = modern.ProtocolVersion // the server reports what is missing
@@ -415,7 +418,7 @@ func todaysHeaders(e *envelope) http.Header {
 			break
 		}
 	}
-	if e.params.ThreadID != nil {
+	if !p.mirrors.headers(h, e, line) && e.params.ThreadID != nil {
 		h[headerThread] = []string{coded(*e.params.ThreadID)}
 	}
 	return h
@@ -452,9 +455,12 @@ func (p *Proxy) forget(id jsonrpc.ID, r *errand) bool {
 
 // refuse sends the client an error in place of an answer of the server.
 func (p *Proxy) refuse(id jsonrpc.ID, fault *jsonrpc.Error) {
+	said := map[string]any{"code": int64(fault.Code), "message": fault.Message}
+	if fault.Data != nil {
+		said["data"] = jsontext.Value(fault.Data)
+	}
 	m, err := jsonv2.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)),
-		"error": map[string]any{"code": int64(fault.Code), "message": fault.Message},
+		"jsonrpc": "2.0", "id": jsontext.Value(id.AppendJSON(nil)), "error": said,
 	}, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	if err == nil {
 		p.write(m)

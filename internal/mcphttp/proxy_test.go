@@ -267,7 +267,8 @@ func TestProxyAddress(t *testing.T) {
 	}
 }
 
-// TestProxyMirrorsThread checks the header that mirrors the thread of a call.
+// TestProxyMirrorsThread checks the header that mirrors the thread of a call, before and after
+// the client has listed the tools.
 func TestProxyMirrorsThread(t *testing.T) {
 	s := open(t, echo, nil, nil)
 	inner, said := s.server.Config.Handler, make(chan []string, 8)
@@ -283,10 +284,12 @@ func TestProxyMirrorsThread(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &r); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Call(t.Context(), "tools/call", r.Params, nil); err != nil {
-		t.Error(err)
-	}
-	if got := wait(t, said); len(got) != 1 || got[0] != "t" {
-		t.Errorf("the header is %q", got)
+	for _, method := range []string{"tools/call", "tools/list", "tools/call"} {
+		if err := p.Call(t.Context(), method, r.Params, nil); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+		if got := wait(t, said); len(got) != 1 || got[0] != "t" {
+			t.Errorf("%s: the header is %q", method, got)
+		}
 	}
 }

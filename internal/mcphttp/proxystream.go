@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -43,9 +45,33 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 	case errors.As(err, &said):
 		return said
 	case p.ctx.Err() != nil:
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.o.URL)
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.o.URL)
+	default:
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v; start it with codex-mcp http", p.o.URL, err)
 	}
-	return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v; start it with codex-mcp http", p.o.URL, err)
+	said.Data = stdjson.RawMessage(unanswered)
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		said.Data = stdjson.RawMessage(unsent)
+	}
+	return said
+}
+
+// The data of the errors that a [Proxy] makes itself.
+const (
+	unanswered = `{"answer":"lost"}`
+	unsent     = `{"answer":"lost","request":"not sent"}`
+)
+
+// Unanswered reports whether an error means that a [Proxy] has no answer of the server, and
+// whether the server may have received the request.
+func Unanswered(err error) (unknown, sent bool) {
+	var said *jsonrpc.Error
+	if !errors.As(err, &said) {
+		return false, false
+	}
+	data := string(said.Data)
+	return data == unanswered || data == unsent, data == unanswered
 }
 
 var errBroken = errors.New("the connection broke before the answer")
@@ -231,6 +257,9 @@ func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 	}
 	if e.method == "initialize" {
 		p.negotiated(m)
+	}
+	if e.method == "tools/list" && r.today {
+		m = p.mirrors.learn(m)
 	}
 	if p.forget(e.id, r) {
 		p.write(m)
