@@ -8,26 +8,18 @@ import (
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
-	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/go-json-experiment/json"
 )
 
 // Tool is a [tool.InvokableTool] that runs turns of Codex. It is safe for concurrent
 // use.
 type Tool struct {
-	// Server must be set.
-	Server *codexserver.Server
-	// Config is the configuration of new conversations; the model cannot change it.
-	// Default: the engine's.
-	Config protocol.Config
-	// Event is called for each event. It must not block. Nil ignores events.
-	Event func(protocol.EventMsg)
-	// Approve decides what the server's rules leave open. Several goroutines may call
-	// it at a time. Nil denies.
-	Approve func(ctx context.Context, r *approval.Request) elicit.Outcome
+	// Client must be set. The caller closes it.
+	Client *client.Client
+	// Task has what the model cannot choose: all but the prompt and the thread. Its
+	// functions may be called by several goroutines at a time.
+	Task client.Task
 }
 
 var _ tool.InvokableTool = (*Tool)(nil)
@@ -53,16 +45,16 @@ type arguments struct {
 
 // result is the text that the model reads.
 type result struct {
-	ThreadID string `json:"threadId,omitzero"`
-	Status   string `json:"status"` // completed or failed
-	Content  string `json:"content"`
+	ThreadID string        `json:"threadId,omitzero"`
+	Status   client.Status `json:"status"`
+	Content  string        `json:"content"`
 }
 
-// InvokableRun implements [tool.InvokableTool]. It returns a JSON object with threadId,
-// status (completed or failed) and content. If ctx has ended, it returns the cause.
+// InvokableRun implements [tool.InvokableTool]. It returns a JSON object with threadId, status
+// (that of a [client.Result]) and content. If ctx has ended, it returns the cause.
 func (t *Tool) InvokableRun(ctx context.Context, argumentsInJSON string, _ ...tool.Option) (string, error) {
-	if t.Server == nil {
-		return "", errors.New("einotool: Tool.Server is nil")
+	if t.Client == nil {
+		return "", errors.New("einotool: Tool.Client is nil")
 	}
 	var a arguments
 	err := json.Unmarshal([]byte(argumentsInJSON), &a, json.RejectUnknownMembers(true))
@@ -74,18 +66,20 @@ func (t *Tool) InvokableRun(ctx context.Context, argumentsInJSON string, _ ...to
 		err = errors.New("/prompt is missing")
 	}
 	if err != nil {
-		return encode(result{Status: "failed", Content: "arguments: " + err.Error()})
+		return encode(result{Status: client.Failed, Content: "arguments: " + err.Error()})
 	}
-	answer, err := t.Server.Run(ctx, codexserver.Turn{
-		Prompt: a.Prompt, Thread: a.ThreadID, Config: t.Config, Event: t.Event, Approve: t.Approve,
-	})
-	if ctx.Err() != nil {
+	task := t.Task
+	task.Prompt, task.Thread = a.Prompt, a.ThreadID
+	r, err := t.Client.Run(ctx, task)
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case errors.Is(err, client.ErrClosed):
+		return "", err
+	case err != nil:
+		return encode(result{r.Thread, client.Failed, err.Error()})
 	}
-	if err != nil {
-		return encode(result{ThreadID: answer.Thread, Status: "failed", Content: err.Error()})
-	}
-	return encode(result{ThreadID: answer.Thread, Status: "completed", Content: answer.Text})
+	return encode(result{r.Thread, r.Status, strings.Join(append([]string{r.Answer}, r.Notes...), "\n\n")})
 }
 
 func encode(r result) (string, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/einotool"
@@ -32,9 +32,25 @@ func pusher(ctx context.Context, host engine.Host, input []protocol.InputItem) e
 	return nil
 }
 
-func approve(_ context.Context, r *approval.Request) elicit.Outcome {
-	fmt.Println(r.Question.Message)
+func approve(_ context.Context, q *client.Question) elicit.Outcome {
+	fmt.Println(q.Message)
 	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// connect returns a tool with a server of this process.
+func connect(t *testing.T, o client.Options) *einotool.Tool {
+	t.Helper()
+	o.Server = codexserver.New(engine.TurnFunc(pusher), nil)
+	c, err := client.Start(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &einotool.Tool{Client: c}
 }
 
 var threads = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
@@ -42,7 +58,13 @@ var threads = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 // An agent's node calls the tool for a model.
 func Example() {
 	ctx := context.Background()
-	codex := &einotool.Tool{Server: codexserver.New(engine.TurnFunc(pusher), nil), Approve: approve}
+	c, err := client.Start(ctx, &client.Options{Server: codexserver.New(engine.TurnFunc(pusher), nil), Ask: approve})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	codex := &einotool.Tool{Client: c}
 	node, err := compose.NewToolNode(ctx, &compose.ToolsNodeConfig{Tools: []tool.BaseTool{codex}})
 	if err != nil {
 		fmt.Println(err)
@@ -62,12 +84,12 @@ func Example() {
 }
 
 func TestInvokableRun(t *testing.T) {
-	codex := &einotool.Tool{Server: codexserver.New(engine.TurnFunc(pusher), nil)}
+	codex := connect(t, client.Options{})
 	for arguments, want := range map[string]string{
-		`{"prompt": "publish"}`:                 `{"threadId":"ID","status":"completed","content":"denied"}`,
+		`{"prompt": "publish"}`:                 `{"threadId":"ID","status":"completed","content":"denied\n\nThis MCP client cannot show approval requests; the command was not run. Use a client that supports elicitation in form mode."}`,
 		`{"prompt": "fail"}`:                    `{"threadId":"ID","status":"failed","content":"no remote"}`,
 		`{"prompt": " "}`:                       `{"status":"failed","content":"arguments: /prompt is missing"}`,
-		`{"prompt": "go", "threadId": "other"}`: `{"status":"failed","content":"no conversation \"other\" in this session"}`,
+		`{"prompt": "go", "threadId": "other"}`: `{"threadId":"other","status":"failed","content":"codex-reply: no conversation \"other\" in this session"}`,
 		`{"prompt": "go", "sandbox": "none"}`:   `{"status":"failed","content":"arguments: /sandbox: unknown object member name"}`,
 	} {
 		got, err := codex.InvokableRun(t.Context(), arguments)
@@ -83,21 +105,18 @@ func TestInvokableRun(t *testing.T) {
 func TestInvokableRunEndsWithItsContext(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	codex := &einotool.Tool{
-		Server: codexserver.New(engine.TurnFunc(pusher), nil),
-		Approve: func(ctx context.Context, _ *approval.Request) elicit.Outcome {
-			cancel(enough)
-			<-ctx.Done()
-			return elicit.Outcome{Decision: elicit.Approved}
-		},
-	}
+	codex := connect(t, client.Options{Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+		cancel(enough)
+		<-ctx.Done()
+		return elicit.Outcome{Decision: elicit.Approved}
+	}})
 	if _, err := codex.InvokableRun(ctx, `{"prompt": "publish"}`); !errors.Is(err, enough) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestNoServer(t *testing.T) {
+func TestNoClient(t *testing.T) {
 	if _, err := new(einotool.Tool).InvokableRun(t.Context(), `{"prompt": "go"}`); err == nil {
-		t.Error("it ran without a server")
+		t.Error("it ran without a client")
 	}
 }

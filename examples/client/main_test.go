@@ -15,8 +15,7 @@ import (
 )
 
 // TestConversation has a conversation with the real program and a scripted model. It
-// approves a command and denies another. A second run resumes the conversation and archives
-// it.
+// approves a command, denies another, and stops at a third.
 func TestConversation(t *testing.T) {
 	model := providertest.New(
 		providertest.Call(providertest.Shell("1", "mkdir", "made")),
@@ -25,36 +24,24 @@ func TestConversation(t *testing.T) {
 		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 			return providertest.Say("I was told: " + r.LastToolOutput())
 		}},
-		providertest.Say("A folder."),
 		providertest.Call(providertest.Shell("3", "rmdir", "made")),
 	)
 	defer model.Close()
 	server := build(t, model.BaseURL())
 
 	play(t, server(), `> Make a folder.
-may Codex run ["mkdir" "made"]? (yes, no, stop) yes
+Allow Codex to run `+"`mkdir made` in `"+server().Dir+"`?"+`
+If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) yes
 $ mkdir made
-codex: It is there.
+completed: It is there.
 > Remove it.
-may Codex run ["rmdir" "made"]? (yes, no, stop) no
-codex: I was told: the command was not run: declined
-> /resume 1
-/resume takes a number of /list
-> `)
-	play(t, server(), `> /list
-1  "Make a folder."
-> /resume 1
-you: Make a folder.
-codex: It is there.
-you: Remove it.
-codex: I was told: the command was not run: declined
-> What did you make?
-codex: A folder.
+Allow Codex to run `+"`rmdir made` in `"+server().Dir+"`?"+`
+If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) no
+completed: I was told: the command was not run: declined
 > Remove it!
-may Codex run ["rmdir" "made"]? (yes, no, stop) stop
-stopped: interrupted
-> /archive 1
-> /list
+Allow Codex to run `+"`rmdir made` in `"+server().Dir+"`?"+`
+If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) stop
+aborted: Turn aborted: the client cancelled the approval request
 > `)
 	if _, err := os.Stat(filepath.Join(server().Dir, "made")); err != nil {
 		t.Error(err)
@@ -66,7 +53,6 @@ stopped: interrupted
 func play(t *testing.T, server *exec.Cmd, transcript string) {
 	t.Helper()
 	var typed, want strings.Builder
-	want.WriteString("connected to codex-mcp\n")
 	for line := range strings.Lines(transcript) {
 		prompt, input, _ := strings.Cut(line, "stop) ")
 		if rest, ok := strings.CutPrefix(line, "> "); ok {

@@ -28,7 +28,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -54,7 +53,7 @@ func notes(file string) engine.TurnFunc {
 		}
 		change := protocol.FileChange{Add: &protocol.FileContent{Content: task}}
 		out := host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "1", Changes: map[string]protocol.FileChange{path: change}})
-		if out.Decision != elicit.Approved && out.Decision != elicit.ApprovedForSession {
+		if !out.Decision.Approves() {
 			return errors.New("nothing written: " + out.ForModel())
 		}
 		host.Emit(protocol.AgentMessage{Message: "That goes into " + path})

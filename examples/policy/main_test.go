@@ -83,7 +83,7 @@ func TestServer(t *testing.T) {
 		t.Error("served:", err)
 	}
 
-	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox."}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"Allow Codex to run `touch made` in `" + p.folder + "`?\nIf approved, it runs outside the sandbox, once: files and network are open."}, asked); diff != "" {
 		t.Errorf("the user was asked (-want +got):\n%s", diff)
 	}
 	for i, want := range []string{"", "there is no network here", "do not change anything outside", "nosuch", ""} {

@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
   event task_started
   event exec_approval_request
 Allow Codex to run ` + "`git init` in `DIR/work`" + `?
-If approved, it runs outside the sandbox.
+If approved, it runs outside the sandbox, once: files and network are open.
 `
 	const asks = "accept, decline or cancel? "
 	const accepted = `=> approved

@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,10 +32,7 @@ type pane struct {
 // newPane opens a terminal of 80 columns. Without tmux it fails.
 func newPane(t *testing.T, environment ...string) *pane {
 	t.Helper()
-	home, err := os.MkdirTemp("", "ask") // shorter than the test's own, so that no line is broken for it
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := newHome(t)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	p := &pane{t: t, model: providertest.New(), home: home, socket: filepath.Join(home, "tmux")}
 	t.Cleanup(p.model.Close)
@@ -59,6 +58,22 @@ func newPane(t *testing.T, environment ...string) *pane {
 	t.Cleanup(func() { p.tmux("kill-server") })
 	p.done()
 	return p
+}
+
+// newHome makes a folder whose path is as long as /home/you, because the terminal breaks lines
+// before the recording replaces the one with the other.
+func newHome(t *testing.T) string {
+	t.Helper()
+	for i := range 1000 {
+		home := fmt.Sprintf("/tmp/a%03d", i)
+		if err := os.Mkdir(home, 0o700); err == nil {
+			return home
+		} else if !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("a thousand folders are left in /tmp")
+	return ""
 }
 
 func (p *pane) tmux(args ...string) string {

@@ -91,7 +91,7 @@ func (s *person) piped() *terminal.Console { return &terminal.Console{Out: &s.ou
 type personScreen struct{ *person }
 
 func (w personScreen) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("y approve")) || bytes.Contains(b, []byte("reason for the agent: ")) {
+	if bytes.Contains(b, []byte("y once")) || bytes.Contains(b, []byte("reason for the agent: ")) {
 		w.asked <- struct{}{}
 	}
 	return w.out.Write(b)
@@ -201,7 +201,7 @@ func TestEndToEndAskInterruptAndResume(t *testing.T) {
 	}
 	for i, resume := range []string{id[1], "last"} {
 		s.model.Reset(providertest.Say(fmt.Sprintf("Answer %d.", i)))
-		if code := s.ask(s.terminal(), "-resume", resume, "go on"); code != 0 {
+		if code := s.ask(s.terminal(), "-c", "tools=[]", "-resume", resume, "go on"); code != 0 { // the tools are for models
 			t.Errorf("exit status %d", code)
 		}
 		s.shows(fmt.Sprintf("Answer %d.", i))

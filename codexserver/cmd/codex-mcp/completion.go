@@ -62,7 +62,11 @@ func completeValues(root *cobra.Command) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	for _, c := range append(root.Commands(), root) {
+	commands := []*cobra.Command{root}
+	for i := 0; i < len(commands); i++ {
+		commands = append(commands, commands[i].Commands()...)
+	}
+	for _, c := range commands {
 		for name, complete := range values {
 			if c.Flags().Lookup(name) != nil || c.PersistentFlags().Lookup(name) != nil {
 				_ = c.RegisterFlagCompletionFunc(name, complete) // fails only for unknown flags

@@ -35,7 +35,7 @@ type options struct {
 	approver  string   // who decides for a user who may not decide; "" means none
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" means to be the server
-	json      bool   // for doctor, ask and tasks
+	json      bool   // for doctor, ask, tasks and rules
 	ask       askOptions
 	tasks     tasksOptions
 	http      httpOptions

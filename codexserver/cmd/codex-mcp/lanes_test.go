@@ -121,9 +121,10 @@ func (n *normaliser) value(v any, name string) any {
 			}
 		case "text": // of a block that says what a turn did
 			var facts map[string]any
-			if strings.HasPrefix(v, "\n"+`{"threadId":`) && json.Unmarshal([]byte(v), &facts) == nil {
+			hint, did, _ := strings.Cut(v, "\n{")
+			if json.Unmarshal([]byte("{"+did), &facts) == nil {
 				if raw, err := json.Marshal(n.value(facts, "")); err == nil {
-					return "\n" + string(raw)
+					return n.text(hint) + "\n" + string(raw)
 				}
 			}
 		case "description", "instructions":

@@ -4,6 +4,7 @@
 //	codex-mcp http [flags]
 //	codex-mcp ask [flags] task
 //	codex-mcp tasks [flags] [ID]
+//	codex-mcp rules [flags]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
 //
@@ -29,6 +30,9 @@
 // command runs; see docs/ask.md.
 //
 // codex-mcp tasks lists the background tasks of clients, and shows or follows one.
+//
+// codex-mcp rules lists the rules that were accepted with the answer to a question. Check
+// explains whether a command would be asked about, and remove removes a rule.
 //
 // codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
 // for programs. The exit status is 1 when no turn can run.
@@ -188,6 +192,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Home:         c.home,
 		MaxResult:    c.settings.MaxResult,
 		Hint:         c.settings.Hint,
+		Patience:     c.settings.Patience,
 		Stall:        c.settings.Stall,
 		Changes:      codexserver.ChangeOptions(c.settings.Changes),
 		Tasks:        codexserver.TaskOptions(c.settings.Tasks),

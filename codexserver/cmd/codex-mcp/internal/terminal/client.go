@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"sync"
 	"time"
 
+	codexclient "github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // A Task is a task for the server.
@@ -100,7 +101,7 @@ type (
 		raw json.RawMessage
 	}
 	end struct {
-		result *mcptypes.CallToolResult
+		result codexclient.Result
 		err    error
 	}
 )
@@ -130,130 +131,103 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 		cl.keys = newReader(c.Keys)
 	}
 	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
-	peer := jsonrpc.NewPeer(t, cl.mux(), &jsonrpc.Options{
-		MaxMessage:   maxMessage,
-		Cancellation: jsonrpc.MCPCancel,
-		Inline:       []string{"codex/event", mcptypes.ElicitationCreate.Name()}, // in the order of their arrival, before the result
-	})
 	running, stop := context.WithCancel(ctx)
 	call, interrupt := context.WithCancel(running)
 	cl.interrupt = interrupt
 	var work sync.WaitGroup
-	work.Go(func() { peer.Run(running) })
 	work.Go(func() {
-		result, err := cl.call(call, peer)
-		if call.Err() != nil { // the call ended at once: wait for what the server sent before
-			mcptypes.Ping.Call(running, peer, nil)
-		}
+		result, err := cl.call(running, call, t)
 		cl.inbox.put(end{result, err})
 	})
 	defer func() {
 		cl.s.clear()
-		peer.Close()
 		stop()
 		work.Wait()
 	}()
 	return cl.loop()
 }
 
-// mux puts the server's messages into the inbox.
-func (cl *client) mux() *jsonrpc.Mux {
-	m := new(jsonrpc.Mux)
-	mcptypes.Ping.Handle(m, func(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
-		return &mcptypes.EmptyResult{}, nil
-	})
-	jsonrpc.HandleNotify(m, "codex/event", func(_ context.Context, p struct {
-		Msg json.RawMessage `json:"msg"`
-	}) {
-		if msg, err := protocol.ParseEvent(p.Msg); err == nil {
-			cl.inbox.put(event{msg, p.Msg})
-		}
-	})
-	m.Handle(mcptypes.ElicitationCreate.Name(), jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		q := &question{ctx: ctx}
-		if cl.keys == nil {
-			return nil, jsonrpc.CodeMethodNotFound // the client did not declare it
-		}
-		if err := r.Bind(&q.params); err != nil {
-			return nil, err
-		}
-		q.reply = r.Responder()
-		cl.inbox.put(q)
-		return nil, nil
-	}))
-	return m
-}
-
-// call initializes the session, calls the tool and returns its result.
-func (cl *client) call(ctx context.Context, peer *jsonrpc.Peer) (*mcptypes.CallToolResult, error) {
-	p := &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion,
-		ClientInfo:      mcptypes.Implementation{Name: "codex-mcp-ask", Version: cmp.Or(cl.task.Version, "dev")},
+// options are those of the connection over t.
+func (cl *client) options(t jsonrpc.Transport) *codexclient.Options {
+	o := &codexclient.Options{
+		Dial: func(context.Context) (jsonrpc.Transport, error) {
+			if t == nil {
+				return nil, codexclient.ErrClosed // the server was a part of this program
+			}
+			once := t
+			t = nil
+			return once, nil
+		},
+		Name: "codex-mcp-ask", Version: cl.task.Version, Protocol: mcptypes.ProtocolVersion, MaxMessage: maxMessage,
 	}
 	if cl.keys != nil {
-		p.Capabilities.Elicitation = map[string]json.RawMessage{}
-	}
-	r, err := mcptypes.Initialize.Call(ctx, peer, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := mcptypes.NotificationsInitialized.Notify(ctx, peer, nil); err != nil {
-		return nil, err
-	}
-	name, arguments := "codex", maps.Clone(cl.task.Arguments)
-	h := hello{engine: engineOf(r.ServerInfo)}
-	if cl.task.Resume != "" {
-		name, arguments = "codex-reply", map[string]any{"threadId": cl.task.Resume}
-	}
-	if cl.task.Resume == Last {
-		newest, err := newest(ctx, peer)
-		if err != nil {
-			return nil, err
+		o.AskRaw = func(ctx context.Context, asked *codexclient.Question) (json.RawMessage, error) {
+			q := &question{ctx: ctx, reply: make(replier, 1)}
+			if err := jsonv2.Unmarshal(asked.Params, &q.params); err != nil {
+				return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
+			}
+			cl.inbox.put(q)
+			return q.reply.wait(ctx)
 		}
-		arguments["threadId"], h.preview = newest.ConversationID, newest.Preview
+	}
+	return o
+}
+
+// call connects, runs the task until call ends, and returns its result. The connection ends with
+// running.
+func (cl *client) call(running, call context.Context, t jsonrpc.Transport) (result codexclient.Result, err error) {
+	c, err := codexclient.Start(call, cl.options(t))
+	if err != nil {
+		return result, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(running, func() { c.Close() })()
+	task := codexclient.Task{
+		Prompt: cl.task.Prompt, Thread: cl.task.Resume, Arguments: cl.task.Arguments,
+		Watch: codexclient.Watch{Event: func(e codexclient.Event) { cl.inbox.put(event{e.Msg, e.Raw}) }},
+	}
+	h := hello{engine: engineOf(c.Info())}
+	if cl.task.Resume == Last {
+		newest, err := newest(call, c)
+		if err != nil {
+			return result, err
+		}
+		task.Thread, h.preview = newest.ID, newest.Preview
 	}
 	cl.inbox.put(h)
-	if arguments == nil {
-		arguments = map[string]any{}
-	}
-	arguments["prompt"] = cl.task.Prompt
-	raw, err := json.Marshal(arguments)
+	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	if len(raw) > MaxTask-envelope {
-		return nil, ErrTaskTooLong
+		return result, ErrTaskTooLong
 	}
-	return mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: name, Arguments: raw})
+	return c.Run(call, task)
 }
 
 var errNone = errors.New("there is no conversation to continue")
 
 // newest returns the newest conversation of the engine.
-func newest(ctx context.Context, peer *jsonrpc.Peer) (*protocol.ConversationSummary, error) {
-	var list protocol.ListConversationsResult
-	err := peer.Call(ctx, "listConversations", protocol.ListConversationsParams{PageSize: new(1)}, &list)
-	if err != nil {
-		return nil, fmt.Errorf("looking for the newest conversation: %w", err)
+func newest(ctx context.Context, c *codexclient.Client) (codexclient.Thread, error) {
+	for thread, err := range c.List(ctx, codexclient.Filter{}) {
+		if err != nil {
+			err = fmt.Errorf("looking for the newest conversation: %w", err)
+		}
+		return thread, err
 	}
-	if len(list.Items) == 0 {
-		return nil, errNone
-	}
-	return &list.Items[0], nil
+	return codexclient.Thread{}, errNone
 }
 
 // engineOf returns the name of the server's engine, with the reason for it if that is short.
-func engineOf(server mcptypes.Implementation) string {
-	var e struct{ Name, Reason string }
-	json.Unmarshal(server.Extra["engine"], &e) // after an error the name is ""
-	const few = 40                             // characters; codex-mcp doctor reports a longer one
+func engineOf(e codexclient.Info) string {
+	const few = 40 // characters; codex-mcp doctor reports a longer one
 	switch {
-	case e.Name == "":
-		return server.Name
+	case e.Engine == "":
+		return e.Name
 	case e.Reason == "", e.Reason == "the command line says so", len(e.Reason) > few:
-		return e.Name + " engine"
+		return e.Engine + " engine"
 	}
-	return e.Name + " engine (" + e.Reason + ")"
+	return e.Engine + " engine (" + e.Reason + ")"
 }
 
 // loop owns the screen and the keys until the call has ended.
@@ -358,10 +332,17 @@ func (cl *client) head(model string) {
 
 // ask asks the user a question.
 func (cl *client) ask(q *question) (code int, done bool) {
-	if q.ctx.Err() != nil || cl.interrupted {
+	switch {
+	case cl.interrupted:
 		return 0, false // the server does not wait for an answer
+	case q.ctx.Err() != nil:
+		cl.v.open("gone")
+		cl.s.line("· ", dim, cut(q.asks(), titleLength)+"  "+q.withdrawn())
+		return 0, false
 	}
-	p := &prompt{question: q, s: cl.s, v: cl.v, keys: cl.keys, pause: cmp.Or(cl.task.Pause, usualPause), signals: cl.signals}
+	p := &prompt{
+		question: q, s: cl.s, v: cl.v, keys: cl.keys, pause: cmp.Or(cl.task.Pause, usualPause), signals: cl.signals, others: cl.inbox.waiting,
+	}
 	if p.run() != stopped {
 		return 0, false
 	}

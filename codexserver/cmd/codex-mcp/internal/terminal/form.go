@@ -27,9 +27,24 @@ type fieldSchema struct {
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
 	Enum        []string `json:"enum"`
+	EnumNames   []string `json:"enumNames"`
 	OneOf       []struct {
 		Const string `json:"const"`
+		Title string `json:"title"`
 	} `json:"oneOf"`
+}
+
+// title returns the title of a value, "" if it has none.
+func (s *fieldSchema) title(word string) string {
+	for _, one := range s.OneOf {
+		if one.Const == word {
+			return one.Title
+		}
+	}
+	if i := slices.Index(s.Enum, word); i >= 0 && i < len(s.EnumNames) {
+		return s.EnumNames[i]
+	}
+	return ""
 }
 
 // words returns the values that the field allows, nil when it allows any.
@@ -79,15 +94,17 @@ func fields(properties jsontext.Value, required []string) ([]field, error) {
 	return all, nil
 }
 
-// offersSession reports whether an approval may be given for the session.
-func offersSession(p *questionParams) bool {
+// offers returns whether an approval may be given for the session, and the title of the
+// lasting rule that may be accepted, "" if there is none.
+func offers(p *questionParams) (session bool, always string) {
 	var properties struct {
 		Decision fieldSchema `json:"decision"`
 	}
 	if len(p.Schema.Properties) == 0 || stdjson.Unmarshal(p.Schema.Properties, &properties) != nil {
-		return false
+		return false, ""
 	}
-	return slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))
+	session = slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))
+	return session, elicit.OneLine(properties.Decision.title(string(elicit.ApprovedAlways)), 0)
 }
 
 // fillIn reads the fields one after another.

@@ -32,3 +32,16 @@ func (b *inbox) take() any {
 	}
 	return m
 }
+
+// waiting returns the questions among the messages that still wait for an answer.
+func (b *inbox) waiting() []*question {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var open []*question
+	for _, m := range b.list {
+		if q, ok := m.(*question); ok && q.ctx.Err() == nil {
+			open = append(open, q)
+		}
+	}
+	return open
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,7 +20,7 @@ import (
 // question is an elicitation that waits for the user.
 type question struct {
 	ctx    context.Context // ends when the question is withdrawn
-	reply  *jsonrpc.Responder
+	reply  replier
 	params questionParams
 }
 
@@ -36,6 +37,7 @@ type questionParams struct {
 			CallID  string                         `json:"callId"`
 			Command []string                       `json:"command"`
 			Changes map[string]protocol.FileChange `json:"changes"`
+			Reach   string                         `json:"reach"` // "" if a sandbox confines it, or that is not known
 		} `json:"codex/approval"`
 	} `json:"_meta"`
 }
@@ -43,6 +45,20 @@ type questionParams struct {
 // answer sends the user's answer.
 func (q *question) answer(action mcptypes.ElicitResultAction, content map[string]mcptypes.ElicitValue) {
 	q.reply.Reply(&mcptypes.ElicitResult{Action: action, Content: content}, nil) // the reply to a withdrawn question is dropped
+}
+
+// asks returns the line of the message that asks, as it may be shown.
+func (q *question) asks() string {
+	message := lines(q.params.Message)
+	if len(message) == 0 {
+		return ""
+	}
+	return elicit.OneLine(message[asking(message)], 0)
+}
+
+// asking returns which line of a message asks.
+func asking(message []string) int {
+	return max(0, slices.IndexFunc(message, func(line string) bool { return strings.HasPrefix(line, "Allow ") }))
 }
 
 // withdrawn returns why the server no longer waits for an answer.
@@ -70,7 +86,9 @@ type prompt struct {
 	signal  os.Signal        // the signal that ended it
 	form    []field          // the fields to fill in; nil for an approval
 	session bool             // an approval for the session is offered
+	always  string           // the lasting rule that is offered, "" if there is none
 	restore func()           // restores the terminal; nil when it is restored
+	others  func() []*question
 }
 
 // outcome is how the dialogue ended.
@@ -91,7 +109,7 @@ func (p *prompt) run() outcome {
 		p.reply.Reply(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestedSchema: %v", err))
 		return gone
 	}
-	p.session = offersSession(&p.params)
+	p.session, p.always = offers(&p.params)
 	defer p.cooked()
 	if err := p.raw(); err != nil {
 		return p.fail(err)
@@ -103,6 +121,7 @@ func (p *prompt) run() outcome {
 	if _, out := p.quiet(p.pause); out != answered {
 		return out
 	}
+	p.queue()
 	for {
 		p.offer()
 		k, out := p.key()
@@ -112,6 +131,19 @@ func (p *prompt) run() outcome {
 		if done, out := p.press(k); done {
 			return out
 		}
+	}
+}
+
+// queue lists the questions that wait behind this one, so that the user sees them together.
+func (p *prompt) queue() {
+	const most = 8
+	others := p.others()
+	if len(others) == 0 {
+		return
+	}
+	p.s.line("  ", dim, count(len(others), "more question")+":")
+	for _, q := range others[:min(len(others), most)] {
+		p.s.line("  · ", dim, cut(q.asks(), titleLength))
 	}
 }
 
@@ -226,6 +258,12 @@ func (p *prompt) press(k key) (done bool, out outcome) {
 			"decision": mcptypes.ElicitString(string(elicit.ApprovedForSession)),
 		})
 		return true, answered
+	case k == 'w' && p.always != "":
+		p.result(green, "✓ ", "approved, always")
+		p.answer(mcptypes.ElicitResultActionAccept, map[string]mcptypes.ElicitValue{
+			"decision": mcptypes.ElicitString(string(elicit.ApprovedAlways)),
+		})
+		return true, answered
 	}
 	p.help()
 	return false, answered
@@ -284,19 +322,22 @@ func (p *prompt) body() {
 		p.s.write("\n")
 	}
 	message := lines(p.params.Message)
-	main := 0
+	main := asking(message)
 	for i, line := range message {
-		if strings.HasPrefix(line, "Allow ") {
-			main = i
-			break
+		switch {
+		case i == main:
+			p.s.line(p.s.paint(magenta, mark)+" ", bold, elicit.ShowText(line))
+			p.reach()
+		case a.Reach == "" || line != a.Reach:
+			p.s.line("  ", plain, elicit.ShowText(line))
 		}
 	}
-	for i, line := range message {
-		if i == main {
-			p.s.line(p.s.paint(magenta, mark)+" ", bold, elicit.ShowText(line))
-			continue
-		}
-		p.s.line("  ", plain, elicit.ShowText(line))
+}
+
+// reach shows that what is asked runs without a sandbox.
+func (p *prompt) reach() {
+	if words := p.params.Meta.Approval.Reach; words != "" {
+		p.s.line("  "+p.s.paint(red, "!")+" ", plain, elicit.OneLine(words, 0))
 	}
 }
 
@@ -317,9 +358,12 @@ func (p *prompt) choices() []choice {
 			{"s", "stop", "stop the turn (so do Esc and ctrl-C)"},
 		}
 	}
-	all := []choice{{"y", "approve", "approve this once"}}
+	all := []choice{{"y", "once", "approve this once"}}
 	if p.session {
 		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends or a file that it names changes; other files that it reads may change"})
+	}
+	if p.always != "" {
+		all = append(all, choice{"w", "always", "approve this, and keep the rule for later questions, of other conversations too"})
 	}
 	return append(all,
 		choice{"n", "deny", "deny; the agent continues and may try something else"},
@@ -332,6 +376,9 @@ func (p *prompt) offer() {
 	var keys []string
 	for _, c := range p.choices() {
 		keys = append(keys, c.key+" "+c.short)
+	}
+	if p.always != "" {
+		p.s.line("  ", dim, "w: "+p.always)
 	}
 	p.s.line("  ", plain, strings.Join(keys, "   "))
 }

@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	codexclient "github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -35,7 +35,7 @@ type result struct {
 // whole is StatusFailed.
 func (cl *client) finish(e end) int {
 	code := cl.conclude(e)
-	if code == StatusAnswered && e.result != nil && factsOf(e.result).Status == "incomplete" {
+	if code == StatusAnswered && e.result.Status == codexclient.Cut {
 		return StatusFailed
 	}
 	return code
@@ -46,10 +46,11 @@ func (cl *client) conclude(e end) int {
 	code, texts, thread := StatusAnswered, []string(nil), cl.thread
 	switch {
 	case e.err == nil:
-		if texts = textsOf(e.result); e.result.IsError != nil && *e.result.IsError {
+		texts = append([]string{e.result.Answer}, e.result.Notes...)
+		if s := e.result.Status; s == codexclient.Failed || s == codexclient.Interrupted {
 			code = StatusFailed
 		}
-		thread = cmp.Or(factsOf(e.result).ThreadID, thread)
+		thread = cmp.Or(e.result.Thread, thread)
 	case errors.Is(e.err, context.Canceled):
 		texts = []string{"interrupted"}
 	case errors.Is(e.err, jsonrpc.ErrClosed):
@@ -121,17 +122,4 @@ func Line(raw stdjson.RawMessage) string {
 	}
 	b.WriteByte('\n')
 	return b.String()
-}
-
-// facts are members of the structured content, "" if it lacks them.
-type facts struct {
-	ThreadID string `json:"threadId"`
-	Status   string `json:"status"`
-}
-
-func factsOf(r *mcptypes.CallToolResult) (f facts) {
-	if len(r.StructuredContent) > 0 && json.Unmarshal(r.StructuredContent, &f) != nil {
-		return facts{}
-	}
-	return f
 }

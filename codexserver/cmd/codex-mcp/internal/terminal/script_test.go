@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -267,7 +268,8 @@ type fakeServer struct {
 	requests  chan string
 	result    chan json.RawMessage
 	cancelled chan struct{}
-	busy      chan struct{} // holds one while pings are not answered
+	call      atomic.Pointer[jsonrpc.ID] // of the task
+	busy      chan struct{}              // holds one while pings are not answered
 
 	questions []*pendingQuestion
 }
@@ -292,12 +294,12 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 		<-s.busy
 		return struct{}{}, nil
 	}))
-	m.Handle("listConversations", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-		s.requests <- r.Method + " " + string(r.Params)
-		return json.RawMessage(`{"items":[{"conversationId":"newest","path":"/p","preview":"what I said\u202e before"}]}`), nil
-	}))
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
+		if strings.Contains(string(r.Params), `"codex-list"`) {
+			return json.RawMessage(`{"content":[],"structuredContent":{"conversations":[{"threadId":"newest","preview":"what I said\u202e before"}]}}`), nil
+		}
+		s.call.Store(&r.ID)
 		select {
 		case result := <-s.result:
 			return result, nil
@@ -321,7 +323,8 @@ func (s *fakeServer) end() {
 
 func (s *fakeServer) event(msg string) {
 	s.t.Helper()
-	if err := s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(`{"id":"1","msg":`+msg+`}`)); err != nil {
+	params := fmt.Sprintf(`{"_meta":{"requestId":%s},"id":"1","msg":%s}`, s.call.Load(), msg)
+	if err := s.peer.Notify(s.t.Context(), "codex/event", json.RawMessage(params)); err != nil {
 		s.t.Error(err)
 	}
 }

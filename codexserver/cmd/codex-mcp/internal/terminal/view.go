@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // view shows the events of a conversation as blocks, with an empty line between two blocks.
@@ -286,18 +285,6 @@ func (v *view) spent() string {
 		out += fmt.Sprintf(" (%s thinking)", thousands(u.ReasoningOutputTokens))
 	}
 	return "tokens: " + in + ", " + out
-}
-
-// textsOf returns the text blocks of a result, without those that are only for models.
-func textsOf(r *mcptypes.CallToolResult) []string {
-	var texts []string
-	for _, block := range r.Content {
-		t, ok := block.(*mcptypes.TextContent)
-		if ok && (t.Annotations == nil || !slices.Equal(t.Annotations.Audience, []mcptypes.Role{mcptypes.RoleAssistant})) {
-			texts = append(texts, t.Text)
-		}
-	}
-	return texts
 }
 
 // oneLine joins the lines of a text.

@@ -1,0 +1,147 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// everywhere runs a test with both eras of MCP and every way to start a server.
+func everywhere(t *testing.T, f func(t *testing.T, start func(client.Options) *client.Client, modern bool)) {
+	for place, options := range places() {
+		for era, version := range map[string]string{"modern": "", "handshake": mcptypes.ProtocolVersion} {
+			t.Run(place+"/"+era, func(t *testing.T) {
+				t.Parallel()
+				f(t, func(o client.Options) *client.Client {
+					o.Protocol = version
+					return start(t, options(t, o))
+				}, version == "")
+			})
+		}
+	}
+}
+
+func outcome(d elicit.Decision) func(context.Context, *client.Question) elicit.Outcome {
+	return func(context.Context, *client.Question) elicit.Outcome {
+		return elicit.Outcome{Decision: d, Feedback: "why"}
+	}
+}
+
+func TestRun(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		c := start(client.Options{Ask: outcome(elicit.Approved)})
+		for prompt, want := range map[string]client.Result{
+			"say:hello":         {Status: client.Done, Answer: "hello"},
+			"fail:broken":       {Status: client.Failed, Answer: "broken"},
+			"wait:50ms say:yes": {Status: client.Done, Answer: "yes"},
+		} {
+			got, err := c.Run(t.Context(), client.Task{Prompt: prompt})
+			if err != nil || got.Status != want.Status || got.Answer != want.Answer || got.Thread == "" || (got.Err() == nil) != (want.Status == client.Done) {
+				t.Errorf("%s: %+v, %v", prompt, got, err)
+			}
+			if long := strings.HasPrefix(prompt, "wait"); modern && long && !strings.HasPrefix(got.Task, got.Thread+".") {
+				t.Errorf("%s: task %q of %s", prompt, got.Task, got.Thread)
+			}
+			again, err := c.Run(t.Context(), client.Task{Prompt: "say:again", Thread: got.Thread})
+			if err != nil || again.Thread != got.Thread || again.Answer != "again" {
+				t.Errorf("%s, continued: %+v, %v", prompt, again, err)
+			}
+		}
+		r, err := c.Run(t.Context(), client.Task{Prompt: "say:x", Arguments: map[string]any{"sandbx": "none"}})
+		if err != nil || r.Status != client.Failed || !strings.Contains(r.Answer, "sandbx") {
+			t.Errorf("a wrong argument: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestQuestions(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		for name, tt := range map[string]struct {
+			ask    func(context.Context, *client.Question) elicit.Outcome
+			raw    func(context.Context, *client.Question) (json.RawMessage, error)
+			status client.Status
+			answer string // its beginning
+		}{
+			"approved":    {outcome(elicit.Approved), nil, client.Done, "ls: approved"},
+			"for session": {outcome(elicit.ApprovedForSession), nil, client.Done, "ls: approved_for_session"},
+			"denied":      {outcome(elicit.Denied), nil, client.Done, "ls: denied"},
+			"invalid":     {outcome("yes"), nil, client.Done, "ls: denied"},
+			"aborted":     {outcome(elicit.Abort), nil, client.Interrupted, ""},
+			"panic":       {func(context.Context, *client.Question) elicit.Outcome { panic("oh") }, nil, client.Done, "ls: denied"},
+			"no one":      {nil, nil, client.Done, "ls: denied"},
+			"raw": {nil, func(context.Context, *client.Question) (json.RawMessage, error) {
+				return json.RawMessage(`{"action":"accept"}`), nil
+			}, client.Done, "ls: approved"},
+			"raw nonsense": {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return json.RawMessage(`7`), nil }, client.Done, "ls: denied"},
+			"raw error":    {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return nil, errors.New("no") }, client.Done, "ls: denied"},
+		} {
+			for _, watched := range []bool{false, true} {
+				var mu sync.Mutex
+				var asked []string
+				o := client.Options{AskRaw: tt.raw}
+				if tt.ask != nil {
+					o.Ask = func(ctx context.Context, q *client.Question) elicit.Outcome {
+						mu.Lock()
+						asked = append(asked, strings.Join(q.Command, " "))
+						mu.Unlock()
+						if q.Kind != "exec" || q.Thread == "" || q.Message == "" {
+							t.Errorf("%+v", q)
+						}
+						return tt.ask(ctx, q)
+					}
+				}
+				task := client.Task{Prompt: "ls"}
+				if watched {
+					task.Event = func(client.Event) {}
+				}
+				c := start(o)
+				r, err := c.Run(t.Context(), task)
+				if err != nil || r.Status != tt.status || !strings.HasPrefix(r.Answer, tt.answer) {
+					t.Errorf("%s: %+v, %v", name, r, err)
+				}
+				if tt.ask != nil && !slices.Equal(asked, []string{"ls"}) {
+					t.Errorf("%s: asked %q", name, asked)
+				}
+				if someone := tt.ask != nil || tt.raw != nil; modern && someone && (r.Task != "") == watched {
+					t.Errorf("%s: task %q", name, r.Task)
+				}
+			}
+		}
+	})
+}
+
+func TestEvents(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		c := start(client.Options{Ask: outcome(elicit.Approved)})
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				var types []string
+				r, err := c.Run(t.Context(), client.Task{Prompt: "say:a ls say:b", Watch: client.Watch{Event: func(e client.Event) {
+					types = append(types, e.Msg.EventType())
+					if done, ok := e.Msg.(protocol.TaskComplete); ok && *done.LastAgentMessage == "" {
+						t.Error("no message")
+					}
+				}}})
+				if err != nil || r.Status != client.Done {
+					t.Errorf("%+v, %v", r, err)
+				}
+				want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "agent_message", "agent_message", "task_complete"}
+				if d := cmp.Diff(want, types); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

@@ -1,0 +1,354 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+var (
+	manyTasks = flag.Int("tasks", 20, "hand over this `number` of tasks while the server is killed")
+	manyKills = flag.Int("kills", 4, "kill the server this `number` of times")
+)
+
+// killer starts servers in processes of their own, and kills the newest one.
+type killer struct {
+	home string
+
+	mu     sync.Mutex
+	newest *exec.Cmd
+	starts int
+}
+
+func (k *killer) dial(context.Context) (jsonrpc.Transport, error) {
+	cmd := child(k.home)
+	t, err := jsonrpc.Command(cmd, 0)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.newest = cmd
+	k.starts++
+	return killed{t}, nil
+}
+
+// killed is a transport of a server that may be killed, which is no error.
+type killed struct{ jsonrpc.Transport }
+
+func (k killed) Close() error {
+	_ = k.Transport.Close()
+	return nil
+}
+
+// kill kills the newest server. It returns false if that was killed before.
+func (k *killer) kill() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.newest == nil {
+		return false
+	}
+	_ = k.newest.Process.Kill()
+	k.newest = nil
+	return true
+}
+
+// effects returns how often each task did what it was to do once.
+func (k *killer) effects(t *testing.T) (each map[string]int, all int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(k.home, "effects"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	each = map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		each[strings.TrimSpace(line)]++
+		all++
+	}
+	return each, all
+}
+
+// TestTasksOfAKilledServer hands over tasks while the server is killed again and again. Each task
+// has a result, or an error that says what is known of it, and none runs twice.
+func TestTasksOfAKilledServer(t *testing.T) {
+	for era, version := range map[string]string{"modern": "", "handshake": mcptypes.ProtocolVersion} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			k := &killer{home: t.TempDir()}
+			c := start(t, client.Options{Dial: k.dial, Protocol: version})
+			work := make(chan string)
+			var workers sync.WaitGroup
+			var mu sync.Mutex
+			ended := map[string]string{} // how each task ended
+			for range 4 {
+				workers.Go(func() {
+					for name := range work {
+						how := how(c.Run(t.Context(), client.Task{Prompt: "once " + name}))
+						mu.Lock()
+						ended[name] = how
+						mu.Unlock()
+					}
+				})
+			}
+			killed, handed := make(chan struct{}), make(chan struct{})
+			tasks, stop := 0, killed
+			go func() { // at least so many, and as long as the server is killed
+				defer close(handed)
+				for more := true; more || tasks < *manyTasks; {
+					select {
+					case work <- fmt.Sprint("task-", tasks):
+						tasks++
+					case <-stop:
+						more, stop = false, nil
+					}
+				}
+				close(work)
+				workers.Wait()
+			}()
+			for n, all := 0, 0; n < *manyKills; n++ {
+				for next := all + *manyTasks/(*manyKills+1); all < next; _, all = k.effects(t) {
+					<-time.After(time.Millisecond)
+				}
+				<-time.After(time.Duration(n%4) * 15 * time.Millisecond) // in other states of the tasks
+				for !k.kill() {
+					<-time.After(time.Millisecond)
+				}
+			}
+			close(killed)
+			<-handed
+			each, _ := k.effects(t)
+			counts := map[string]int{}
+			for i := range tasks {
+				name := fmt.Sprint("task-", i)
+				counts[ended[name]]++
+				switch {
+				case each[name] > 1:
+					t.Errorf("%s ran %d times", name, each[name])
+				case ended[name] == "done" && each[name] != 1:
+					t.Errorf("%s is done and did not run", name)
+				case !slices.Contains([]string{"done", "server ended", "lost", "lost thread"}, ended[name]):
+					t.Errorf("%s: %s", name, ended[name])
+				}
+			}
+			if k.starts < *manyKills || k.starts > *manyKills+1 { // no task may be left after the last kill
+				t.Errorf("%d servers for %d kills", k.starts, *manyKills)
+			}
+			if counts["done"] == 0 || counts["done"] == tasks {
+				t.Errorf("how the tasks ended: %v", counts)
+			}
+			t.Log(counts)
+		})
+	}
+}
+
+// how says in a word how a task ended.
+func how(r client.Result, err error) string {
+	var lost *client.LostError
+	switch {
+	case errors.As(err, &lost) && lost.Thread != "":
+		return "lost thread"
+	case errors.As(err, &lost):
+		return "lost"
+	case err != nil:
+		return err.Error()
+	case r.Status == client.Done && strings.HasPrefix(r.Answer, "did "):
+		return "done"
+	case strings.HasPrefix(r.Answer, "The server ended while this task ran."):
+		return "server ended"
+	}
+	return fmt.Sprintf("%+v", r)
+}
+
+// TestResume closes a client while its task runs, and asks another one for the result.
+func TestResume(t *testing.T) {
+	o := places()["url"](t, client.Options{})
+	first := start(t, o)
+	ids := make(chan string, 1)
+	left := make(chan error, 1)
+	go func() {
+		_, err := first.Run(t.Context(), client.Task{Prompt: "wait:300ms say:later", Watch: client.Watch{Started: func(id string) { ids <- id }}})
+		left <- err
+	}()
+	id := <-ids
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-left; !errors.Is(err, client.ErrClosed) {
+		t.Errorf("Run: %v", err)
+	}
+	if _, err := first.Run(t.Context(), client.Task{Prompt: "say:x"}); !errors.Is(err, client.ErrClosed) {
+		t.Errorf("Run after Close: %v", err)
+	}
+	second := start(t, o)
+	r, err := second.Resume(t.Context(), id, client.Watch{})
+	if err != nil || r.Status != client.Done || r.Answer != "later" || r.Task != id {
+		t.Errorf("%+v, %v", r, err)
+	}
+	var lost *client.LostError
+	if _, err := second.Resume(t.Context(), "no-such-task", client.Watch{}); !errors.As(err, &lost) || lost.Task != "no-such-task" {
+		t.Errorf("an unknown task: %v", err)
+	}
+}
+
+// TestResumeAfterTheServer asks for a task whose server was killed.
+func TestResumeAfterTheServer(t *testing.T) {
+	k := &killer{home: t.TempDir()}
+	asked, killed := make(chan struct{}), make(chan struct{})
+	first := start(t, client.Options{Dial: k.dial, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+		close(asked)
+		<-killed
+		return elicit.Outcome{Decision: elicit.Approved}
+	}})
+	go func() {
+		defer close(killed)
+		<-asked
+		k.kill()
+	}()
+	var id string
+	r, err := first.Run(t.Context(), client.Task{Prompt: "rm", Watch: client.Watch{Started: func(task string) { id = task }}})
+	if got := how(r, err); got != "server ended" || r.Task != id {
+		t.Fatal(got)
+	}
+	r, err = start(t, client.Options{Dial: k.dial}).Resume(t.Context(), id, client.Watch{})
+	if got := how(r, err); got != "server ended" || r.Thread == "" {
+		t.Error(got)
+	}
+}
+
+// TestCancelledContext ends the context of a call in each state. The turn is interrupted, and the
+// conversation can be continued.
+func TestCancelledContext(t *testing.T) {
+	enough := errors.New("enough")
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		for _, prompt := range []string{"wait:1h", "rm"} {
+			for _, events := range []bool{false, true} {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				c := start(client.Options{Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+					cancel(enough)
+					<-ctx.Done()
+					return elicit.Outcome{Decision: elicit.Approved}
+				}})
+				task := client.Task{Prompt: prompt}
+				if events {
+					task.Event = func(e client.Event) {
+						if e.Msg.EventType() == "task_started" && prompt == "wait:1h" {
+							cancel(enough)
+						}
+					}
+				} else if prompt == "wait:1h" {
+					if !modern {
+						continue // nothing says that the turn runs
+					}
+					task.Started = func(string) { cancel(enough) }
+				}
+				r, err := c.Run(ctx, task)
+				if !errors.Is(err, enough) || r.Thread == "" {
+					t.Errorf("%s: %+v, %v", prompt, r, err)
+				}
+				next, err := c.Run(t.Context(), client.Task{Thread: r.Thread, Prompt: "say:on"}) // waits for the turn before it
+				if err != nil || next.Answer != "on" {
+					t.Errorf("%s: then %+v, %v", prompt, next, err)
+				}
+				cancel(nil)
+			}
+		}
+	})
+}
+
+// TestFunctionPanics interrupts the turn, and the panic reaches the caller.
+func TestFunctionPanics(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		c := start(client.Options{})
+		for name, w := range map[string]client.Watch{
+			"Event":   {Event: func(client.Event) { panic("oh") }},
+			"Started": {Started: func(string) { panic("oh") }},
+		} {
+			if name == "Started" && !modern {
+				continue
+			}
+			var p any
+			func() {
+				defer func() { p = recover() }()
+				_, _ = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: w})
+			}()
+			if p != "oh" {
+				t.Errorf("%s: %v", name, p)
+			}
+			if r, err := c.Run(t.Context(), client.Task{Prompt: "say:x"}); err != nil || r.Answer != "x" {
+				t.Errorf("%s: then %+v, %v", name, r, err)
+			}
+		}
+	})
+}
+
+// TestBrokenHTTP breaks the connections to a server over HTTP. A task is waited for, and a call
+// with events is lost; its error has the conversation.
+func TestBrokenHTTP(t *testing.T) {
+	s := serveHTTP(t, t.TempDir(), "127.0.0.1:0")
+	var breaks sync.WaitGroup
+	defer breaks.Wait()
+	c := start(t, client.Options{URL: s.URL, Token: "secret"})
+	r, err := c.Run(t.Context(), client.Task{Prompt: "wait:1s say:done", Watch: client.Watch{Started: func(string) {
+		breaks.Go(func() {
+			for range 5 {
+				<-time.After(100 * time.Millisecond)
+				s.CloseClientConnections()
+			}
+		})
+	}}})
+	if err != nil || r.Answer != "done" {
+		t.Errorf("a task: %+v, %v", r, err)
+	}
+	var lost *client.LostError
+	_, err = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
+		if e.Msg.EventType() == "task_started" {
+			breaks.Go(s.CloseClientConnections)
+		}
+	}}})
+	if !errors.As(err, &lost) || lost.Thread == "" {
+		t.Fatalf("a call: %v", err)
+	}
+	if r, err := c.Run(t.Context(), client.Task{Thread: lost.Thread, Prompt: "say:on"}); err != nil || r.Answer != "on" {
+		t.Errorf("then %+v, %v", r, err)
+	}
+}
+
+// TestHTTPServerStartsAgain ends a server over HTTP while a task runs. The next one, at the same
+// address, has the end of the task.
+func TestHTTPServerStartsAgain(t *testing.T) {
+	home := t.TempDir()
+	s := serveHTTP(t, home, "127.0.0.1:0")
+	c := start(t, client.Options{URL: s.URL, Token: "secret"})
+	started, ended := make(chan string, 1), make(chan struct{})
+	var r client.Result
+	var err error
+	go func() {
+		defer close(ended)
+		r, err = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: client.Watch{Started: func(id string) { started <- id }}})
+	}()
+	<-started
+	s.Listener.Close()
+	_ = s.Config.Handler.(*streamable.Handler).Close() // interrupts the turn
+	s.CloseClientConnections()                         // now none can be opened
+	<-time.After(300 * time.Millisecond)               // the client tries in vain
+	serveHTTP(t, home, s.Listener.Addr().String())
+	<-ended
+	if err != nil || r.Status == client.Done || r.Thread == "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,0 +1,144 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// childHome is, in a process that is a test's server, the folder for its data.
+const childHome = "CODEXMCP_CLIENT_TEST_HOME"
+
+func TestMain(m *testing.M) {
+	home := os.Getenv(childHome)
+	if home == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := newServer(home, script(home)).Serve(ctx, jsonrpc.Stdio()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// grace is how long a call of a test's server runs before it becomes a task.
+const grace = 10 * time.Millisecond
+
+func newServer(home string, turn engine.TurnFunc) *codexserver.Server {
+	return codexserver.New(turn, &codexserver.Options{
+		Home: home, Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: grace},
+	})
+}
+
+// script is [servertest.Script], except that a prompt that begins with "once " adds the rest as a
+// line to a file, says so, and takes a while.
+func script(home string) engine.TurnFunc {
+	others := servertest.Script()
+	return func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		text := protocol.TextOf(in)
+		if len(text) < 5 || text[:5] != "once " {
+			return others(ctx, host, in)
+		}
+		f, err := os.OpenFile(filepath.Join(home, "effects"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text[5:] + "\n")
+		}
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := servertest.Wait(ctx, 60*time.Millisecond); err != nil {
+			return err
+		}
+		host.Emit(protocol.AgentMessage{Message: "did " + text[5:]})
+		return nil
+	}
+}
+
+// places are the ways to start a server.
+func places() map[string]func(t *testing.T, o client.Options) client.Options {
+	return map[string]func(t *testing.T, o client.Options) client.Options{
+		"in-process": func(t *testing.T, o client.Options) client.Options {
+			home := t.TempDir()
+			o.Server = newServer(home, script(home))
+			return o
+		},
+		"child": func(t *testing.T, o client.Options) client.Options {
+			o.Command = child(t.TempDir())
+			return o
+		},
+		"url": func(t *testing.T, o client.Options) client.Options {
+			s := serveHTTP(t, t.TempDir(), "127.0.0.1:0")
+			o.URL, o.Token = s.URL, "secret"
+			return o
+		},
+	}
+}
+
+// serveHTTP serves the script over HTTP until the end of the test, or until the server is closed.
+func serveHTTP(t *testing.T, home, address string) *httptest.Server {
+	t.Helper()
+	h, err := streamable.New(newServer(home, script(home)), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			return "", errors.New("no token")
+		}
+		return "ann", nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	if s.Listener.Close(); err == nil {
+		s.Listener, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		_ = h.Close()
+		s.Close()
+	})
+	return s
+}
+
+// child is the command of a server in a process of its own.
+func child(home string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childHome+"="+home, "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// start starts a client that the end of the test closes.
+func start(t *testing.T, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.Start(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}

@@ -1,0 +1,311 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Task is a turn to run. Only Prompt is required. A zero field means the server's default.
+type Task struct {
+	// Prompt is the task, or the next message of the conversation Thread.
+	Prompt string
+	// Thread is the id of the conversation to continue. Default: a new one. The fields from
+	// Cwd to Worktree are for new conversations only.
+	Thread string
+
+	// Cwd is the folder to work in.
+	Cwd string
+	// Model is the model.
+	Model string
+	// Approvals says what is asked.
+	Approvals protocol.ApprovalPolicy
+	// Sandbox says what commands may do.
+	Sandbox protocol.SandboxMode
+	// Worktree makes the conversation work in its own git worktree.
+	Worktree bool
+	// Schema is the JSON schema of the answer, see [Result].Output.
+	Schema json.RawMessage
+	// Arguments are further arguments of the tool codex or codex-reply, such as budget.
+	Arguments map[string]any
+
+	Watch
+}
+
+// Review is a review to run, see [Client.Review].
+type Review struct {
+	// Target is what to review: uncommitted, base or commit.
+	Target string
+	// Branch is the branch for the target base, Commit the commit for the target commit.
+	Branch, Commit string
+	// Instructions say what to look at above all.
+	Instructions string
+	// Cwd is a folder in the repository, and Thread the conversation to review in.
+	Cwd, Thread string
+
+	Watch
+}
+
+// Watch has functions that are called while a turn runs, on the goroutine of the method that
+// runs it. They may be slow; if one panics, the turn is interrupted. Nil ignores.
+type Watch struct {
+	// Event is called with each event, in order. Without Started, Event keeps the turn from
+	// becoming a task: tasks have no events.
+	Event func(Event)
+	// Progress is called with a line about what the turn does, at times.
+	Progress func(line string)
+	// Started is called with the id of the task, if the turn becomes one.
+	Started func(task string)
+}
+
+// Event is an event of a turn.
+type Event struct {
+	// Msg is the event; a [protocol.RawEvent] if its type is not known.
+	Msg protocol.EventMsg
+	// Raw is the event as it arrived.
+	Raw json.RawMessage
+}
+
+// Run runs a turn and waits for its end. The end of ctx interrupts the turn. The result then
+// has the conversation if that has begun, and the error is the cause of ctx.
+func (c *Client) Run(ctx context.Context, t Task) (Result, error) {
+	return c.task(ctx, &t, false)
+}
+
+// Background begins a turn and returns as soon as it runs. [Client.Wait] returns its result, and
+// its questions are asked while Wait waits.
+func (c *Client) Background(ctx context.Context, t Task) (Result, error) {
+	return c.task(ctx, &t, true)
+}
+
+func (c *Client) task(ctx context.Context, t *Task, background bool) (Result, error) {
+	tool, arguments := "codex", maps.Clone(t.Arguments)
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	arguments["prompt"] = t.Prompt
+	set(arguments, "background", background)
+	if t.Schema != nil {
+		arguments["output-schema"] = t.Schema
+	}
+	if t.Thread != "" {
+		tool, arguments["threadId"] = "codex-reply", t.Thread
+	} else {
+		set(arguments, "cwd", t.Cwd)
+		set(arguments, "model", t.Model)
+		set(arguments, "approval-policy", t.Approvals)
+		set(arguments, "sandbox", t.Sandbox)
+		set(arguments, "worktree", t.Worktree)
+	}
+	return c.turn(ctx, &turn{tool: tool, prompt: t.Prompt, thread: t.Thread, watch: &t.Watch, tasks: !background && t.tasks()}, arguments)
+}
+
+// Review asks for a review of changes in a repository and waits for its end. A review changes
+// nothing and asks no questions.
+func (c *Client) Review(ctx context.Context, r Review) (Result, error) {
+	arguments := map[string]any{"target": r.Target}
+	set(arguments, "branch", r.Branch)
+	set(arguments, "commit", r.Commit)
+	set(arguments, "instructions", r.Instructions)
+	set(arguments, "cwd", r.Cwd)
+	set(arguments, "threadId", r.Thread)
+	return c.turn(ctx, &turn{tool: "codex-review", thread: r.Thread, watch: &r.Watch, tasks: r.tasks()}, arguments)
+}
+
+// Resume waits for the result of the task with an id, as [Client.Run] does. The task may be one
+// of an earlier client or an earlier server: one whose server has ended has a result that says
+// so. If the server does not know the task, the error is a [*LostError].
+func (c *Client) Resume(ctx context.Context, task string, w Watch) (Result, error) {
+	return c.turn(ctx, &turn{tool: "codex", watch: &w, id: task}, nil)
+}
+
+// Cancel interrupts the turn of a task. It does not wait for the end.
+func (c *Client) Cancel(ctx context.Context, task string) error {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s, err := c.connected(ctx)
+	if err != nil {
+		return err
+	}
+	return s.CancelTask(ctx, task)
+}
+
+// set sets an argument that is not zero.
+func set[T comparable](arguments map[string]any, name string, value T) {
+	var zero T
+	if value != zero {
+		arguments[name] = value
+	}
+}
+
+func encode(arguments map[string]any) (json.RawMessage, error) {
+	raw, err := jsonv2.Marshal(arguments, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("client: arguments: %w", err)
+	}
+	return json.RawMessage(raw), nil
+}
+
+// tasks reports whether the turn may become a task.
+func (w *Watch) tasks() bool { return w.Started != nil || w.Event == nil }
+
+// turn is a turn in progress. Its goroutine is that of the method.
+type turn struct {
+	tool, prompt string
+	tasks        bool
+	watch        *Watch
+	began        time.Time
+
+	thread string // "" until it is known
+	id     string // of the task, or ""
+	runs   bool   // as far as the events say
+}
+
+// turn runs a turn to its end.
+func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (Result, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	raw, err := encode(arguments)
+	if err != nil {
+		return Result{}, err
+	}
+	t.began = time.Now()
+	answer, err := c.await(ctx, t, &mcpcall.Call{
+		Tool: t.tool, Arguments: raw, Tasks: t.tasks,
+		Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs },
+		Started: t.started,
+	})
+	switch {
+	case err == nil:
+		r, err := turnResult(answer)
+		r.Task = t.id
+		return r, err
+	case errors.Is(err, mcpcall.ErrCancelled):
+		return Result{Thread: t.thread, Task: t.id, Status: Interrupted, Answer: "the task was cancelled"}, nil
+	}
+	return Result{Thread: t.thread, Task: t.id}, err
+}
+
+// await waits for the answer to a call. If the connection ends, it continues with the task, if
+// there is one.
+func (c *Client) await(ctx context.Context, t *turn, call *mcpcall.Call) (json.RawMessage, error) {
+	for n := 0; ; n++ {
+		s, err := c.connected(ctx)
+		switch {
+		case err != nil && n > 0 && ctx.Err() == nil:
+			return nil, &LostError{t.thread, t.id, err}
+		case err != nil:
+			return nil, err
+		}
+		began := time.Now()
+		var raw json.RawMessage
+		if t.id != "" {
+			raw, err = s.Task(ctx, t.id, call)
+		} else {
+			raw, err = s.Call(ctx, call)
+		}
+		unknown, sent := lost(err)
+		var poll *mcpcall.PollError
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil, context.Cause(ctx)
+		case !unknown && !errors.As(err, &poll):
+			return raw, err // a result, or the server's error
+		case t.id == "" && sent:
+			c.find(ctx, t)
+			return nil, &LostError{t.thread, "", err}
+		case poll != nil && poll.Answered && time.Since(began) > time.Minute: // it was connected for a while
+			n = 0
+		case t.id == "" && n == tries:
+			return nil, err
+		case !unknown, n == tries:
+			return nil, &LostError{t.thread, t.id, err}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// started notes the task that the turn has become. The ids of the server's tasks begin with
+// that of the conversation.
+func (t *turn) started(task string) {
+	t.id = task
+	if thread, _, ok := strings.Cut(task, "."); ok && t.thread == "" {
+		t.thread = thread
+	}
+	if t.watch.Started != nil {
+		t.watch.Started(task)
+	}
+}
+
+// notified handles a notification of the call.
+func (t *turn) notified(method string, params json.RawMessage) {
+	var p struct {
+		Msg json.RawMessage `json:"msg"`
+	}
+	if method != "codex/event" || json.Unmarshal(params, &p) != nil {
+		return
+	}
+	msg, err := protocol.ParseEvent(p.Msg)
+	if err != nil {
+		return
+	}
+	switch m := msg.(type) {
+	case protocol.SessionConfigured:
+		t.thread = m.SessionID
+	case protocol.TaskStarted:
+		t.runs = true
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		t.runs = false
+	}
+	if t.watch.Event != nil {
+		t.watch.Event(Event{msg, p.Msg})
+	}
+}
+
+// find looks for the new conversation of a turn whose connection was lost before it said which.
+// It is the only one with the prompt that began since.
+func (c *Client) find(ctx context.Context, t *turn) {
+	const (
+		few  = 50  // characters; a preview is longer
+		most = 500 // conversations
+	)
+	if t.thread != "" || t.tool != "codex" {
+		return
+	}
+	prompt := []rune(strings.Join(strings.Fields(t.prompt), " "))
+	search := string(prompt[:min(len(prompt), few)])
+	var found []string
+	ctx, stop := context.WithTimeout(ctx, farewell)
+	defer stop()
+	looked := 0
+	for row, err := range c.list(ctx, Filter{}) {
+		if looked++; err != nil || looked > most || row.Began.Before(t.began.Truncate(time.Second)) { // the newest come first
+			break
+		}
+		if strings.HasPrefix(strings.Join(strings.Fields(row.Preview), " "), search) {
+			found = append(found, row.ID)
+		}
+	}
+	if len(found) == 1 {
+		t.thread = found[0]
+	}
+}

@@ -1,0 +1,303 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Thread is a conversation, as [Client.List] returns it.
+type Thread struct {
+	// ID continues it, see [Task].Thread.
+	ID string
+	// Preview is the title, or the beginning of the first message.
+	Preview string
+	// Cwd is its folder, and Began when it began; zero if that is not known.
+	Cwd   string
+	Began time.Time
+	// Status and Doing describe a running turn of this client, else they are "".
+	Status Status
+	Doing  string
+}
+
+// Filter chooses conversations. The zero value chooses all.
+type Filter struct {
+	// Search finds text in the preview, Cwd the conversations of one folder.
+	Search, Cwd string
+}
+
+// List returns the conversations, the newest first. After an error it ends.
+func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
+	return func(yield func(Thread, error) bool) {
+		ctx, leave, err := c.enter(ctx)
+		if err != nil {
+			yield(Thread{}, err)
+			return
+		}
+		defer leave()
+		c.list(ctx, f)(yield)
+	}
+}
+
+// list is List for a method that has begun.
+func (c *Client) list(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
+	return func(yield func(Thread, error) bool) {
+		for cursor := ""; ; {
+			arguments := map[string]any{"pageSize": 50}
+			set(arguments, "search", f.Search)
+			set(arguments, "cwd", f.Cwd)
+			set(arguments, "cursor", cursor)
+			var page struct {
+				Conversations []struct {
+					ThreadID  string `json:"threadId"`
+					Preview   string `json:"preview"`
+					Cwd       string `json:"cwd"`
+					Timestamp string `json:"timestamp"`
+					Status    Status `json:"status"`
+					Doing     string `json:"doing"`
+				} `json:"conversations"`
+				NextCursor string `json:"nextCursor"`
+			}
+			if err := c.read(ctx, "codex-list", arguments, &page); err != nil {
+				yield(Thread{}, err)
+				return
+			}
+			for _, row := range page.Conversations {
+				began, _ := time.Parse(time.RFC3339, row.Timestamp) // zero if it is not known
+				if !yield(Thread{row.ThreadID, row.Preview, row.Cwd, began, row.Status, row.Doing}, nil) {
+					return
+				}
+			}
+			if page.NextCursor == "" || page.NextCursor == cursor {
+				return
+			}
+			cursor = page.NextCursor
+		}
+	}
+}
+
+// Wait waits until one of the conversations has no running turn, and returns the results of all
+// of them; those that continue are Running or Waiting. Without an id it waits for the turns of
+// [Client.Background] whose results have not been returned; without such turns it returns at
+// once.
+func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	arguments := map[string]any{}
+	if len(threads) > 0 {
+		arguments["threadIds"] = threads
+	}
+	for {
+		var rows struct {
+			Threads []structured `json:"threads"`
+		}
+		if err := c.read(ctx, "codex-wait", arguments, &rows); err != nil {
+			return nil, err
+		}
+		results, ended := make([]Result, len(rows.Threads)), len(rows.Threads) == 0
+		for i := range rows.Threads {
+			results[i] = rows.Threads[i].result()
+			ended = ended || results[i].Status.Ended()
+		}
+		if ended {
+			return results, nil
+		}
+		select { // for a server that does not wait
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Interrupt interrupts the turn of a conversation, if one runs.
+func (c *Client) Interrupt(ctx context.Context, thread string) error {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return c.read(ctx, "codex-interrupt", map[string]any{"threadId": thread}, nil)
+}
+
+// View is a text about a conversation.
+type View struct {
+	// Thread is the conversation.
+	Thread string
+	// What is diff, transcript, or output of the command with the number Command; 0 is the
+	// last one.
+	What    string
+	Command int
+}
+
+// maxShown bounds a text, in bytes. The server keeps less.
+const maxShown = 64 << 20
+
+// Show returns the whole of a text that results leave out: what the turns of a conversation
+// changed, its messages, or what a command printed. cut is how many bytes of its beginning the
+// server no longer keeps.
+func (c *Client) Show(ctx context.Context, v View) (text string, cut int64, err error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer leave()
+	arguments := map[string]any{"threadId": v.Thread, "what": v.What}
+	set(arguments, "command", v.Command)
+	var whole strings.Builder
+	for offset := int64(0); ; {
+		set(arguments, "offset", offset)
+		var page struct {
+			Content string `json:"content"`
+			Next    int64  `json:"next"`
+			Cut     int64  `json:"cut"`
+		}
+		if err := c.read(ctx, "codex-show", arguments, &page); err != nil {
+			return whole.String(), cut, err
+		}
+		whole.WriteString(page.Content)
+		cut = max(cut, page.Cut)
+		switch {
+		case page.Next == 0:
+			return whole.String(), cut, nil
+		case page.Next <= offset, whole.Len() > maxShown:
+			return whole.String(), cut, fmt.Errorf("codex-show: %w: the pages do not end", ErrAnswer)
+		}
+		offset = page.Next
+	}
+}
+
+// Worktree is what to do with the git worktree of a conversation, see [Task].Worktree.
+type Worktree struct {
+	// Thread is the conversation.
+	Thread string
+	// Action is status, apply, branch or discard.
+	Action string
+	// Name and Message are those of the branch and its commit. Token confirms a discard.
+	Name, Message, Token string
+}
+
+// Worktree shows the changes in the worktree of a conversation, brings them back, or removes
+// them, and returns what was done. A person is asked about apply and branch.
+func (c *Client) Worktree(ctx context.Context, w Worktree) (string, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	arguments := map[string]any{"threadId": w.Thread, "action": w.Action}
+	set(arguments, "name", w.Name)
+	set(arguments, "message", w.Message)
+	set(arguments, "token", w.Token)
+	var done structured
+	err = c.once(ctx, "codex-worktree", arguments, &done)
+	if unknown, sent := lost(err); unknown && sent && ctx.Err() == nil {
+		err = &LostError{Thread: w.Thread, Err: err}
+	}
+	return done.Content, err
+}
+
+// Model is a model of [Client.Models].
+type Model struct {
+	// Model is the name, for [Task].Model.
+	Model string `json:"model"`
+	// Default means that it is the one that tasks use.
+	Default bool `json:"default"`
+	// Efforts are the values of the argument effort, nil if they are not known.
+	Efforts []string `json:"efforts"`
+	// DefaultEffort is the effort without the argument, or "".
+	DefaultEffort string `json:"defaultEffort"`
+	// Description is for people.
+	Description string `json:"description"`
+}
+
+// Models returns the models that a task may use, the default first.
+func (c *Client) Models(ctx context.Context) ([]Model, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var r struct {
+		Models []Model `json:"models"`
+	}
+	err = c.read(ctx, "codex-models", map[string]any{}, &r)
+	return r.Models, err
+}
+
+// read calls a tool that may be called twice, and decodes the structured content into a
+// pointer, or into nothing.
+func (c *Client) read(ctx context.Context, tool string, arguments map[string]any, into any) error {
+	for n := 1; ; n++ {
+		err := c.once(ctx, tool, arguments, into)
+		if unknown, _ := lost(err); !unknown || n == tries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// once is read for a tool that may not be called twice.
+func (c *Client) once(ctx context.Context, tool string, arguments map[string]any, into any) error {
+	s, err := c.connected(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := encode(arguments)
+	if err != nil {
+		return err
+	}
+	answer, err := s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
+	if err != nil {
+		return err
+	}
+	r, texts, err := toolResult(answer)
+	switch {
+	case err != nil:
+		return err
+	case r.IsError != nil && *r.IsError:
+		return &ToolError{tool, cmp.Or(strings.Join(texts, "\n"), "failed")}
+	case into == nil:
+		return nil
+	}
+	if err := jsonv2.Unmarshal(r.StructuredContent, into); err != nil {
+		return fmt.Errorf("%s: %w: structuredContent: %v", tool, ErrAnswer, err)
+	}
+	return nil
+}
+
+// Call calls any tool of the server and returns its result as JSON. If the connection ends, it is
+// not repeated: the error is a [*LostError].
+func (c *Client) Call(ctx context.Context, tool string, arguments map[string]any) (json.RawMessage, error) {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	raw, err := encode(arguments)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
+	if unknown, sent := lost(err); unknown && sent && !errors.Is(context.Cause(ctx), ErrClosed) {
+		err = &LostError{Err: err}
+	}
+	return answer, err
+}

@@ -1,0 +1,519 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/google/go-cmp/cmp"
+)
+
+// toy is a server that answers each method with a function.
+type toy struct {
+	mux  jsonrpc.Mux
+	mu   sync.Mutex
+	seen []string // tools/call: the tool and its arguments
+}
+
+// newToy returns a server of one era.
+func newToy(modern bool) *toy {
+	s := &toy{}
+	if modern {
+		s.answer("server/discover", `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`)
+	} else {
+		s.answer("initialize", `{"protocolVersion":"2025-06-18","serverInfo":{"name":"toy","version":"1","engine":{"name":"e","reason":"r"}},"capabilities":{}}`)
+	}
+	return s
+}
+
+// answer answers a method with these results, and repeats the last one.
+func (s *toy) answer(method string, results ...string) {
+	s.mux.HandleRaw(method, func(_ context.Context, params json.RawMessage) (any, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		var p struct {
+			Name      string
+			Arguments json.RawMessage
+		}
+		if json.Unmarshal(params, &p) == nil && p.Name != "" {
+			s.seen = append(s.seen, p.Name+" "+string(p.Arguments))
+		}
+		next := results[0]
+		if len(results) > 1 {
+			results = results[1:]
+		}
+		if code := 0; strings.HasPrefix(next, "error ") {
+			_, err := fmt.Sscanf(next, "error %d", &code)
+			return nil, errors.Join(err, jsonrpc.Errorf(jsonrpc.Code(code), "no"))
+		}
+		return json.RawMessage(next), nil
+	})
+}
+
+// Serve implements [client.Server].
+func (s *toy) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return jsonrpc.NewPeer(t, &s.mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Run(ctx)
+}
+
+// result is the result of a tool with structured content.
+func result(structured string) string {
+	return `{"content":[{"type":"text","text":"text"},{"type":"text","text":"\nnote"},{"type":"text","text":"hint","annotations":{"audience":["assistant"]}},{"type":"text","text":"both","annotations":{"audience":["assistant","user"]}},{"type":"text","text":"all","annotations":{"audience":[]}}],"structuredContent":` + structured + `}`
+}
+
+// TestMethods compares the call that each method makes, and what it makes of the result.
+func TestMethods(t *testing.T) {
+	ctx := t.Context()
+	two := 2
+	for _, tt := range []struct {
+		name   string
+		method func(c *client.Client) (any, error)
+		call   string
+		result string
+		want   any
+	}{
+		{"Run", func(c *client.Client) (any, error) {
+			return c.Run(ctx, client.Task{
+				Prompt: "p", Cwd: "/w", Model: "m", Approvals: protocol.ApprovalNever, Sandbox: "read-only", Worktree: true,
+				Schema: json.RawMessage(`{"type":"object"}`), Arguments: map[string]any{"effort": "low"},
+			})
+		}, `codex {"approval-policy":"never","cwd":"/w","effort":"low","model":"m","output-schema":{"type":"object"},"prompt":"p","sandbox":"read-only","worktree":true}`,
+			result(`{"threadId":"t","content":"c","status":"completed","output":{"a":1},"model":"m","durationMs":1500,"usage":{"turn":{"input":1},"thread":{"output":2}},` +
+				`"changes":[{"path":"a","kind":"add","added":2,"by":"patch"}],"commands":[{"id":1,"command":"ls","cwd":"/","exitCode":2}],"refused":[{"kind":"command","what":"rm","why":"no","by":"client","reason":"declined"}]}`),
+			client.Result{
+				Thread: "t", Status: client.Done, Answer: "text", Notes: []string{"note", "both", "all"}, Output: json.RawMessage(`{"a":1}`), Model: "m", Duration: 1500 * time.Millisecond,
+				Usage:   &client.Usage{Turn: client.Tokens{Input: 1}, Thread: client.Tokens{Output: 2}},
+				Changes: []client.Change{{Path: "a", Kind: "add", Added: &two, By: "patch"}}, Commands: []client.Command{{ID: 1, Command: "ls", Cwd: "/", ExitCode: &two}},
+				Refused: []client.Refusal{{Kind: "command", What: "rm", Why: "no", By: "client", Reason: "declined"}},
+			}},
+		{"Run in a conversation", func(c *client.Client) (any, error) {
+			return c.Run(ctx, client.Task{Prompt: "p", Thread: "t", Cwd: "/w"})
+		}, `codex-reply {"prompt":"p","threadId":"t"}`, result(`{"threadId":"t","status":"incomplete"}`),
+			client.Result{Thread: "t", Status: client.Cut, Answer: "text", Notes: []string{"note", "both", "all"}}},
+		{"Background", func(c *client.Client) (any, error) { return c.Background(ctx, client.Task{Prompt: "p"}) },
+			`codex {"background":true,"prompt":"p"}`, result(`{"threadId":"t","status":"running"}`),
+			client.Result{Thread: "t", Status: client.Running, Answer: "text", Notes: []string{"note", "both", "all"}}},
+		{"Review", func(c *client.Client) (any, error) {
+			return c.Review(ctx, client.Review{Target: "base", Branch: "main", Instructions: "i", Cwd: "/w", Thread: "t"})
+		}, `codex-review {"branch":"main","cwd":"/w","instructions":"i","target":"base","threadId":"t"}`,
+			result(`{"threadId":"t","status":"completed","findings":[{"title":"x","body":"b","path":"a","startLine":1,"endLine":2,"priority":2}],"verdict":{"correct":true,"explanation":"e"}}`),
+			client.Result{Thread: "t", Status: client.Done, Answer: "text", Notes: []string{"note", "both", "all"},
+				Findings: []client.Finding{{Title: "x", Body: "b", Path: "a", StartLine: 1, EndLine: 2, Priority: &two}}, Verdict: &client.Verdict{Correct: true, Explanation: "e"}}},
+		{"Wait", func(c *client.Client) (any, error) { return c.Wait(ctx, "t", "u") }, `codex-wait {"threadIds":["t","u"]}`,
+			result(`{"threads":[{"threadId":"t","status":"completed","content":"c"},{"threadId":"u","status":"waiting","content":"w","since":"now"}]}`),
+			[]client.Result{{Thread: "t", Status: client.Done, Answer: "c"}, {Thread: "u", Status: client.Waiting, Answer: "w"}}},
+		{"List", func(c *client.Client) (any, error) {
+			for row, err := range c.List(ctx, client.Filter{Search: "s", Cwd: "/w"}) {
+				return row, err
+			}
+			return nil, nil
+		}, `codex-list {"cwd":"/w","pageSize":50,"search":"s"}`,
+			result(`{"conversations":[{"threadId":"t","preview":"p","cwd":"/w","timestamp":"2026-11-20T10:00:00.5Z","status":"running","doing":"d"}],"nextCursor":"n"}`),
+			client.Thread{ID: "t", Preview: "p", Cwd: "/w", Began: time.Date(2026, 11, 20, 10, 0, 0, 5e8, time.UTC), Status: client.Running, Doing: "d"}},
+		{"Show", func(c *client.Client) (any, error) {
+			text, cut, err := c.Show(ctx, client.View{Thread: "t", What: "output", Command: 3})
+			return []any{text, cut}, err
+		}, `codex-show {"command":3,"threadId":"t","what":"output"}`, result(`{"content":"c","cut":7}`), []any{"c", int64(7)}},
+		{"Worktree", func(c *client.Client) (any, error) {
+			return c.Worktree(ctx, client.Worktree{Thread: "t", Action: "branch", Name: "n", Message: "m", Token: "k"})
+		}, `codex-worktree {"action":"branch","message":"m","name":"n","threadId":"t","token":"k"}`, result(`{"threadId":"t","content":"c"}`), "c"},
+		{"Interrupt", func(c *client.Client) (any, error) { return nil, c.Interrupt(ctx, "t") }, `codex-interrupt {"threadId":"t"}`, result(`{}`), nil},
+		{"Models", func(c *client.Client) (any, error) { return c.Models(ctx) }, `codex-models {}`, result(`{"models":[{"model":"m","default":true}]}`),
+			[]client.Model{{Model: "m", Default: true}}},
+	} {
+		for _, modern := range []bool{false, true} {
+			s := newToy(modern)
+			s.answer("tools/call", tt.result)
+			got, err := tt.method(start(t, client.Options{Server: s}))
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			if r, ok := got.(client.Result); ok {
+				r.Raw = nil
+				got = r
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, d)
+			}
+			if d := cmp.Diff([]string{tt.call}, s.seen); d != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, d)
+			}
+		}
+	}
+}
+
+// TestHostileServer has answers that no client should believe. Each call ends with an error, and
+// nothing is asked for an answer that cannot be read.
+func TestHostileServer(t *testing.T) {
+	question := `{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`
+	task := func(members string) string {
+		return `{"resultType":"task","taskId":"t","status":"working"` + members + `}`
+	}
+	state := func(members string) string {
+		return `{"resultType":"complete","taskId":"t","pollIntervalMs":-1e300` + members + `}`
+	}
+	for name, tt := range map[string]struct {
+		call, get []string
+		asked     int // at most
+	}{
+		"not an object":            {[]string{`7`}, nil, 0},
+		"a wrong type":             {[]string{`{"resultType":7}`}, nil, 0},
+		"content of numbers":       {[]string{`{"resultType":"complete","content":[7]}`}, nil, 0},
+		"a wrong member":           {[]string{`{"resultType":"complete","content":[],"structuredContent":{"threadId":[]}}`}, nil, 0},
+		"a member twice":           {[]string{`{"resultType":"complete","content":[],"structuredContent":{"status":"failed","status":"completed"}}`}, nil, 0},
+		"an unknown kind":          {[]string{`{"resultType":"later"}`}, nil, 0},
+		"rounds without end":       {[]string{`{"resultType":"input_required","inputRequests":{"q":` + question + `},"requestState":"s"}`}, nil, 64},
+		"a round of nothing":       {[]string{`{"resultType":"input_required"}`}, nil, 0},
+		"another method":           {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":{}}}}`}, nil, 0},
+		"a question of no one":     {[]string{`{"resultType":"input_required","inputRequests":{"q":7}}`}, nil, 0},
+		"many questions":           {[]string{`{"resultType":"input_required","inputRequests":{` + many(300, question) + `}}`}, nil, 0},
+		"an unanswerable one":      {[]string{`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":7}}}`}, nil, 0},
+		"a task without id":        {[]string{`{"resultType":"task","status":"working"}`}, nil, 0},
+		"another task":             {[]string{task("")}, []string{`{"taskId":"u","status":"completed","result":{}}`}, 0},
+		"no result":                {[]string{task("")}, []string{state(`,"status":"completed"`)}, 0},
+		"a result of text":         {[]string{task("")}, []string{state(`,"status":"completed","result":"x"`)}, 0},
+		"no error":                 {[]string{task("")}, []string{state(`,"status":"failed"`)}, 0},
+		"an error":                 {[]string{task("")}, []string{state(`,"status":"failed","error":{"code":-32603,"message":"m"}`)}, 0},
+		"an unknown status":        {[]string{task("")}, []string{state(`,"status":"odd"`)}, 0},
+		"a status of numbers":      {[]string{task("")}, []string{state(`,"status":7`)}, 0},
+		"a refused poll":           {[]string{task("")}, []string{"error -32602"}, 0},
+		"a task of many questions": {[]string{task("")}, []string{state(`,"status":"input_required","inputRequests":{` + many(300, question) + `}`)}, 0},
+		"a refusal":                {[]string{"error -32603"}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
+				s := newToy(true)
+				s.answer("tools/call", tt.call...)
+				s.answer("tasks/update", `{}`)
+				s.answer("tasks/cancel", `{}`)
+				if tt.get != nil {
+					s.answer("tasks/get", tt.get...)
+				}
+				var mu sync.Mutex
+				asked := 0
+				c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(context.Context, *client.Question) elicit.Outcome {
+					mu.Lock()
+					defer mu.Unlock()
+					asked++
+					return elicit.Outcome{Decision: elicit.Approved}
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err == nil {
+					t.Errorf("%+v", r)
+				}
+				if asked > tt.asked {
+					t.Errorf("asked %d times", asked)
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func many(n int, question string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%q:%s", fmt.Sprint("q", i), question)
+	}
+	return strings.Join(all, ",")
+}
+
+// TestKeyOfAnotherQuestion has a task that asks a second question under the key of the first. The
+// answer to the first does not count for it.
+func TestKeyOfAnotherQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(message string) string {
+			return `{"taskId":"t","status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"` + message + `"}}}}`
+		}
+		s := newToy(true)
+		s.answer("tools/call", `{"resultType":"task","taskId":"t","status":"working"}`)
+		s.answer("tasks/get", ask("one"), ask("one"), ask("one"), ask("two"), ask("two"), `{"taskId":"t","status":"completed","result":{"content":[]}}`)
+		var mu sync.Mutex
+		var sent []string
+		s.mux.HandleRaw("tasks/update", func(_ context.Context, params json.RawMessage) (any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			var p struct{ InputResponses json.RawMessage }
+			err := json.Unmarshal(params, &p)
+			sent = append(sent, string(p.InputResponses))
+			return struct{}{}, err
+		})
+		var asked []string
+		c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
+			asked = append(asked, q.Message)
+			if q.Message == "one" {
+				return elicit.Outcome{Decision: elicit.Approved}
+			}
+			return elicit.Outcome{Decision: elicit.Denied}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff([]string{"one", "two"}, asked); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		accept, decline := `{"q":{"action":"accept","content":{}}}`, `{"q":{"action":"decline"}}`
+		if d := cmp.Diff([]string{accept, decline}, slices.Compact(sent)); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestQuestionAnsweredElsewhere has a task whose question someone else answers.
+func TestQuestionAnsweredElsewhere(t *testing.T) {
+	for range 50 { // the end of the question and the next poll race
+		synctest.Test(t, func(t *testing.T) {
+			s := newToy(true)
+			s.answer("tools/call", `{"resultType":"task","taskId":"t","status":"working"}`)
+			s.answer("tasks/get", `{"taskId":"t","status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m"}}}}`,
+				`{"taskId":"t","status":"working"}`, `{"taskId":"t","status":"completed","result":{"content":[]}}`)
+			c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+				<-ctx.Done()
+				return elicit.Outcome{}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != client.Done {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestImpatientServer has a server that does not wait in codex-wait. The client does.
+func TestImpatientServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newToy(false)
+		s.answer("tools/call", result(`{"threads":[{"threadId":"t","status":"running"}]}`))
+		c, err := client.Start(t.Context(), &client.Options{Server: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err = c.Wait(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !errors.Is(err, context.DeadlineExceeded) || len(s.seen) > 11 {
+			t.Errorf("%d calls in a second, %v", len(s.seen), err)
+		}
+	})
+}
+
+// TestLostConversation has a server whose connection ends before it says which conversation
+// began. The client finds it in the list, unless two could be it.
+func TestLostConversation(t *testing.T) {
+	for want, previews := range map[string][]string{"id0": {"Fix it.  All of it.", "Other"}, "": {"Fix it. All", "Fix it. All of"}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newToy(false)
+			var rows []string
+			for i, preview := range previews {
+				rows = append(rows, fmt.Sprintf(`{"threadId":"id%d","preview":%q,"timestamp":%q}`, i, preview, time.Now().Format(time.RFC3339)))
+			}
+			rows = append(rows, fmt.Sprintf(`{"threadId":"old","preview":"Fix it. All of it.","timestamp":%q}`, time.Now().Add(-time.Hour).Format(time.RFC3339)))
+			s.mux.Handle("tools/call", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
+				if strings.Contains(string(r.Params), `"codex-list"`) {
+					return json.RawMessage(result(`{"conversations":[` + strings.Join(rows, ",") + `]}`)), nil
+				}
+				return nil, r.Peer().Close()
+			}))
+			c, err := client.Start(t.Context(), &client.Options{Server: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			var lost *client.LostError
+			if _, err := c.Run(t.Context(), client.Task{Prompt: "Fix it. All"}); !errors.As(err, &lost) || lost.Thread != want {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// TestSilentServer does not answer server/discover; the client then sends initialize.
+func TestSilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newToy(false)
+		s.mux.HandleRaw("server/discover", func(ctx context.Context, _ json.RawMessage) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		s.answer("tools/call", result(`{}`))
+		c, err := client.Start(t.Context(), &client.Options{Server: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if d := cmp.Diff(client.Info{Name: "toy", Version: "1", Engine: "e", Reason: "r"}, c.Info()); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Answer != "text" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestSlowFunction has a function that is slower than the server. All events arrive before the
+// result.
+func TestSlowFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.Start(t.Context(), &client.Options{Server: newServer("", script(""))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last string
+		r, err := c.Run(t.Context(), client.Task{Prompt: strings.Repeat("say:x ", 100), Watch: client.Watch{Event: func(e client.Event) {
+			<-time.After(time.Second)
+			last = e.Msg.EventType()
+		}}})
+		if err != nil || r.Status != client.Done || last != "task_complete" {
+			t.Errorf("%+v, %v, last %s", r, err, last)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestQuestionAfterEvents has a slow function too. A question is asked when the events before it
+// have been handled.
+func TestQuestionAfterEvents(t *testing.T) {
+	for _, version := range []string{"", mcptypes.ProtocolVersion} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen []string
+			c, err := client.Start(t.Context(), &client.Options{Server: newServer("", script("")), Protocol: version, Ask: func(context.Context, *client.Question) elicit.Outcome {
+				seen = append(seen, "question")
+				return elicit.Outcome{Decision: elicit.Approved}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Run(t.Context(), client.Task{Prompt: "say:x ls", Watch: client.Watch{Event: func(e client.Event) {
+				<-time.After(time.Second)
+				seen = append(seen, e.Msg.EventType())
+			}}})
+			want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "question", "agent_message", "task_complete"}
+			if d := cmp.Diff(want, seen); d != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, d)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFlood has a server that sends more events than a slow function takes. The call fails
+// before they fill the memory.
+func TestFlood(t *testing.T) {
+	s := newToy(false)
+	s.mux.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		event := map[string]any{"_meta": map[string]any{"requestId": r.ID}, "msg": map[string]any{"type": "agent_message", "message": strings.Repeat("x", 1<<20)}}
+		for ctx.Err() == nil {
+			if err := r.Peer().Notify(ctx, "codex/event", event); err != nil {
+				return nil, err
+			}
+			if err := r.Peer().Flush(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return nil, ctx.Err()
+	}))
+	flooded := make(chan struct{})
+	time.AfterFunc(time.Second, func() { close(flooded) })
+	c, err := client.Start(t.Context(), &client.Options{Server: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Run(t.Context(), client.Task{Prompt: "p", Watch: client.Watch{Event: func(client.Event) { <-flooded }}}); err == nil {
+		t.Errorf("%+v", r)
+	}
+	_ = c.Close() // the server's writes may fail
+}
+
+func TestBackground(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		c := start(client.Options{Ask: outcome(elicit.Approved)})
+		var ids []string
+		for _, prompt := range []string{"wait:1h", "ls say:b"} {
+			r, err := c.Background(t.Context(), client.Task{Prompt: prompt})
+			if err != nil || r.Status.Ended() || r.Thread == "" {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			ids = append(ids, r.Thread)
+		}
+		rows, err := c.Wait(t.Context(), ids...)
+		if err != nil || len(rows) != 2 || rows[0].Status != client.Running || rows[1].Status != client.Done || !strings.HasSuffix(rows[1].Answer, "b") {
+			t.Fatalf("%+v, %v", rows, err)
+		}
+		if err := c.Interrupt(t.Context(), ids[0]); err != nil {
+			t.Error(err)
+		}
+		rows, err = c.Wait(t.Context(), ids[0])
+		if err != nil || len(rows) != 1 || rows[0].Status != client.Interrupted {
+			t.Errorf("%+v, %v", rows, err)
+		}
+		text, _, err := c.Show(t.Context(), client.View{Thread: ids[1], What: "transcript"})
+		if err != nil || !strings.Contains(text, "say:b") {
+			t.Errorf("%q, %v", text, err)
+		}
+		var tool *client.ToolError
+		if err := c.Interrupt(t.Context(), "nothing"); !errors.As(err, &tool) || tool.Tool != "codex-interrupt" {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []*client.Options{nil, {}, {URL: "http://127.0.0.1:1/", Server: newToy(true)}, {URL: "http://example.com/mcp"}, {URL: "http://127.0.0.1:1/mcp"}} {
+		if c, err := client.Start(t.Context(), o); err == nil {
+			t.Errorf("%+v", o)
+			c.Close()
+		}
+	}
+}
+
+// TestSilentTask has a server that no longer answers polls.
+func TestSilentTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newToy(true)
+		s.answer("tools/call", `{"resultType":"task","taskId":"c.1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null}`)
+		s.mux.HandleRaw("tasks/get", func(ctx context.Context, _ json.RawMessage) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		c, err := client.Start(t.Context(), &client.Options{Server: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		var lost *client.LostError
+		if _, err := c.Run(ctx, client.Task{Prompt: "p"}); !errors.As(err, &lost) || lost.Task != "c.1" {
+			t.Errorf("%v", err)
+		}
+	})
+}
