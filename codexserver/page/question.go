@@ -38,12 +38,19 @@ type questionView struct {
 	Message string `json:"message,omitzero"`
 	// Facts is further data of such a question as JSON, such as a tool's arguments.
 	Facts string `json:"facts,omitzero"`
+	// Reach says what the action may touch if it is approved: something that no sandbox
+	// confines. It is "" if that is not known.
+	Reach string `json:"reach,omitzero"`
+	// Covers says what an approval covers.
+	Covers string `json:"covers,omitzero"`
 	// Reason is the model's reason.
 	Reason string `json:"reason,omitzero"`
 	// Notes are sentences of the engine.
 	Notes []string `json:"notes,omitzero"`
 	// Session is true when an approval for the session is possible.
 	Session bool `json:"session,omitzero"`
+	// Always is the lasting rule that a person may accept, nil if there is none.
+	Always *alwaysView `json:"always,omitzero"`
 	// Deadline is when a question without an answer is denied, a Unix time in ms.
 	Deadline int64 `json:"deadline,omitzero"`
 	// Brief is true when the question is decided and parts of it were removed.
@@ -52,8 +59,19 @@ type questionView struct {
 	end
 }
 
+// alwaysView is what the page shows of a lasting rule.
+type alwaysView struct {
+	// Words say what is always allowed then.
+	Words string `json:"words"`
+	// Confined is true if that runs in a sandbox.
+	Confined bool `json:"confined,omitzero"`
+}
+
 func viewQuestion(r *approval.Request) *questionView {
-	v := &questionView{Subject: "Codex", Session: !r.Question.Once}
+	v := &questionView{Subject: "Codex", Session: !r.Question.Once, Reach: r.Question.Reach}
+	if a := r.Question.Always; a != nil {
+		v.Always = &alwaysView{a.Words, a.Confined}
+	}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		v.Kind, v.Cwd, v.Reason = "exec", m.Cwd, m.Reason
@@ -69,14 +87,13 @@ func viewQuestion(r *approval.Request) *questionView {
 		if m.Program != "" {
 			v.Notes = append(v.Notes, "The program is "+elicit.ShowText(m.Program)+".")
 		}
-		if m.LeavesSandbox {
-			v.Notes = append(v.Notes, "If approved, it runs outside the sandbox.")
-		}
-		if v.Session {
-			v.Notes = note(v.Notes, r.Question.Session)
+		v.Covers = "Approve once covers this one run."
+		if v.Session && r.Question.Session != "" {
+			v.Covers += " " + r.Question.Session
 		}
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
+		v.Covers = "Approve once covers these changes, and no later ones."
 		v.Files = viewFiles(m.Changes, m.Cwd)
 		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
 			v.Notes = append(v.Notes, fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
@@ -128,7 +145,10 @@ func script(argv []string) (text string, hidden bool) {
 
 // size returns about how many bytes a question takes.
 func (v *questionView) size() int {
-	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Feedback) + sizeOf(v.Files)
+	n := len(v.Command) + len(v.Rule) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Feedback) + sizeOf(v.Files)
+	if v.Always != nil {
+		n += len(v.Always.Words)
+	}
 	for _, s := range v.Notes {
 		n += len(s)
 	}
@@ -145,7 +165,7 @@ func (v *questionView) brief() *questionView {
 	}
 	short := *v
 	short.Brief = true
-	short.Script, short.Facts, short.Notes = "", "", nil
+	short.Script, short.Facts, short.Reach, short.Covers, short.Always, short.Notes = "", "", "", "", nil, nil
 	short.Command, short.Message = clip(v.Command, maxBrief), clip(v.Message, maxBrief)
 	short.Cwd, short.GrantRoot, short.Reason = clip(v.Cwd, maxBrief), clip(v.GrantRoot, maxBrief), clip(v.Reason, maxBrief)
 	short.Files = clipFiles(v.Files, maxBrief)
@@ -157,6 +177,11 @@ func (v *questionView) show() *questionView {
 	shown := *v
 	shown.Subject, shown.Cwd, shown.GrantRoot = line(v.Subject), path(v.Cwd), path(v.GrantRoot)
 	shown.Message, shown.Facts, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Facts), elicit.ShowText(v.Reason)
+	shown.Reach, shown.Covers = elicit.ShowText(v.Reach), elicit.ShowText(v.Covers)
+	shown.Rule = line(v.Rule)
+	if v.Always != nil {
+		shown.Always = &alwaysView{line(v.Always.Words), v.Always.Confined}
+	}
 	shown.Files = showFiles(v.Files)
 	shown.Notes = slices.Clone(v.Notes)
 	for i, s := range shown.Notes {

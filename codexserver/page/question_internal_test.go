@@ -24,6 +24,35 @@ func TestNotesOfPatch(t *testing.T) {
 	}
 }
 
+// TestReachOfQuestion tells a command that a sandbox confines from one that nothing confines,
+// and says what an approval covers, apart from the words of a model.
+func TestReachOfQuestion(t *testing.T) {
+	const limit = " An approval for the session does not cover a changed file that the command names. Other files that it reads, such as a makefile, may change."
+	for _, tt := range []struct {
+		name          string
+		event         protocol.ExecApprovalRequest
+		once          bool
+		reach, covers string
+	}{
+		{"unknown", protocol.ExecApprovalRequest{}, false, "", "Approve once covers this one run." + limit},
+		{"outside", protocol.ExecApprovalRequest{LeavesSandbox: true}, true,
+			"If approved, it runs outside the sandbox, once: files and network are open.", "Approve once covers this one run."},
+		{"no sandbox", protocol.ExecApprovalRequest{NoSandbox: true, Reason: "It runs in the sandbox."}, true,
+			"If approved, it runs once, without a sandbox: files and network are open.", "Approve once covers this one run."},
+	} {
+		q := (&elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Unsandboxed: tt.event.LeavesSandbox, NoSandbox: tt.event.NoSandbox}).Question()
+		q.Once = tt.once
+		v := viewQuestion(&approval.Request{Question: q, Event: tt.event})
+		if v.Reach != tt.reach || v.Covers != tt.covers || len(v.Notes) > 0 || v.Reason != tt.event.Reason {
+			t.Errorf("%s: reach %q, covers %q, notes %q, reason %q", tt.name, v.Reach, v.Covers, v.Notes, v.Reason)
+		}
+	}
+	patch := viewQuestion(&approval.Request{Question: &elicit.Question{}, Event: protocol.PatchApprovalRequest{}})
+	if want := "Approve once covers these changes, and no later ones."; patch.Covers != want {
+		t.Errorf("a patch: %q, want %q", patch.Covers, want)
+	}
+}
+
 // TestFactsOfQuestion shows what an engine adds to its question, and not the thread that the
 // page shows anyway.
 func TestFactsOfQuestion(t *testing.T) {
@@ -34,6 +63,49 @@ func TestFactsOfQuestion(t *testing.T) {
 		v := viewQuestion(&approval.Request{Question: &elicit.Question{Meta: meta}, Event: protocol.RawEvent{}})
 		if v.Facts != want {
 			t.Errorf("%v: %q, want %q", meta, v.Facts, want)
+		}
+	}
+}
+
+// TestAnsweredWithTheSame says that the answer to the same question decided one.
+func TestAnsweredWithTheSame(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	r := request("t", "make")
+	q, err := p.board.ask(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedForSession}, By: approval.ByDesk, With: "c1"})
+	if end := q.entry.Question.end; !end.With || end.State != stateDecided {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestAlwaysOfQuestion shows the whole rule that a person may accept, whether it confines, and
+// what else the approval covers. Hidden characters in it are visible.
+func TestAlwaysOfQuestion(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	for _, tt := range []struct {
+		always *elicit.Always
+		want   *alwaysView
+	}{
+		{nil, nil},
+		{&elicit.Always{Words: "x, outside the sandbox\u202e<b>"}, &alwaysView{Words: `x, outside the sandbox\u{202e}<b>`}},
+		{&elicit.Always{Words: "x, in the sandbox", Confined: true}, &alwaysView{Words: "x, in the sandbox", Confined: true}},
+	} {
+		r := request("t", "make")
+		asked := *r.Question
+		asked.Always, r.Question = tt.always, &asked
+		q, err := p.board.ask(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, q.entry.Question.show().Always); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByDesk, Rule: 1, RuleWords: "x\u202e"})
+		if end := q.entry.Question.show().end; end.Rule != `x\u{202e}` {
+			t.Errorf("%+v", end)
 		}
 	}
 }

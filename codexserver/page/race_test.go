@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -51,23 +51,32 @@ func TestRace(t *testing.T) {
 	})
 	var record bytes.Buffer
 	name := regexp.MustCompile(`question-\d+-\d+`)
-	client := serve(t, e, &codexserver.Options{Desk: p, Record: &record}, func(ctx context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
-		select {
-		case <-release(name.FindString(p.Message)):
-		case <-ctx.Done(): // answered on the page
+	c, err := client.Start(t.Context(), &client.Options{
+		Server:   codexserver.New(e, &codexserver.Options{Desk: p, Record: &record}),
+		Protocol: mcptypes.ProtocolVersion, // its questions are withdrawn
+		Ask: func(ctx context.Context, q *client.Question) elicit.Outcome {
+			select {
+			case <-release(name.FindString(q.Message)):
+			case <-ctx.Done(): // answered on the page
+			}
+			return elicit.Outcome{Decision: elicit.Denied}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
 		}
-		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionDecline}, nil
 	})
 	v := visit(t, p)
 	stream := v.events()
 	var calls, posts sync.WaitGroup
 	for i := range conversations {
 		calls.Go(func() {
-			_, err := mcptypes.ToolsCall.Call(context.Background(), client, &mcptypes.CallToolRequestParams{
-				Name: "codex", Arguments: json.RawMessage(fmt.Sprintf(`{"prompt":"%d"}`, i)),
-			})
-			if err != nil {
-				t.Error(err)
+			if r, err := c.Run(t.Context(), client.Task{Prompt: fmt.Sprint(i)}); err != nil || r.Err() != nil {
+				t.Error(err, r.Err())
 			}
 		})
 	}
@@ -127,37 +136,4 @@ func TestRace(t *testing.T) {
 		t.Errorf("%d decisions recorded, %d not", wins["desk"]+wins["client"], len(outcomes))
 	}
 	t.Logf("the page decided %d, the client %d", wins["desk"], wins["client"])
-}
-
-// serve serves e to a client that answers questions.
-func serve(t *testing.T, e engine.Engine, o *codexserver.Options, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *jsonrpc.Peer {
-	t.Helper()
-	mux := &jsonrpc.Mux{}
-	mcptypes.ElicitationCreate.Handle(mux, answer)
-	ours, theirs := jsonrpc.Pipe()
-	client := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := client.Run(context.Background()); err != nil {
-			t.Errorf("client: %v", err)
-		}
-	})
-	running.Go(func() {
-		if err := codexserver.New(e, o).Serve(context.Background(), theirs); err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		client.Close()
-		running.Wait()
-	})
-	_, err := mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion,
-		Capabilities:    mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
-		ClientInfo:      mcptypes.Implementation{Name: "test", Version: "1"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
 }

@@ -115,7 +115,7 @@ type elicitResult struct {
 
 var (
 	actions   = []string{"accept", "decline", "cancel"}
-	decisions = []string{"approved", "approved_for_session", "denied", "abort"}
+	decisions = []string{"approved", "approved_for_session", "approved_always", "denied", "abort"}
 )
 
 func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {

@@ -2,7 +2,7 @@ package browsertest
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,10 +18,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/page"
-	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -77,76 +78,49 @@ func run(m *testing.M) int {
 type rig struct {
 	t      *testing.T
 	page   *page.Page
-	client *jsonrpc.Peer
+	client *client.Client
 	cwd    string // of the tasks
 }
 
+// answer answers a question in the client.
+type answer func(context.Context, *client.Question) elicit.Outcome
+
 // start serves e. The client cannot be asked unless answer is given.
-func start(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *rig {
+func start(t *testing.T, e engine.Engine, answer answer) *rig {
 	t.Helper()
 	return startWith(t, e, answer, &codexserver.Options{}, nil)
 }
 
 // startWith is start with options of the server and of the page.
-func startWith(t *testing.T, e engine.Engine, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error), so *codexserver.Options, po *page.Options) *rig {
+func startWith(t *testing.T, e engine.Engine, answer answer, so *codexserver.Options, po *page.Options) *rig {
 	t.Helper()
 	p, err := page.Listen(po)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := &jsonrpc.Mux{}
-	var capabilities mcptypes.ClientCapabilities
-	if answer != nil {
-		capabilities.Elicitation = map[string]json.RawMessage{}
-		mcptypes.ElicitationCreate.Handle(mux, answer)
-	}
-	ours, theirs := jsonrpc.Pipe()
-	client := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := client.Run(context.Background()); err != nil {
-			t.Errorf("client: %v", err)
-		}
-	})
 	so.Desk = p
-	running.Go(func() {
-		if err := codexserver.New(e, so).Serve(context.Background(), theirs); err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		client.Close()
-		running.Wait()
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	_, err = mcptypes.Initialize.Call(t.Context(), client, &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion,
-		Capabilities:    capabilities,
-		ClientInfo:      mcptypes.Implementation{Name: "test", Version: "1"},
-	})
+	c, err := client.Start(t.Context(), &client.Options{Server: codexserver.New(e, so), Protocol: mcptypes.ProtocolVersion, Ask: answer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, page: p, client: client}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), p.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &rig{t: t, page: p, client: c}
 }
 
 // call hands the engine a task and returns where its answer will be.
 func (r *rig) call(task string) <-chan string {
 	answer := make(chan string, 1)
-	arguments, err := json.Marshal(map[string]string{"prompt": task, "cwd": r.cwd})
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	go func() {
-		result, err := mcptypes.ToolsCall.Call(context.Background(), r.client, &mcptypes.CallToolRequestParams{Name: "codex", Arguments: arguments})
+		result, err := r.client.Run(context.Background(), client.Task{Prompt: task, Cwd: r.cwd})
 		if err != nil {
 			answer <- "call: " + err.Error()
 			return
 		}
-		text, _ := result.Content[0].(*mcptypes.TextContent)
-		answer <- text.Text
+		answer <- result.Answer
 	}()
 	return answer
 }

@@ -8,9 +8,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // asking is an engine that asks for a command per line of the task, one after
@@ -127,13 +128,13 @@ func TestKeysNeedTheQuestionInSight(t *testing.T) {
 // A question that the client answers stays where it is, with the decision, and the mark
 // does not move to another by itself.
 func TestAnsweredElsewhere(t *testing.T) {
-	release := make(chan mcptypes.ElicitResultAction)
-	r := start(t, asking, func(ctx context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+	release := make(chan elicit.Decision)
+	r := start(t, asking, func(ctx context.Context, _ *client.Question) elicit.Outcome {
 		select {
-		case action := <-release:
-			return &mcptypes.ElicitResult{Action: action}, nil
+		case decision := <-release:
+			return elicit.Outcome{Decision: decision}
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return elicit.Outcome{}
 		}
 	})
 	b := r.open(t)
@@ -141,7 +142,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	first := r.call("git push origin main")
 	b.see(`questions.size === 1`)
 	b.settle()
-	release <- mcptypes.ElicitResultActionDecline
+	release <- elicit.Denied
 	if got := get(t, first); got != "denied" {
 		t.Errorf("the engine was told %q", got)
 	}
@@ -211,4 +212,27 @@ func TestTooManyTabs(t *testing.T) {
 	first.see(`document.querySelector("#link").innerText.includes("Open in newer tabs")`)
 	first.click("Use this one")
 	first.see(`typeof live === "function" && live()`)
+}
+
+// TestAlways shows the whole rule that may be accepted, as text, and accepts it with a key.
+func TestAlways(t *testing.T) {
+	const words = "commands that begin with <img src=x onerror=alert(1)> `git push`"
+	lasting := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work/shop", Lasting: words})
+		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+		return ctx.Err()
+	})
+	r := start(t, lasting, nil)
+	b := r.open(t)
+	answer := r.call("push")
+	b.see(fmt.Sprintf(`document.querySelector(".always p").textContent === %q`, words+" not confined"))
+	if eval[int](b, `document.querySelectorAll(".ask img").length`) > 0 {
+		t.Error("the words of a rule are markup")
+	}
+	b.settle()
+	b.press("w")
+	if got := get(t, answer); got != "approved_always" {
+		t.Errorf("the engine got %q", got)
+	}
+	b.see(`document.querySelector(".is-question .result").textContent.startsWith("Always allowed on the page: commands that begin with")`)
 }

@@ -1,73 +1,68 @@
 package browsertest
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
+	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/elicit"
 )
-
-// modern calls a method as a client of MCP 2026-07-28 that polls tasks.
-func (r *rig) modern(method, members string) map[string]any {
-	r.t.Helper()
-	var result map[string]any
-	err := r.client.Call(r.t.Context(), method, json.RawMessage(`{`+members+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}`), &result)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return result
-}
-
-// awaitTask returns a task that has a status.
-func (r *rig) awaitTask(id, status string) map[string]any {
-	r.t.Helper()
-	for late := time.After(wait); ; {
-		v := r.modern("tasks/get", fmt.Sprintf(`"taskId":%q`, id))
-		if v["status"] == status {
-			return v
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-late:
-			r.t.Fatalf("the task is %v", v)
-		}
-	}
-}
 
 // A task, and a turn in the background, are conversations like others: their
 // questions are decided on the page, and it stops them.
 func TestTaskAndBackground(t *testing.T) {
-	r := startWith(t, asking, nil, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	o := &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}
+	r := startWith(t, asking, nil, o, nil)
+	c, err := client.Start(t.Context(), &client.Options{
+		Server: codexserver.New(asking, o), // with the same desk
+		Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+			<-ctx.Done() // the page decides
+			return elicit.Outcome{}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	run := func(prompt string) <-chan client.Result {
+		ended := make(chan client.Result, 1)
+		go func() {
+			result, err := c.Run(t.Context(), client.Task{Prompt: prompt})
+			if err != nil || result.Task == "" {
+				t.Errorf("%+v, %v", result, err)
+			}
+			ended <- result
+		}()
+		return ended
+	}
 	b := r.open(t)
-	id, _ := r.modern("tools/call", `"name":"codex","arguments":{"prompt":"make task"}`)["taskId"].(string)
+	made := run("make task")
 	b.see(`questions.size === 1 && selected.view.command === "make task"`)
-	r.awaitTask(id, "input_required")
 	b.click("Approve once")
-	if v := fmt.Sprint(r.awaitTask(id, "completed")["result"]); !strings.Contains(v, "approved") {
-		t.Errorf("the result of the task is %s", v)
+	if v := <-made; v.Answer != "approved" {
+		t.Errorf("the result of the task is %+v", v)
 	}
 	b.see(`document.querySelector(".timeline").innerText.includes("Approved once on the page")`)
 
-	id, _ = r.modern("tools/call", `"name":"codex","arguments":{"prompt":"stop me"}`)["taskId"].(string)
+	stopped := run("stop me")
 	b.see(`questions.size === 1 && selected.view.command === "stop me"`)
 	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".conversation button")].find((button) => button.checkVisibility()).click()`))
-	if v, _ := r.awaitTask(id, "completed")["result"].(map[string]any); v["isError"] != true {
-		t.Errorf("the result of a task that was stopped is %v", v)
+	if v := <-stopped; v.Status != client.Interrupted {
+		t.Errorf("the result of a task that was stopped is %+v", v)
 	}
 
 	b.click("Dismiss") // the client was asked too, and its question ended with the turn
-	r.modern("tools/call", `"name":"codex","arguments":{"prompt":"behind","background":true}`)
+	if _, err := c.Background(t.Context(), client.Task{Prompt: "behind"}); err != nil {
+		t.Error(err)
+	}
 	b.see(`questions.size === 1 && selected.view.command === "behind"`)
 	b.click("Approve once")
-	if v := fmt.Sprint(r.modern("tools/call", `"name":"codex-wait","arguments":{}`)); !strings.Contains(v, "approved") {
-		t.Errorf("codex-wait has %s", v)
+	if v, err := c.Wait(t.Context()); err != nil || len(v) != 1 || v[0].Answer != "approved" {
+		t.Errorf("codex-wait has %+v, %v", v, err)
 	}
 	if eval[bool](b, `!document.querySelector("#elsewhere").hidden`) {
 		t.Error("there are tasks of other processes")

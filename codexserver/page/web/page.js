@@ -281,8 +281,9 @@ function outcome(v) {
     case "not_understood": return "Not done: the answer" + by + " was not understood";
   }
   switch (v.decision) {
-    case "approved": return "Approved once" + by;
-    case "approved_for_session": return "Approved for the session" + by;
+    case "approved": return v.with ? "Approved by the rule that was accepted with another question" : "Approved once" + by;
+    case "approved_always": return "Always allowed" + by + ": " + v.rule;
+    case "approved_for_session": return "Approved for the session" + (v.with ? ", with the same question," : "") + by;
     case "abort": return "Denied, and the turn stopped," + by;
   }
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
@@ -302,6 +303,10 @@ function newCard(c, e) {
       button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
       v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
         "Approve the same again without a question until the session ends or, for a command, a file that it names changes")),
+    v.always && el("div", { class: "row always" },
+      button("w", "Always allow", "yes also", always, "Approve this, and keep the rule for later questions"),
+      el("p", { id: id + "-rule" }, v.always.words, v.kind === "exec" && " ",
+        v.kind === "exec" && el("strong", { class: v.always.confined ? "inside" : "outside" }, v.always.confined ? "in the sandbox" : "not confined"))),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,
@@ -331,8 +336,10 @@ function details(v) {
   if (v.files) parts.push(...v.files.map(showFile));
   if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
   if (v.grantRoot) parts.push(el("p", { class: "warning" }, "An approval for the session allows later changes under ", el("code", {}, v.grantRoot), " too."));
+  if (v.reach) parts.push(el("p", { class: "reach" }, el("strong", { class: "outside" }, "not confined"), " ", v.reach));
   for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
   if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", { tabindex: "0" }, v.reason))));
+  if (v.covers) parts.push(el("p", { class: "where covers" }, v.covers));
   if (v.deadline) parts.push(el("p", { class: "where deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."));
   return parts;
 }
@@ -375,6 +382,7 @@ const deny = (q) => {
   const feedback = q.word.value.trim();
   decide(q, feedback ? { action: "decline", content: { feedback } } : { action: "decline" });
 };
+const always = (q) => decide(q, { action: "accept", content: { decision: "approved_always" } });
 // Not {"action":"cancel"}, which says that no choice was made, and need not stop the turn.
 const stopTurn = (q) => decide(q, { action: "accept", content: { decision: "abort" } });
 
@@ -415,6 +423,7 @@ const keys = {
   k: () => step(-1),
   a: (q) => decide(q, { action: "accept" }),
   s: (q) => q.view.session ? decide(q, { action: "accept", content: { decision: "approved_for_session" } }) : toast("This one can only be approved once."),
+  w: (q) => q.view.always ? always(q) : toast("There is no rule to accept for this one."),
   d: (q) => q.word.focus(),
   x: stopTurn,
   "?": () => $("keys").showModal(),
