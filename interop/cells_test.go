@@ -16,12 +16,15 @@ import (
 // cell is one column of the table: what the client does, what the model says,
 // and which effects follow.
 type cell struct {
-	name     string
-	answer   string   // of the client's handler; "" is a client that cannot be asked
-	together bool     // in a session the handler waits for a second question
-	flags    []string // of the server
-	play     func(context.Context, *testing.T, *meeting)
-	check    func(*testing.T, *meeting) // what went over the wire
+	name   string
+	answer string // of the client's handler; "" is a client that cannot be asked
+	// decisions are what the handler chooses in the forms, one for each question.
+	decisions []string
+	together  bool     // in a session the handler waits for a second question
+	tasks     bool     // needs a session whose calls may become tasks
+	flags     []string // of the server
+	play      func(context.Context, *testing.T, *meeting)
+	check     func(*testing.T, *meeting) // what went over the wire
 }
 
 var cells = []cell{
@@ -73,6 +76,11 @@ var cells = []cell{
 			}
 		},
 	},
+	{
+		name: "each decision", answer: "accept", flags: []string{"-c", "approvals.schema=decision"},
+		decisions: []string{"approved", "approved_for_session", "denied", "approved_always", "abort"},
+		play:      playDecisions,
+	},
 	{name: "error", answer: "error", flags: []string{"-c", "approvals.timeout=1s"}, play: playError},
 	{
 		name: "no capability",
@@ -109,12 +117,19 @@ var cells = []cell{
 	{
 		name: "cancel a call", answer: "accept", play: playCancel,
 		check: func(t *testing.T, m *meeting) {
+			if _, ok := m.session.(taskSession); ok {
+				if !strings.Contains(m.trace(t), `"method":"tasks/cancel"`) {
+					t.Error("the client did not cancel the task")
+				}
+				return
+			}
 			said := strings.Contains(m.trace(t), `"method":"notifications/cancelled"`)
 			if closes := m.modern() && m.engine.over != overStdio; said == closes {
 				t.Errorf("the client said that it cancels: %v", said) // where a request has a stream, it closes that
 			}
 		},
 	},
+	{name: "resume", answer: "accept", tasks: true, play: playResume},
 	{
 		name: "progress", answer: "accept",
 		play: func(ctx context.Context, t *testing.T, m *meeting) {
@@ -207,7 +222,31 @@ func playError(ctx context.Context, t *testing.T, m *meeting) {
 	if len(list) != 1 {
 		t.Fatalf("conversations %+v", list)
 	}
-	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done")
+	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done", "whose call was given up, ended as aborted")
+}
+
+// playDecisions has a turn ask for each decision. What was approved for the session or by a
+// rule runs once more, without a question.
+func playDecisions(ctx context.Context, t *testing.T, m *meeting) {
+	always := "touch -c always"
+	if m.engine.is == "codex" {
+		always = "ls -a" // Codex asks about it, and its rules allow any further words
+	}
+	for i, command := range []string{"touch approved", "touch -c session", "touch -c session", "touch denied", always, always, "touch aborted"} {
+		m.model.Add(providertest.Call(m.engine.run(fmt.Sprint("call_", i), strings.Fields(command)...)))
+	}
+	m.model.Add(providertest.Say("done"))
+	m.delegate(ctx, t).is(t, true, "", `"status":"aborted"`)
+	m.made(t, true, "approved")
+	m.made(t, false, "denied")
+	m.made(t, false, "aborted")
+	m.wasAsked(t, 5)
+	if n := len(m.model.Requests()); n != 7 {
+		t.Errorf("%d requests to the model", n)
+	}
+	if n := strings.Count(m.trace(t), "Always allow "); n == 0 {
+		t.Error("no form offered a rule")
+	}
 }
 
 // playTwo hands over two tasks in the background that ask at the same time. In the modern
@@ -277,6 +316,35 @@ func playTen(ctx context.Context, t *testing.T, m *meeting) {
 		m.made(t, true, fmt.Sprint("made", i))
 	}
 	m.wasAsked(t, 10)
+}
+
+// playResume leaves a task while its question is open, and takes it up with another
+// session. A server that the client starts has ended meanwhile, and with it the turn.
+func playResume(ctx context.Context, t *testing.T, m *meeting) {
+	m.touching("", "made")
+	reference, err := m.session.(taskSession).begin(ctx, m.task(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.close(); err != nil {
+		t.Fatal(err)
+	}
+	if m.session, err = m.again(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.session.(taskSession).resume(ctx, reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives := m.engine.over != overStdio
+	if lives {
+		r.is(t, false, "done")
+		m.wasAsked(t, 1)
+	} else {
+		r.is(t, true, "The server ended while this task ran", `"status":"aborted"`)
+		m.wasAsked(t, 0)
+	}
+	m.made(t, lives, "made")
 }
 
 // playCancel cancels a call while its command runs, and makes another one.

@@ -166,7 +166,8 @@ func (s *codexSession) handlers() *jsonrpc.Mux {
 			return map[string]any{"action": "accept", "content": map[string]any{}}, nil
 		}
 		action, err := s.elicit(ctx, q.Message)
-		return map[string]any{"action": action, "content": nil}, err
+		action, content := filledIn(action)
+		return map[string]any{"action": action, "content": content}, err
 	})
 	jsonrpc.HandleNotify(mux, "turn/started", func(_ context.Context, n struct {
 		Turn id `json:"turn"`

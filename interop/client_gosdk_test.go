@@ -27,7 +27,8 @@ func (g gosdk) connect(ctx context.Context, s setup, w *witness) (session, error
 	if s.Asks {
 		options.ElicitationHandler = func(ctx context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			action, err := w.elicit(ctx, q.Params.Message)
-			return &mcp.ElicitResult{Action: action}, err
+			action, content := filledIn(action)
+			return &mcp.ElicitResult{Action: action, Content: content}, err
 		}
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "interop-gosdk", Version: "1"}, options)

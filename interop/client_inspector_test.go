@@ -26,7 +26,7 @@ func (inspectorCLI) release(t *testing.T) string {
 
 func (inspectorCLI) cannot(cell string, _ way) string {
 	switch cell {
-	case "accept", "decline", "cancel", "error", "two questions", "ten approvals":
+	case "accept", "decline", "cancel", "each decision", "error", "two questions", "ten approvals":
 		return "`--cli` has no elicitation and says so in its capabilities."
 	case "cancel a call":
 		return "`--cli` makes one call per process and leaves; it never sends `notifications/cancelled`."
@@ -166,7 +166,10 @@ func (s *mcpdoSession) call(ctx context.Context, c call) (result, error) {
 		if err != nil {
 			return result{}, err
 		}
-		answer := map[string]string{"accept": "{}", "decline": "--decline", "cancel": "--cancel"}[action]
+		answer, known := map[string]string{"accept": "{}", "decline": "--decline", "cancel": "--cancel"}[action]
+		if !known {
+			answer = fmt.Sprintf(`{"decision":%q}`, action)
+		}
 		command = []string{"elicitation/respond", got.Pending.ElicitationID, answer}
 	}
 }

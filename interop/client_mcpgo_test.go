@@ -102,5 +102,10 @@ func (e mcpgoElicit) Elicit(ctx context.Context, q mcp.ElicitationRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseAction(action)}}, nil
+	action, content := filledIn(action)
+	answer := mcp.ElicitationResponse{Action: mcp.ElicitationResponseAction(action)}
+	if content != nil {
+		answer.Content = content
+	}
+	return &mcp.ElicitationResult{ElicitationResponse: answer}, nil
 }

@@ -24,7 +24,18 @@ func (c typescript) release(t *testing.T) string {
 	return npmRelease(t, "@modelcontextprotocol/"+c.name)
 }
 
-func (typescript) cannot(string, way) string { return "" }
+func (c typescript) cannot(cell string, _ way) string {
+	switch {
+	case c.name == taskClient && cell == "progress":
+		return "A task has a status and no progress."
+	case c.name == taskClient && cell == "error":
+		return "When the handler fails the client for tasks answers `cancel` itself."
+	}
+	return ""
+}
+
+// taskClient is the package of the client for tasks, which uses the one of the SDK.
+const taskClient = "ext-tasks"
 
 func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, error) {
 	encoded, err := json.Marshal(s)
@@ -49,7 +60,21 @@ func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, 
 	if err := d.peer.Call(ctx, "connect", nil, nil); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	if c.name == taskClient {
+		return taskDriver{d}, nil
+	}
 	return d, nil
+}
+
+// taskDriver is a session whose calls may become tasks.
+type taskDriver struct{ *driver }
+
+func (d taskDriver) begin(ctx context.Context, c call) (reference json.RawMessage, err error) {
+	return reference, d.peer.Call(ctx, "begin", c, &reference)
+}
+
+func (d taskDriver) resume(ctx context.Context, reference json.RawMessage) (r result, err error) {
+	return r, d.peer.Call(ctx, "resume", reference, &r)
 }
 
 type question struct {

@@ -2,181 +2,245 @@ package interop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// asClient makes the test program the client that the suite starts.
-const asClient = "INTEROP_AS_CONFORMANCE_CLIENT"
-
-// suite is a release of the conformance suite, by its folder.
+// suite is a release of the conformance suite, by its folder. Both are pinned, as the
+// newest of their kind.
 type suite string
 
 const (
-	released suite = "@modelcontextprotocol/conformance"
-	newestOf suite = "conformance-newest"
+	stable suite = "@modelcontextprotocol/conformance"
+	alpha  suite = "conformance-newest"
 )
 
+// subject is what a suite tests.
+type subject string
+
+const (
+	featured subject = "test server"
+	itself   subject = "`codex-mcp http`"
+	caller   subject = "client"
+)
+
+// side is the suite's command, and its name for the scenarios.
+func (s subject) side() string {
+	if s == caller {
+		return "client"
+	}
+	return "server"
+}
+
+// selection is what of a suite runs: all of its scenarios, each in the version of MCP that
+// it was written for, or what a version of MCP requires, in that version.
+type selection struct {
+	suite    suite
+	requires string
+}
+
+var selections = []selection{{alpha, ""}, {alpha, modern}, {stable, ""}}
+
+func (s selection) title(t *testing.T) string {
+	_, version, _ := strings.Cut(npmRelease(t, string(s.suite)), "` ")
+	if s.requires != "" {
+		version += ", required for " + s.requires
+	}
+	return version
+}
+
+// column is a selection that tests a subject.
+type column struct {
+	selection
+	on subject
+}
+
 // TestConformance has the official suite test over HTTP: codex-mcp itself, a server with
-// every feature that the suite asks for, and a client of package jsonrpc.
+// every feature that the suite asks for, and a client.
 func TestConformance(t *testing.T) {
-	suites := []suite{newestOf, released}
 	t.Parallel()
-	urls := map[subject]string{featured: serveFeatures(t), itself: withToken(t, serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native"))}
-	seen := &verdicts{outcomes: map[column]map[string]outcome{}}
-	for _, s := range suites {
-		seen.releases = append(seen.releases, npmRelease(t, string(s)))
-		for _, name := range s.scenarios(t, "server") {
-			if !slices.Contains(seen.scenarios, name) {
-				seen.scenarios = append(seen.scenarios, name)
-			}
+	seen := &verdicts{}
+	for _, s := range selections {
+		seen.titles = append(seen.titles, s.title(t))
+		for side, names := range s.scenarios(t) {
+			seen.add(side, names)
 		}
 	}
-	t.Run("servers", func(t *testing.T) {
-		for on, url := range urls {
-			t.Run(string(on), func(t *testing.T) {
-				t.Parallel()
-				for _, s := range suites {
-					results := t.TempDir()
-					// What does not apply fails, so its exit status says nothing.
-					_, _ = s.run(t, "server", "--url", url, "--suite", "all", "--output-dir", results)
-					seen.put(column{s, on}, read(t, results, "server-", s.scenarios(t, "server")))
-				}
-			})
+	program := buildCommand(t, "conformanceclient")
+	server := withServer(t)
+	t.Run("columns", func(t *testing.T) {
+		for _, on := range []subject{featured, itself, caller} {
+			for _, s := range selections {
+				t.Run(string(on)+", "+s.title(t), func(t *testing.T) {
+					t.Parallel()
+					c := column{s, on}
+					names, results := s.scenarios(t)[on.side()], t.TempDir()
+					if on == caller {
+						// What does not apply fails, so its exit status says nothing.
+						_, _ = s.run(t, "client", "--command", program, "--output-dir", results)
+						seen.put(c, read(t, results, "", names, nil))
+						return
+					}
+					w := watchCalls(t, server(t, on))
+					out, err := s.run(t, "server", "--url", w.url, "--output-dir", results)
+					if on == featured && err != nil {
+						t.Errorf("the suite: %v\n%s", err, out)
+					}
+					seen.put(c, read(t, results, "server-", names, w.blind()))
+				})
+			}
 		}
 	})
 	var b bytes.Buffer
-	seen.write(t, &b, suites)
-	testClient(t, &b)
+	for _, fault := range seen.write(&b) {
+		t.Error(fault)
+	}
 	compareDocument(t, "conformance", b.String())
 }
 
-// notOurs are the scenarios, or with a final * the groups of them, that test what the
-// client does not claim.
-var notOurs = map[string]string{
-	"sse-retry":                           "tests how a client's HTTP streams are taken up again; the packages have no HTTP client",
-	"elicitation-sep1034-client-defaults": "tests how a client fills in forms; the packages ask, they show no forms",
-	"auth/*":                              "test authorization, which belongs to HTTP",
-}
-
-// testClient has the released suite test the client, and writes a table.
-func testClient(t *testing.T, b *bytes.Buffer) {
-	results := t.TempDir()
-	fmt.Fprintf(b, "\nA client, by %s:\n\n| scenario | outcome |\n|---|---|\n", npmRelease(t, string(released)))
-	groups := map[string]bool{}
-	for _, scenario := range released.scenarios(t, "client") {
-		if group, why := notApplicable(scenario); why != "" {
-			if !groups[group] {
-				fmt.Fprintf(b, "| %s | – %s |\n", group, why)
-			}
-			groups[group] = true
-			continue
+// withServer returns a function that returns the address of a server. The test server
+// announces changes to all who listen, so each column has its own.
+func withServer(t *testing.T) func(*testing.T, subject) remote {
+	ours := serveHTTP(t, ours(t), newHome(t, silentModel(t), "chat"), "-engine", "native")
+	program := buildCommand(t, "conformanceserver")
+	return func(t *testing.T, on subject) remote {
+		if on == itself {
+			return ours
 		}
-		if out, err := released.run(t, "client", "--command", os.Args[0], "--scenario", scenario, "--output-dir", results); err != nil {
-			t.Errorf("client: %v\n%s", err, out)
-		}
-		what := read(t, results, "", []string{scenario})[scenario]
-		if len(what.failed) > 0 || what.passed == 0 {
-			t.Errorf("client, %s: %+v", scenario, what)
-		}
-		fmt.Fprintf(b, "| %s | passed |\n", scenario)
-	}
-	for group := range notOurs {
-		if !groups[group] {
-			t.Errorf("the suite has no scenario %s", group)
-		}
+		return serveFeatures(t, program)
 	}
 }
 
-// notApplicable returns the row of notOurs that a scenario belongs to, or "".
-func notApplicable(scenario string) (group, why string) {
-	for group, why := range notOurs {
-		prefix, isPrefix := strings.CutSuffix(group, "*")
-		if scenario == group || isPrefix && strings.HasPrefix(scenario, prefix) {
-			return group, why
-		}
+// run runs the selection and returns what the suite printed.
+func (s selection) run(t *testing.T, command string, args ...string) (string, error) {
+	t.Helper()
+	which := []string{command, "--suite", "all"}
+	if s.requires != "" {
+		which = []string{command, "--requirements", s.requires}
 	}
-	return "", ""
+	return s.suite.run(t, append(which, args...)...)
 }
 
-// run runs the suite and returns what it printed.
 func (s suite) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	defer cancel()
 	program := installed(filepath.FromSlash(string(s)), "dist", "index.js")
-	cmd := exec.CommandContext(ctx, node(), append([]string{program}, args...)...)
-	cmd.Env = append(os.Environ(), asClient+"=1") // of the clients that it starts
-	out, err := cmd.CombinedOutput()
+	out, err := exec.CommandContext(ctx, node(), append([]string{program}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
-// scenarios returns those that the suite has for a side, as it lists them:
-// "  - ping [2025-06-18,2025-11-25]".
-func (s suite) scenarios(t *testing.T, side string) (names []string) {
+// scenarios returns those that the selection has for each side, as the suite lists them.
+func (s selection) scenarios(t *testing.T) map[string][]string {
 	t.Helper()
-	list, err := s.run(t, "list", "--"+side)
+	args := []string{"list"}
+	if s.requires != "" {
+		args = append(args, "--requirements", s.requires)
+	}
+	list, err := s.suite.run(t, args...)
 	if err != nil {
 		t.Fatalf("list: %v\n%s", err, list)
 	}
-	for line := range strings.Lines(list) {
-		if name, ok := strings.CutPrefix(line, "  - "); ok {
-			name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		t.Fatalf("the suite lists no scenarios for a %s", side)
+	names := readList(list)
+	if len(names["server"]) == 0 || len(names["client"]) == 0 {
+		t.Fatalf("the suite lists no scenarios:\n%s", list)
 	}
 	return names
 }
 
-// outcome is what the suite found in a scenario.
-type outcome struct {
-	passed int
-	failed []string // the ids of the checks, sorted
-	why    []string // what it said of them
+// readList reads a list of scenarios by their side:
+//
+//	Server scenarios (test against a server):
+//	  - ping [2025-06-18,2025-11-25]
+//	Run and reported, but never scored:
+//	  extension (16):
+//	    - tasks-lifecycle [server]
+func readList(list string) map[string][]string {
+	names := map[string][]string{}
+	side := ""
+	for line := range strings.Lines(list) {
+		title, isTitle := strings.CutSuffix(strings.TrimSpace(line), ":")
+		name, isName := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		switch {
+		case isName:
+			name, of, _ := strings.Cut(name, " ")
+			if of = strings.Trim(of, "[]"); of != "client" && of != "server" {
+				of = side
+			}
+			names[of] = append(names[of], name)
+		case isTitle:
+			side, _, _ = strings.Cut(strings.ToLower(title), " ")
+		}
+	}
+	return names
 }
 
-// read reads what the suite wrote about scenarios.
-func read(t *testing.T, results, prefix string, scenarios []string) map[string]outcome {
+// read reads what the suite wrote about scenarios. Calls that found no tool, by their
+// time, belong to the scenario that ran then.
+func read(t *testing.T, results, prefix string, scenarios []string, blind []time.Time) map[string]outcome {
 	t.Helper()
+	type ran struct {
+		scenario string
+		begun    time.Time
+	}
+	var order []ran
 	all := map[string]outcome{}
 	for _, scenario := range scenarios {
-		files, err := filepath.Glob(filepath.Join(results, prefix+scenario+"-[0-9]*T*", "checks.json"))
-		if err != nil || len(files) != 1 {
-			t.Errorf("%s: results in %q, %v", scenario, files, err)
+		folders, err := filepath.Glob(filepath.Join(results, prefix+scenario+"-[0-9]*T*"))
+		if err != nil || len(folders) != 1 {
+			t.Errorf("%s: results in %q, %v", scenario, folders, err)
 			continue
 		}
-		raw, err := os.ReadFile(files[0])
+		begun, err := begunAt(folders[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		var checks []struct{ ID, Status, ErrorMessage string }
+		order = append(order, ran{scenario, begun})
+		raw, err := os.ReadFile(filepath.Join(folders[0], "checks.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []check
 		if err := json.Unmarshal(raw, &checks); err != nil {
-			t.Fatalf("%s: %v", files[0], err)
+			t.Fatalf("%s: %v", folders[0], err)
 		}
-		var o outcome
-		for _, c := range checks {
-			switch c.Status {
-			case "SUCCESS":
-				o.passed++
-			case "INFO", "SKIPPED": // judge nothing
-			default:
-				o.failed = append(o.failed, c.ID)
-				o.why = append(o.why, c.ID+": "+c.Status+": "+c.ErrorMessage)
-			}
+		o := summarize(checks)
+		stderr, err := os.ReadFile(filepath.Join(folders[0], "stderr.txt")) // of a client
+		if err == nil {
+			o.complaint = string(stderr)
 		}
-		slices.Sort(o.failed)
-		o.failed = slices.Compact(o.failed)
 		all[scenario] = o
 	}
+	slices.SortFunc(order, func(a, b ran) int { return a.begun.Compare(b.begun) })
+	for _, at := range blind {
+		i, _ := slices.BinarySearchFunc(order, at, func(r ran, at time.Time) int {
+			return cmp.Or(r.begun.Compare(at), -1) // the first that begins later
+		})
+		if i == 0 {
+			t.Fatalf("a call of an unknown tool at %v, before the first scenario at %v", at, order[0].begun)
+		}
+		o := all[order[i-1].scenario]
+		o.blind = true
+		all[order[i-1].scenario] = o
+	}
 	return all
+}
+
+// begunAt reads the time in the name of a folder of results: 2026-01-02T15-04-05-678Z.
+func begunAt(folder string) (time.Time, error) {
+	const layout = "2006-01-02T15-04-05.000Z"
+	name := filepath.Base(folder)
+	stamp := []byte(name[max(0, len(name)-len(layout)):])
+	if i := bytes.LastIndexByte(stamp, '-'); i > 0 {
+		stamp[i] = '.'
+	}
+	return time.Parse(layout, string(stamp))
 }

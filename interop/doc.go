@@ -10,6 +10,9 @@
 // The official SDKs sign in to codex-mcp-gateway by OAuth, with an authorization server
 // that runs in the test (oauth_test.go).
 //
+// Hosts, whose models call the tools, run with a scripted model (hosts_test.go); how each is
+// started is in hosts_start_test.go.
+//
 // Codex, the npm packages and Node come from npm: the gate installs them
 // (.ci/run install) and names their folder in CODEX_NPM.
 package interop

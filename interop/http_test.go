@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,14 +44,21 @@ func serveHTTP(t *testing.T, server []string, home string, flags ...string) remo
 	return remote{found, strings.TrimSpace(string(token))}
 }
 
-// serveFeatures starts the server with every feature that the suite asks for.
-func serveFeatures(t *testing.T) (url string) {
+// buildCommand builds a program of this module.
+func buildCommand(t *testing.T, name string) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "conformanceserver")
-	if out, err := exec.Command("go", "build", "-o", bin, "./conformanceserver").CombinedOutput(); err != nil {
+	bin := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("go", "build", "-o", bin, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return "http://" + start(t, []string{bin, "-listen", "127.0.0.1:0"}, nil, func(cmd *exec.Cmd) (io.ReadCloser, error) { return cmd.StdoutPipe() }, "http://")
+	return bin
+}
+
+// serveFeatures starts the server with every feature that the suite asks for.
+func serveFeatures(t *testing.T, program string) remote {
+	t.Helper()
+	url := start(t, []string{program, "-listen", "127.0.0.1:0"}, nil, func(cmd *exec.Cmd) (io.ReadCloser, error) { return cmd.StdoutPipe() }, "http://")
+	return remote{URL: "http://" + url}
 }
 
 // start starts a server and returns what follows a mark in what it prints. The server
@@ -99,22 +104,6 @@ func start(t *testing.T, argv, env []string, output func(*exec.Cmd) (io.ReadClos
 		t.Fatalf("%q ended before it served", argv)
 	}
 	return rest
-}
-
-// withToken returns the URL of a proxy that adds the server's token.
-func withToken(t *testing.T, r remote) string {
-	t.Helper()
-	target, err := url.Parse(r.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) {
-		holdBody(p)
-		p.Out.URL, p.Out.Host = target, p.In.Host
-		p.Out.Header.Set("Authorization", "Bearer "+r.Token)
-	}})
-	t.Cleanup(p.Close)
-	return p.URL
 }
 
 // holdBody reads a request's body before it forwards the request. Where the answer comes

@@ -18,8 +18,8 @@ import (
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	codexclient "github.com/codexmcp/codexmcp/codexserver/client"
 	coreengine "github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -73,14 +73,15 @@ func delegateBySDK(ctx context.Context, server *codexserver.Server, cwd, answer 
 var decisions = map[string]elicit.Decision{"accept": elicit.Approved, "decline": elicit.Denied, "cancel": elicit.Abort}
 
 func delegateByEino(ctx context.Context, server *codexserver.Server, cwd, answer string, asked func(string)) (string, error) {
-	codex := &einotool.Tool{
-		Server: server,
-		Config: protocol.Config{Cwd: cwd, ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxDangerFullAccess},
-		Approve: func(_ context.Context, r *approval.Request) elicit.Outcome {
-			asked(r.Question.Message)
-			return elicit.Outcome{Decision: decisions[answer]}
-		},
+	c, err := codexclient.Start(ctx, &codexclient.Options{Server: server, Ask: func(_ context.Context, q *codexclient.Question) elicit.Outcome {
+		asked(q.Message)
+		return elicit.Outcome{Decision: decisions[answer]}
+	}})
+	if err != nil {
+		return "", err
 	}
+	defer c.Close()
+	codex := &einotool.Tool{Client: c, Task: codexclient.Task{Cwd: cwd, Approvals: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxDangerFullAccess}}
 	agent, err := react.NewAgent(ctx, &react.AgentConfig{
 		ToolCallingModel: &delegator{}, ToolsConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{codex}},
 	})

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,13 +17,6 @@ var scratch string
 
 func TestMain(m *testing.M) {
 	native.Main() // this may be a keeper
-	if os.Getenv(asClient) != "" {
-		if err := conformanceClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -122,7 +122,7 @@ func (m *meeting) wasAsked(t *testing.T, times int) {
 		t.Errorf("asked %q, want %d questions", asked, times)
 	}
 	for _, message := range asked {
-		if !strings.Contains(message, "touch ") {
+		if !strings.Contains(message, "touch ") && !strings.Contains(message, "ls -a") {
 			t.Errorf("asked %q", message)
 		}
 	}

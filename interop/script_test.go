@@ -101,6 +101,8 @@ type progress struct {
 type witness struct {
 	// answer is accept, decline, cancel, or error for a handler that fails.
 	answer string
+	// decisions are the decisions for a form, one for each question. Then answer is accept.
+	decisions []string
 	// together makes a question wait some seconds for another one.
 	together bool
 
@@ -131,7 +133,27 @@ func (w *witness) elicit(ctx context.Context, message string) (action string, er
 	if w.answer == "error" {
 		return "", errors.New("the form is broken")
 	}
+	if n := len(w.decisions); n > 0 {
+		return w.decisions[min(w.number(), n)-1], nil
+	}
 	return w.answer, nil
+}
+
+// number returns how many questions were asked.
+func (w *witness) number() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.asked)
+}
+
+// filledIn returns the action of an answer, and the content of the form: an answer other than
+// an action is a decision.
+func filledIn(answer string) (action string, content map[string]any) {
+	switch answer {
+	case "accept", "decline", "cancel", "":
+		return answer, nil
+	}
+	return "accept", map[string]any{"decision": answer}
 }
 
 func (w *witness) see(p progress) {

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // message is a line of a trace.
 type message struct {
 	sent   bool // by the server
+	at     time.Time
 	raw    string
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -35,9 +37,13 @@ type message struct {
 func readTrace(t *testing.T, trace string) (messages []message) {
 	t.Helper()
 	for line := range strings.Lines(trace) {
-		_, rest, _ := strings.Cut(line, " ") // the time
+		stamp, rest, _ := strings.Cut(line, " ")
 		direction, raw, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		m := message{sent: direction == ">", raw: raw}
+		at, err := time.Parse(time.RFC3339, stamp)
+		if err != nil {
+			t.Fatalf("trace: %v in %s", err, line)
+		}
+		m := message{sent: direction == ">", at: at, raw: raw}
 		if err := json.Unmarshal([]byte(raw), &m); err != nil {
 			t.Fatalf("trace: %v in %s", err, line)
 		}

@@ -87,6 +87,7 @@ func listResources(context.Context, *modern.PaginatedRequestParams) (*modern.Lis
 		Resources: []modern.Resource{
 			{Name: "text", Description: new("a text"), Uri: "test://static-text", MimeType: new("text/plain")},
 			{Name: "picture", Description: new("a picture"), Uri: "test://static-binary", MimeType: new("image/png")},
+			{Name: skillName, Description: new(skillDescription), Uri: skillFile, MimeType: new(markdown)},
 		},
 	}, nil
 }
@@ -109,6 +110,8 @@ func readResource(_ context.Context, p *modern.ReadResourceRequestParams) (moder
 		contents = &modern.TextResourceContents{Uri: p.Uri, MimeType: new("text/plain"), Text: "a text"}
 	case p.Uri == "test://static-binary":
 		contents = &modern.BlobResourceContents{Uri: p.Uri, MimeType: new("image/png"), Blob: png}
+	case skillFiles[p.Uri] != "":
+		contents = &modern.TextResourceContents{Uri: p.Uri, MimeType: new(markdown), Text: skillFiles[p.Uri]}
 	default:
 		data, err := jsonv2.Marshal(map[string]string{"uri": p.Uri})
 		if err != nil {

@@ -9,6 +9,7 @@
 //	round.go   the open rounds of calls, by requestState
 //	task.go    calls that continue as tasks
 //	listen.go  subscriptions
+//	skill.go   an extension that the types do not have
 //	tool.go    the tools; job.go those that are tasks; content.go the rest
 //	http.go    Streamable HTTP
 //

@@ -33,6 +33,7 @@ func newServer() *server {
 	modern.TasksUpdate.Handle(&s.methods, s.tasks.update)
 	modern.TasksCancel.Handle(&s.methods, s.tasks.cancel)
 	modern.SubscriptionsListen.Handle(&s.methods, s.subscriptions.listen)
+	handleSkills(&s.methods)
 	return s
 }
 
@@ -52,7 +53,7 @@ func (s *server) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) 
 	if err := r.Bind(&p); err != nil {
 		return nil, err // invalid params, with the path of what is missing
 	}
-	if v := p.Meta.ProtocolVersion; v != modern.ProtocolVersion {
+	if v := *p.Meta.ProtocolVersion; v != modern.ProtocolVersion {
 		return nil, failure(modern.CodeUnsupportedProtocolVersion, fmt.Sprintf("version %q is not served", v),
 			modern.UnsupportedProtocolVersionData{Requested: v, Supported: versions})
 	}
@@ -98,7 +99,7 @@ func discover(context.Context, *modern.RequestParams) (*modern.DiscoverResult, e
 		SupportedVersions: versions,
 		Capabilities: modern.ServerCapabilities{
 			Completions: modern.JSONObject{},
-			Extensions:  map[string]modern.JSONObject{modern.ExtensionTasks: {}},
+			Extensions:  map[string]modern.JSONObject{modern.ExtensionTasks: {}, extensionSkills: {"directoryRead": modern.JSONValue("true")}},
 			Logging:     modern.JSONObject{},
 			Prompts:     &modern.ServerCapabilitiesPrompts{ListChanged: new(true)},
 			Resources:   &modern.ServerCapabilitiesResources{},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/interop/conformanceserver/legacy"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -31,6 +32,7 @@ func tools() []tool {
 		{name: "test_multiple_content_types", serve: show(text("several"), image(), embedded("test://mixed", "application/json", `{"test":"data"}`))},
 		{name: "test_error_handling", serve: refuse},
 		{name: "test_thread", serve: show(text("a text")), schema: `{"type":"object","properties":{"threadId":{"type":"string","x-mcp-header":"Thread-Id"}}}`},
+		{name: legacy.SchemaTool, serve: show(text("its input schema is what matters")), schema: legacy.Schema},
 		{name: "test_tool_with_progress", serve: progress},
 		{name: "greet", serve: greet},
 		{name: "slow_compute", serve: slowCompute},
@@ -67,7 +69,7 @@ func (s *server) callTool(ctx context.Context, p *modern.CallToolRequestParams) 
 	all := tools()
 	i := slices.IndexFunc(all, func(t tool) bool { return t.name == p.Name })
 	if i < 0 {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "/name: there is no tool %q", p.Name)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "/name: unknown tool %q", p.Name)
 	}
 	c, err := s.newCall(ctx, "tools/call", p.Name, p.Arguments, &p.Meta, p.RequestState)
 	if err != nil {

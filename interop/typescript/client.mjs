@@ -5,6 +5,10 @@
 //   node client.mjs sdk '' '{"command":["codex-mcp"],"cwd":"/tmp","env":{},"asks":true}'
 //   node client.mjs client auto '{…}'
 //   node client.mjs client 2026-07-28 '{…}'
+//   node client.mjs ext-tasks 2026-07-28 '{…}'
+//
+// With ext-tasks it calls tools with the official client for tasks, on top of the client of
+// version 2.
 
 import { createInterface } from "node:readline";
 
@@ -23,7 +27,7 @@ const ask = ({ params }) =>
 
 const about = { name: "interop-typescript", version: "1" };
 const capabilities = setup.asks ? { elicitation: {} } : {};
-let client, Stdio, HTTP, elicit, callTool;
+let client, Stdio, HTTP, elicit, callTool, transport;
 if (name === "sdk") {
   const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
   const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
@@ -39,15 +43,16 @@ if (name === "sdk") {
   [Stdio, HTTP, elicit] = [StdioClientTransport, StreamableHTTPClientTransport, "elicitation/create"];
   callTool = (params, options) => client.callTool(params, options);
 }
-if (setup.asks) client.setRequestHandler(elicit, async (request) => ({ action: await ask(request) }));
+if (setup.asks && name !== "ext-tasks") client.setRequestHandler(elicit, ask);
 
 const methods = {
   connect: async () => {
     const [command, ...args] = setup.command ?? [];
-    const transport = setup.url
+    transport = setup.url
       ? new HTTP(new URL(setup.url), { requestInit: { headers: { Authorization: `Bearer ${setup.token}` } } })
       : new Stdio({ command, args, cwd: setup.cwd, env: setup.env, stderr: "inherit" });
     await client.connect(transport);
+    if (name === "ext-tasks") await addTasks();
     return {};
   },
   list: () => client.listTools(),
@@ -57,6 +62,56 @@ const methods = {
     return callTool({ name: tool, arguments: args }, options);
   },
 };
+
+// addTasks puts the client for tasks in place of the calls. It needs a host that sends
+// requests whose results the SDK does not know, and finds their answers.
+async function addTasks() {
+  const { createTaskSessionFromClient, resultFromTaskOutcome } = await import("@modelcontextprotocol/ext-tasks/client");
+  const open = new Map();
+  const { onmessage } = transport;
+  transport.onmessage = (message, extra) => {
+    const answer = message.method ? undefined : open.get(message.id);
+    open.delete(message.id);
+    if (!answer) onmessage(message, extra);
+    else if (message.error) answer({ kind: "error", error: message.error });
+    else answer({ kind: "result", result: message.result });
+  };
+  let last = 0;
+  const rawDispatch = (request, { signal, context } = {}) =>
+    new Promise((resolve, reject) => {
+      const id = `raw-${++last}`;
+      open.set(id, resolve);
+      signal?.addEventListener("abort", () => open.delete(id) && reject(signal.reason));
+      transport.send({ jsonrpc: "2.0", id, ...request }, { requestSignal: signal, headers: context?.headers }).catch(reject);
+    });
+  let holds = false;
+  const session = createTaskSessionFromClient(client, {
+    endpointId: "codex-mcp",
+    rawDispatch,
+    v2RequestFraming: { protocolVersion: mode, clientInfo: about, clientCapabilities: capabilities },
+    onInputRequest: async (request) => (holds ? new Promise(() => {}) : await ask(request)),
+  });
+  // The list of tools says which argument a header mirrors.
+  const begin = ({ tool, arguments: args }) =>
+    session.callTool(tool, args, setup.url && args.threadId ? { headers: { "Mcp-Param-Thread-Id": args.threadId } } : {});
+  const settle = async (execution) => resultFromTaskOutcome((await execution.settle()).outcome);
+  methods.call = async (params, signal) => {
+    const execution = await begin(params);
+    const cancel = () => execution.cancel().catch(() => {});
+    if (signal.aborted) cancel();
+    signal.addEventListener("abort", cancel);
+    return settle(execution);
+  };
+  // begin leaves a task with its question open and returns a reference to it.
+  methods.begin = async (params) => {
+    holds = true;
+    const execution = await begin(params);
+    const { promise, resolve } = Promise.withResolvers();
+    await execution.handoff(resolve);
+    return promise;
+  };
+  methods.resume = async (reference) => settle(await session.resumeTask(reference));
+}
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params, result, error } = JSON.parse(line);
@@ -72,7 +127,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   } else if (error) {
     asked.get(id).reject(new Error("the form is broken"));
   } else {
-    asked.get(id).resolve(result);
+    const filled = !["accept", "decline", "cancel"].includes(result); // a decision in the form
+    asked.get(id).resolve(filled ? { action: "accept", content: { decision: result } } : { action: result });
   }
 }
 await client.close();

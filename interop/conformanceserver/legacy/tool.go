@@ -26,6 +26,18 @@ func embedded(uri, mime, content string) mcptypes.ContentBlock {
 	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{Uri: uri, MimeType: &mime, Text: content}}
 }
 
+// SchemaTool is the tool whose [Schema] must reach the client as it is, in every version.
+const SchemaTool = "json_schema_2020_12_tool"
+
+// Schema uses what JSON Schema 2020-12 has.
+const Schema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+	"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
+	"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},
+		"phone":{"type":"string"},"email":{"type":"string"}},
+	"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+	"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},
+	"then":{"required":["phone"]},"else":{"required":["email"]},"additionalProperties":false}`
+
 // fixed are the tools that always say the same.
 var fixed = map[string][]mcptypes.ContentBlock{
 	"test_simple_text":            {text("a text")},
@@ -33,7 +45,7 @@ var fixed = map[string][]mcptypes.ContentBlock{
 	"test_audio_content":          {&mcptypes.AudioContent{Data: wav, MimeType: "audio/wav"}},
 	"test_embedded_resource":      {embedded("test://embedded-resource", "text/plain", "an embedded text")},
 	"test_multiple_content_types": {text("several"), image, embedded("test://mixed", "application/json", `{"test":"data"}`)},
-	"json_schema_2020_12_tool":    {text("its input schema is what matters")},
+	SchemaTool:                    {text("its input schema is what matters")},
 }
 
 // forms are the tools that show a form.
@@ -71,10 +83,8 @@ func listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.Lis
 	slices.Sort(names)
 	for _, name := range names {
 		tool := mcptypes.Tool{Name: name, Description: new("tests " + name), InputSchema: json.RawMessage(`{"type":"object"}`)}
-		if name == "json_schema_2020_12_tool" {
-			tool.InputSchema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
-				"$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
-				"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`)
+		if name == SchemaTool {
+			tool.InputSchema = json.RawMessage(Schema)
 		}
 		r.Tools = append(r.Tools, tool)
 	}
@@ -91,7 +101,7 @@ func (f *features) callTool(ctx context.Context, p *mcptypes.CallToolRequestPara
 	if act, ok := active[p.Name]; ok {
 		return act(f, ctx, p)
 	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no tool %q", p.Name)
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown tool %q", p.Name)
 }
 
 // ask shows a form and returns what was decided.

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// session is a connection to a server: the client of package mcpcall in front of the proxy
+// that is behind codex-mcp --connect.
+type session struct {
+	offers map[string]bool // the server's capabilities
+
+	s       *mcpcall.Session
+	running sync.WaitGroup
+	failed  error // of the proxy
+}
+
+// connect begins a session of that version of MCP, by default of the newest with a handshake.
+func connect(ctx context.Context, url, version string) (*session, error) {
+	ours, theirs := jsonrpc.Pipe()
+	proxy, err := mcphttp.NewProxy(theirs, &mcphttp.ProxyOptions{URL: url})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{}
+	s.running.Go(func() { s.failed = proxy.Run(context.Background()) })
+	s.s, err = mcpcall.Connect(ctx, ours, &mcpcall.Options{
+		Name: "conformanceclient", Version: "1", Protocol: cmp.Or(version, mcptypes.ProtocolVersion), Ask: fill,
+		Silence: time.Minute, // the suite starts all clients at once
+	})
+	if err != nil {
+		s.running.Wait()
+		return nil, errors.Join(err, s.failed)
+	}
+	if s.s.Modern() {
+		var hello struct {
+			Capabilities map[string]any `json:"capabilities"`
+		}
+		if err := s.request(ctx, "server/discover", nil, &hello); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.offers = map[string]bool{}
+		for name := range hello.Capabilities {
+			s.offers[name] = true
+		}
+	}
+	return s, nil
+}
+
+func (s *session) request(ctx context.Context, method string, params map[string]any, result any) error {
+	return s.s.Request(ctx, method, params, result)
+}
+
+func (s *session) call(ctx context.Context, tool string, arguments map[string]any) error {
+	c := &mcpcall.Call{Tool: tool}
+	if arguments != nil {
+		raw, err := json.Marshal(arguments)
+		if err != nil {
+			return err
+		}
+		c.Arguments = raw
+	}
+	_, err := s.s.Call(ctx, c)
+	return err
+}
+
+func (s *session) close() error {
+	err := s.s.Close()
+	s.running.Wait()
+	return errors.Join(err, s.failed)
+}
+
+// fill accepts a question with the defaults of its form.
+func fill(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+	var form struct {
+		RequestedSchema struct {
+			Properties map[string]struct {
+				Default any `json:"default"`
+			} `json:"properties"`
+		} `json:"requestedSchema"`
+	}
+	if err := json.Unmarshal(params, &form); err != nil {
+		return nil, err
+	}
+	content := map[string]any{}
+	for name, p := range form.RequestedSchema.Properties {
+		if p.Default != nil {
+			content[name] = p.Default
+		}
+	}
+	return json.Marshal(map[string]any{"action": "accept", "content": content})
+}
