@@ -43,7 +43,7 @@ func TestDocsBlocks(t *testing.T) {
 					}
 				}
 			case "haproxy": // a test runs it
-			case "ini", "dockerfile":
+			case "ini", "dockerfile", "yaml", "js":
 			default:
 				t.Errorf("%s: the block's language is %q", b.at, b.lang)
 			}
