@@ -23,7 +23,8 @@ type Thread struct {
 	// Cwd is its folder, and Began when it began; zero if that is not known.
 	Cwd   string
 	Began time.Time
-	// Status and Doing describe a running turn of this client, else they are "".
+	// Status and Doing describe the last turn of this client: what it does, or how it ended.
+	// They are "" if this client ran none.
 	Status Status
 	Doing  string
 }
