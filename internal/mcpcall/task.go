@@ -134,7 +134,7 @@ func (r *running) poll(ctx context.Context, t task, started func(string)) (_ jso
 }
 
 func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, error) {
-	answered := false
+	heard := false // an earlier poll was answered
 	for seen := time.Now(); ; {
 		select {
 		case <-time.After(t.interval()):
@@ -160,13 +160,13 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 		next, err := p.get(ctx)
 		switch {
 		case err == nil:
-			t, seen, answered = next, time.Now(), true
+			t, seen, heard = next, time.Now(), true
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case (errors.Is(err, context.DeadlineExceeded) || p.o.Again != nil && p.o.Again(err)) && time.Since(seen) < patience:
 			continue
 		default:
-			return nil, &PollError{p.id, answered, err}
+			return nil, &PollError{p.id, heard, err}
 		}
 		p.report(t.StatusMessage)
 		switch t.Status {
