@@ -70,7 +70,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	}
 	s.places(tc, own, background, q.form, q.unasked)
 	if s.server.Tools.Patience(c.tool, q.client.Name) > 0 {
-		tc.Late = late.Done()
+		tc.Late = late
 	}
 	c.call = tc
 	arguments := stdjson.RawMessage(p.arguments)

@@ -38,11 +38,11 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		defer ss.long.leave()
 	}
-	var late <-chan struct{}
+	var late context.Context
 	if most := ss.mayTake(p.Name); most > 0 {
-		ending, stop := context.WithTimeout(context.Background(), most)
+		var stop context.CancelFunc
+		late, stop = context.WithTimeout(context.Background(), most)
 		defer stop()
-		late = ending.Done()
 	}
 	o := ss.outlet()
 	o.events, o.request = true, r.ID

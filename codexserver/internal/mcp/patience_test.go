@@ -360,25 +360,40 @@ func TestPatienceMany(t *testing.T) {
 	})
 }
 
-// TestPatiencePanic answers a call whose tool panics, as without a limit. The server goes on.
-func TestPatiencePanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := engine.TurnFunc(func(_ context.Context, _ engine.Host, in []protocol.InputItem) error {
-			if protocol.TextOf(in) == "late" {
-				pass(time.Hour)
+// TestTurnPanics fails the turns of an engine that panics: those that a call waits for, those
+// whose call ended before, and those in the background. The server goes on.
+func TestTurnPanics(t *testing.T) {
+	const want = "internal error: the turn panicked"
+	for _, patience := range []time.Duration{-1, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			e := engine.TurnFunc(func(_ context.Context, _ engine.Host, in []protocol.InputItem) error {
+				if protocol.TextOf(in) == "late" {
+					pass(time.Hour)
+				}
+				panic("a bug")
+			})
+			h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: patience}), nil), t: t}
+			for _, prompt := range []string{"now", "late"} {
+				r := h.codex(prompt)
+				if r.Content != want && (prompt == "now" || patience < 0) {
+					t.Errorf("%s: %+v", prompt, r)
+				}
+				if prompt == "now" {
+					if r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"now","threadId":%q}`, r.ThreadID)); r.Content != want {
+						t.Errorf("the same thread: %+v", r)
+					}
+				}
+				h.call(t.Context(), "codex", fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt))
+				pass(2 * time.Hour)
+				if got := h.rows(1); !strings.HasPrefix(got, "failed: "+want) {
+					t.Errorf("%s: %s", prompt, got)
+				}
 			}
-			panic("a bug")
+			if got := h.rows(1); got != "" {
+				t.Errorf("a turn goes on: %s", got)
+			}
 		})
-		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: time.Minute}), nil), t: t}
-		if r := h.codex("now"); r.err == nil || !strings.Contains(r.err.Error(), "internal error") {
-			t.Errorf("%+v", r)
-		}
-		h.codex("late")
-		pass(2 * time.Hour)
-		if got := h.rows(1); got != "" {
-			t.Errorf("%s", got)
-		}
-	})
+	}
 }
 
 // TestPatienceTask leaves tasks alone: their calls have been answered.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -162,8 +164,39 @@ func (j *Job) remarkAll(words []string) {
 
 // run runs the turn and returns its result: the answer, and further blocks with the
 // remarks. A turn that fails or is aborted has an error result with the reason. The thread
-// stays usable.
-func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
+// stays usable. A panic fails the turn and nothing else.
+func (j *Job) run(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) (r *mcptypes.CallToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = j.broken(v, debug.Stack())
+		}
+	}()
+	return j.turn(ctx, ticket, in)
+}
+
+// broken ends a job whose turn panicked.
+func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
+	if log := j.options.Report.Logger; log != nil {
+		log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(stack))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.end.result == nil {
+		words := "internal error: the turn panicked"
+		j.end.status, j.end.did = Failed, report.Report{ThreadID: j.ThreadID(), Status: report.Failed, Content: words}
+		j.end.result = failure(j.ThreadID(), words)
+	}
+	if !j.over() {
+		if j.leave != nil {
+			j.leave()
+		}
+		close(j.done)
+	}
+	return j.end.result
+}
+
+// turn is run without the panic.
+func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	a, call := j.attendance, ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -2,8 +2,6 @@ package mcptool
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -42,24 +40,13 @@ func (t *Table) Patience(tool, host string) time.Duration {
 func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	turn, cancel := context.WithCancelCause(c.Jobs.ctx)
 	keep := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	panicked := make(chan any, 1)
 	c.Jobs.running.Go(func() {
 		defer cancel(nil)
 		defer c.Jobs.ended(j)
-		defer func() {
-			if v := recover(); v != nil {
-				if log := j.options.Report.Logger; log != nil { // perhaps no caller waits
-					log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
-				}
-				panicked <- v
-			}
-		}()
 		j.run(turn, ticket, in)
 	})
 	select {
-	case v := <-panicked:
-		panic(v)
-	case <-c.Late:
+	case <-c.Late.Done():
 		if c.Jobs.detach(j) && keep() {
 			if r := j.still(c); r != nil {
 				return r
@@ -68,27 +55,18 @@ func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in pr
 		}
 	case <-j.done:
 	}
-	select {
-	case v := <-panicked:
-		panic(v)
-	case <-j.done:
-		return j.end.result
-	}
+	<-j.done
+	return j.end.result
 }
 
 // until returns a context that ends with ctx, or when the client would give up the call.
 func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if c.Late != nil {
-		go func() {
-			select {
-			case <-c.Late:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+	if c.Late == nil {
+		return ctx, cancel
 	}
-	return ctx, cancel
+	stop := context.AfterFunc(c.Late, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // still returns the result of a call that ends before its turn: what the turn does and has

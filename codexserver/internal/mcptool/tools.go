@@ -47,9 +47,9 @@ type Call struct {
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
 	// limit.
 	MaxText int
-	// Late, unless nil, is closed when the client would give up the call. The call then ends
+	// Late, unless nil, ends when the client would give up the call. The call then ends
 	// with what is known, and its turn continues in the background.
-	Late <-chan struct{}
+	Late context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
 	// Host is the name that the client has in its clientInfo, or "".
