@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -31,6 +32,8 @@ type diagnosis struct {
 	Configuration string `json:"configuration,omitempty"`
 	// UnknownKeys are the keys of config.toml that neither Codex nor we know.
 	UnknownKeys []string `json:"unknownKeys,omitempty"`
+	// Rules is what is wrong with the rules that people accepted, none of which then counts.
+	Rules string `json:"rules,omitempty"`
 	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
 
@@ -97,6 +100,9 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		_ = bridge.Close() // only its report was needed
 	}
 	d.UnknownKeys = config.UnknownToCodex(c.home)
+	if _, err := rulefile.New(c.home, nil).List(); err != nil {
+		d.Rules = err.Error() + "; none of these rules counts"
+	}
 	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
 	}
@@ -192,6 +198,9 @@ func (d *diagnosis) print(w io.Writer) {
 	}
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
+	}
+	if d.Rules != "" {
+		row("rules", "%s", d.Rules)
 	}
 	if d.Engine != "" {
 		row("calls", "%s", callsRow(d.TrustedCalls))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,31 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("problem %q, want %q", d.Problem, tt.problem)
 			}
 		})
+	}
+}
+
+// TestDoctorBrokenRules names a file of accepted rules that cannot be read. Turns can run without
+// it; more is asked.
+func TestDoctorBrokenRules(t *testing.T) {
+	model := providertest.New()
+	defer model.Close()
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	writeConfig(t, home, fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = %q\n", model.BaseURL()))
+	file := filepath.Join(home, "codex-mcp", "rules.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for text, broken := range map[string]bool{`{"version":1,"last":0,"rules":null}`: false, `{"version":1,`: true} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var screen, stderr bytes.Buffer
+		code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr)
+		row := regexp.MustCompile(`(?m)^rules +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
+		if code != 0 || row.MatchString(screen.String()) != broken {
+			t.Errorf("%s: exit status %d:\n%s", text, code, &screen)
+		}
 	}
 }
 
