@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -46,19 +47,6 @@ func (s *Server) newPrincipal(ctx context.Context, name string, wire *mcp.Server
 	}
 }
 
-// withoutQuestions is the context's key that [WithoutQuestions] sets.
-type withoutQuestions struct{}
-
-// WithoutQuestions returns a context for [Principal.Serve] and [Principal.Exchange] whose
-// client may not approve. The client is not asked, whatever it declares. [Options].Approver
-// or [Options].Approvals decide its questions, as for a client that cannot show forms.
-func WithoutQuestions(ctx context.Context) context.Context {
-	return context.WithValue(ctx, withoutQuestions{}, true)
-}
-
-// asks reports whether the client of a context may be asked.
-func asks(ctx context.Context) bool { return ctx.Value(withoutQuestions{}) == nil }
-
 // Serve is [Server.Serve] for a client of the principal, with a handshake. The client has
 // only MCP. It does not have the JSON-RPC methods of September 2025, which run commands and
 // choose the sandbox without a question, because only the user who started the server may.
@@ -80,7 +68,7 @@ func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(e
 // with the cause [jsonrpc.ErrCancelled], they are cancelled.
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	hooks := p.server.trace
-	handler := p.server.observed(p.name, t, p.session.Handler(asks(ctx)))
+	handler := p.server.observed(p.name, t, p.session.Handler(approval.MayAsk(ctx)))
 	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
 }
 

@@ -39,7 +39,7 @@ type Options struct {
 	// Desk is a second place where questions are answered. None by default.
 	Desk approval.Desk
 	// Approver is the name of the principal that decides for clients that may not approve
-	// (see [WithoutQuestions]). Their questions wait until a client of the approver calls
+	// (see [approval.WithoutQuestions]). Their questions wait until a client of the approver calls
 	// codex-wait. By default Approvals.OnUnsupported decides.
 	Approver string
 	// Record receives every question with its decision, one JSON object a line. One
@@ -283,13 +283,13 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	if p != nil {
 		left = p.joined(client)
 	}
-	session := mcp.NewLegacySession(client, asks(ctx), func() { stop(jsonrpc.ErrClosed) })
+	session := mcp.NewLegacySession(client, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
 	own := mcp.NewModernSession(client, false)
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, asks(ctx))), o)
+	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, approval.MayAsk(ctx))), o)
 	session.Connect(peer)
 	peer.Begin(handling, func(err error) {
 		end(jsonrpc.ErrClosed)

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -30,7 +30,7 @@ func (h *Handler) exchange(w http.ResponseWriter, r *http.Request, p *principal,
 	x := &exchange{w: newWriter(w, h.o.WriteTimeout), post: r.Context(), body: body}
 	ctx := h.ctx
 	if !who.may(ScopeApprove) {
-		ctx = codexserver.WithoutQuestions(ctx)
+		ctx = approval.WithoutQuestions(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -77,7 +77,7 @@ func (h *Handler) newSession(id string, owner *principal, who Principal) *sessio
 func (s *session) begin() {
 	ctx := s.handler.ctx
 	if s.noQuestions {
-		ctx = codexserver.WithoutQuestions(ctx)
+		ctx = approval.WithoutQuestions(ctx)
 	}
 	if b, ok := s.owner.own.(beginner); ok {
 		b.Begin(ctx, s, s.over)
