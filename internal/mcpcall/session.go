@@ -182,9 +182,11 @@ func (s *Session) greet(ctx context.Context) error {
 // refusedOnly reports whether a server refused a request for its version, and supports 2026-07-28.
 func refusedOnly(err error) bool {
 	var refused *jsonrpc.Error
-	var data modern.UnsupportedProtocolVersionData
+	var data struct {
+		Supported []string `json:"supported"`
+	}
 	return errors.As(err, &refused) && refused.Code == modern.CodeUnsupportedProtocolVersion &&
-		modern.Decode(refused.Data, &data) == nil && slices.Contains(data.Supported, modern.ProtocolVersion)
+		jsonv2.Unmarshal(refused.Data, &data) == nil && slices.Contains(data.Supported, modern.ProtocolVersion)
 }
 
 func (s *Session) initialize(ctx context.Context) error {
