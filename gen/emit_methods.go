@@ -18,6 +18,7 @@ func (e *emitter) methodValues(s *source) error {
 	if e.base != "" {
 		base = "mcptypes."
 	}
+	var decoders strings.Builder // functions with names, because a closure needs init, which links the decoders into every program
 	for _, kind := range []string{"requests", "notifications"} {
 		s.line("// The %s of the protocol.\nvar (", kind)
 		for _, m := range e.model.methods {
@@ -29,14 +30,15 @@ func (e *emitter) methodValues(s *source) error {
 			case m.result == "":
 				s.line("%s = %sNewNotification[%s](%q, %v)", m.goName, base, m.params, m.name, m.required)
 			case m.union:
-				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, func(b []byte, v any) error {", m.goName, base, m.params, m.result, m.name, m.required)
-				s.line("return read(b, false, codec.Into(v.(*%s), read%s))\n})", m.result, m.result)
+				s.line("%s = %sNewUnionMethod[%s, %s](%q, %v, decode%s)", m.goName, base, m.params, m.result, m.name, m.required, m.result)
+				fmt.Fprintf(&decoders, "func decode%s(b []byte, v any) error {\nreturn read(b, false, codec.Into(v.(*%[1]s), read%[1]s))\n}\n\n", m.result)
 			default:
 				s.line("%s = %sNewMethod[%s, %s](%q, %v)", m.goName, base, m.params, m.result, m.name, m.required)
 			}
 		}
 		s.line(")\n")
 	}
+	s.WriteString(decoders.String())
 	s.line("// Methods returns the table of the protocol's methods, sorted by name.")
 	s.line("func Methods() []MethodInfo {\nreturn []MethodInfo{")
 	for _, m := range e.model.methods {

@@ -54,9 +54,7 @@ var (
 	// [CompleteRequest].
 	CompletionComplete = mcptypes.NewMethod[CompleteRequestParams, CompleteResult]("completion/complete", true)
 	// PromptsGet is prompts/get, sent by the client: see [GetPromptRequest].
-	PromptsGet = mcptypes.NewUnionMethod[GetPromptRequestParams, AnyGetPromptResult]("prompts/get", true, func(b []byte, v any) error {
-		return read(b, false, codec.Into(v.(*AnyGetPromptResult), readAnyGetPromptResult))
-	})
+	PromptsGet = mcptypes.NewUnionMethod[GetPromptRequestParams, AnyGetPromptResult]("prompts/get", true, decodeAnyGetPromptResult)
 	// PromptsList is prompts/list, sent by the client: see [ListPromptsRequest].
 	PromptsList = mcptypes.NewMethod[PaginatedRequestParams, ListPromptsResult]("prompts/list", true)
 	// ResourcesList is resources/list, sent by the client: see
@@ -64,9 +62,7 @@ var (
 	ResourcesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourcesResult]("resources/list", true)
 	// ResourcesRead is resources/read, sent by the client: see
 	// [ReadResourceRequest].
-	ResourcesRead = mcptypes.NewUnionMethod[ReadResourceRequestParams, AnyReadResourceResult]("resources/read", true, func(b []byte, v any) error {
-		return read(b, false, codec.Into(v.(*AnyReadResourceResult), readAnyReadResourceResult))
-	})
+	ResourcesRead = mcptypes.NewUnionMethod[ReadResourceRequestParams, AnyReadResourceResult]("resources/read", true, decodeAnyReadResourceResult)
 	// ResourcesTemplatesList is resources/templates/list, sent by the client:
 	// see [ListResourceTemplatesRequest].
 	ResourcesTemplatesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourceTemplatesResult]("resources/templates/list", true)
@@ -83,9 +79,7 @@ var (
 	// TasksUpdate is tasks/update, sent by the client: see [UpdateTaskRequest].
 	TasksUpdate = mcptypes.NewMethod[UpdateTaskRequestParams, UpdateTaskResult]("tasks/update", true)
 	// ToolsCall is tools/call, sent by the client: see [CallToolRequest].
-	ToolsCall = mcptypes.NewUnionMethod[CallToolRequestParams, AnyCallToolResult]("tools/call", true, func(b []byte, v any) error {
-		return read(b, false, codec.Into(v.(*AnyCallToolResult), readAnyCallToolResult))
-	})
+	ToolsCall = mcptypes.NewUnionMethod[CallToolRequestParams, AnyCallToolResult]("tools/call", true, decodeAnyCallToolResult)
 	// ToolsList is tools/list, sent by the client: see [ListToolsRequest].
 	ToolsList = mcptypes.NewMethod[PaginatedRequestParams, ListToolsResult]("tools/list", true)
 )
@@ -121,6 +115,18 @@ var (
 	// the server: see [ToolListChangedNotification].
 	NotificationsToolsListChanged = mcptypes.NewNotification[NotificationParams]("notifications/tools/list_changed", false)
 )
+
+func decodeAnyGetPromptResult(b []byte, v any) error {
+	return read(b, false, codec.Into(v.(*AnyGetPromptResult), readAnyGetPromptResult))
+}
+
+func decodeAnyReadResourceResult(b []byte, v any) error {
+	return read(b, false, codec.Into(v.(*AnyReadResourceResult), readAnyReadResourceResult))
+}
+
+func decodeAnyCallToolResult(b []byte, v any) error {
+	return read(b, false, codec.Into(v.(*AnyCallToolResult), readAnyCallToolResult))
+}
 
 // Methods returns the table of the protocol's methods, sorted by name.
 func Methods() []MethodInfo {
