@@ -1,0 +1,160 @@
+// Command mutate changes packages in small ways, one at a time, and checks that the tests of
+// the package itself notice each change:
+//
+//	go run ./internal/mutate ./elicit ./codexserver/internal/board
+//
+// A change that no test notices survives. survivors.txt has the reason why each survivor may
+// stay; a survivor without a reason fails. No reason exists for a survivor that turns a denial
+// into an approval: it needs a test.
+//
+// All mutants of a package are compiled into one test program, which reads from a variable of
+// the environment which of them to apply. So a mutant costs a run of the tests that reach it,
+// and no build.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+// survivors has the accepted survivors with their reasons.
+//
+//go:embed survivors.txt
+var survivors string
+
+func main() {
+	parallel := flag.Int("parallel", 2, "run the tests of so many mutants at a time")
+	only := flag.String("only", "", "run only mutants whose name contains this")
+	list := flag.Bool("list", false, "list the mutants and run nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, flag.Args(), *parallel, *only, *list)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, patterns []string, parallel int, only string, list bool) error {
+	accepted, err := parseList(survivors)
+	if err != nil {
+		return err
+	}
+	packages, err := load(patterns)
+	if err != nil {
+		return err
+	}
+	open := 0
+	for _, p := range packages {
+		p.mutants = matching(p.mutants, only)
+		if list {
+			for _, m := range p.mutants {
+				fmt.Println(m.name)
+			}
+			continue
+		}
+		start := time.Now()
+		if err := p.test(ctx, parallel); err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+		unlisted := p.report(accepted)
+		open += unlisted
+		fmt.Printf("   %s in %v\n", p.score(), time.Since(start).Round(time.Second))
+	}
+	if open > 0 {
+		return fmt.Errorf("%d survivors have no reason in internal/mutate/survivors.txt", open)
+	}
+	return nil
+}
+
+func matching(all []*mutant, only string) []*mutant {
+	if only == "" {
+		return all
+	}
+	var some []*mutant
+	for _, m := range all {
+		if strings.Contains(m.name, only) {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// report prints the survivors that the list does not have, and the lines of the list that are
+// not true any more. It returns the number of the former.
+func (p *pkg) report(accepted map[string]string) (unlisted int) {
+	for _, m := range p.mutants {
+		_, listed := accepted[m.name]
+		switch {
+		case m.fate == survived && !listed:
+			unlisted++
+			fmt.Printf("SURVIVES %s (line %d)\n", m.name, m.line)
+		case m.fate == unreached && !listed:
+			unlisted++
+			fmt.Printf("UNREACHED %s (line %d)\n", m.name, m.line)
+		case m.fate != survived && m.fate != unreached && listed:
+			fmt.Printf("killed, but listed: %s\n", m.name)
+		}
+	}
+	return unlisted
+}
+
+// score counts the mutants by their fate.
+func (p *pkg) score() string {
+	var n [fates]int
+	for _, m := range p.mutants {
+		n[m.fate]++
+	}
+	dead, all := n[killed]+n[timedOut], len(p.mutants)
+	return fmt.Sprintf("%s: %d mutants, %d killed (%d by time), %d survived, %d unreached: %.1f %%",
+		p.path, all, dead, n[timedOut], n[survived], n[unreached], 100*float64(dead)/float64(max(all, 1)))
+}
+
+// parseList reads survivors.txt: names of mutants, one a line, and after one or more of them the
+// reason, indented. A reason begins with one of the words of kinds.
+func parseList(list string) (map[string]string, error) {
+	accepted := map[string]string{}
+	var names []string
+	for n, line := range strings.Split(list, "\n") {
+		reason, indented := strings.CutPrefix(line, "\t")
+		switch {
+		case line == "" || line[0] == '#':
+		case indented && len(names) == 0:
+			return nil, fmt.Errorf("survivors.txt:%d: a reason without a mutant", n+1)
+		case indented:
+			kind, _, ok := strings.Cut(reason, ": ")
+			if _, known := kinds[kind]; !ok || !known {
+				return nil, fmt.Errorf("survivors.txt:%d: the reason begins with no known kind", n+1)
+			}
+			for _, name := range names {
+				accepted[name] = reason
+			}
+			names = nil
+		case accepted[line] != "":
+			return nil, fmt.Errorf("survivors.txt:%d: the mutant is listed twice", n+1)
+		default:
+			names = append(names, line)
+		}
+	}
+	if names != nil {
+		return nil, fmt.Errorf("survivors.txt: no reason for %s", names[0])
+	}
+	return accepted, nil
+}
+
+// kinds are the kinds of reasons. None of them allows more than the code does.
+var kinds = map[string]string{
+	"same":     "no input tells the mutant from the code",
+	"stricter": "the mutant asks, denies or refuses where the code need not, or does so more often",
+	"words":    "only what is shown, logged or reported differs",
+	"effort":   "only time, memory or a limit far from what occurs differs",
+	"guarded":  "another check, which is named, refuses the same; the mutant removes one of two",
+	"system":   "the difference needs a system, a failure or a race that tests cannot make; never for a decision",
+}
