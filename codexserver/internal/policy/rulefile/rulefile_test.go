@@ -136,6 +136,10 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		{"a member in another case", strings.Replace(file, `"prefix"`, `"Prefix"`, 1), "Prefix", 0o600},
 		{"nobody accepted it", strings.Replace(file, `"by":"client"`, `"by":""`, 1), "who accepted it", 0o600},
 		{"two rules in one", strings.Replace(file, `"prefix"`, `"exact":["x"],"prefix"`, 1), "want one of", 0o600},
+		{"a rule for commands and patches", strings.Replace(file, `"prefix"`, `"patches":"/x","prefix"`, 1), "want one of", 0o600},
+		{"nobody read it", strings.Replace(file, `"words":"x"`, `"words":""`, 1), "which words", 0o600},
+		{"at no time", strings.Replace(file, `"at":"2026-11-21T10:00:00Z"`, `"at":"0001-01-01T00:00:00Z"`, 1), "when", 0o600},
+		{"a number that was never given", strings.Replace(file, `"number":1`, `"number":2`, 1), "in order", 0o600},
 		{"a number twice", strings.Replace(file, rule, rule+","+rule, 1), "in order", 0o600},
 		{"open for others", file, "other users", 0o666},
 	} {
@@ -172,6 +176,59 @@ func put(t *testing.T, s *rulefile.Store, text string) {
 	}
 	if err := os.WriteFile(s.Path(), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRulesTogether checks where a script runs that only several rules together allow: in the
+// sandbox, as each of them. A rule about patches allows patches, and nothing else does.
+func TestRulesTogether(t *testing.T) {
+	dir := t.TempDir()
+	s := rulefile.New(t.TempDir(), nil)
+	test, vet, both := question(dir), question(dir), question(dir)
+	vet.Command = []string{"go", "vet"}
+	both.Command = []string{"bash", "-lc", "go test && go vet"}
+	allow(t, s, test)
+	if _, _, ok, _ := s.Allows(both, ""); ok {
+		t.Error("one rule allows a script of two commands")
+	}
+	allow(t, s, vet)
+	if by, confined, ok, err := s.Allows(both, ""); by != 0 || !confined || !ok || err != nil {
+		t.Errorf("by %d, confined %t, allowed %t, %v", by, confined, ok, err)
+	}
+	patch := protocol.PatchApprovalRequest{Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, "src", "a.go"): {Add: &protocol.FileContent{}}}}
+	if _, _, ok, err := s.Allows(patch, ""); ok || err != nil {
+		t.Errorf("a patch without a rule: %t, %v", ok, err)
+	}
+	if _, _, ok, err := s.Allows(protocol.AgentMessage{}, ""); ok || err != nil {
+		t.Errorf("what asks nothing: %t, %v", ok, err)
+	}
+	p, err := policy.ExplainPatch(&patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
+		t.Fatal(err)
+	}
+	if by, confined, ok, err := s.Allows(patch, ""); by != 3 || confined || !ok || err != nil {
+		t.Errorf("by %d, confined %t, allowed %t, %v", by, confined, ok, err)
+	}
+}
+
+// TestSameWordsOfOthers keeps the same rule apart for each principal, and rules that only share
+// their words.
+func TestSameWordsOfOthers(t *testing.T) {
+	s := newStore(t.TempDir())
+	one := accepted(policy.Rule{Prefix: []string{"go", "vet"}})
+	ann, other := one, one
+	ann.Principal = "ann"
+	other.Rule = policy.Rule{Prefix: []string{"go", "test"}}
+	for i, k := range []rulefile.Kept{one, ann, other} {
+		if got, err := s.Add(k); err != nil || got.Number != i+1 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if err := s.Remove(1); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,277 @@
+package board_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+)
+
+// returning is a place of an approver that returns an outcome.
+func returning(out elicit.Outcome) raw {
+	return raw{approval.ByApprover, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
+}
+
+// TestOnlyWhatWasShownIsAccepted has answers that accept a lasting rule which the question did
+// not show, or not from this board, and answers that no question offers.
+func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
+	accepts := elicit.Outcome{Decision: elicit.ApprovedAlways}
+	for _, tt := range []struct {
+		name    string
+		prepare func(b *board.Board, r *approval.Request)
+		out     elicit.Outcome
+		want    elicit.Decision
+	}{
+		{"shown", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
+		{"offered, but not shown", func(b *board.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
+		{"shown by another", func(_ *board.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
+		{"no decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
+		{"an unknown decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{Decision: "yes"}, elicit.Denied},
+		{"for the sandbox, where that is not possible", func(b *board.Board, r *approval.Request) {
+			exec := r.Event.(protocol.ExecApprovalRequest)
+			exec.Confinable, exec.Lasting = false, "commands that begin with make"
+			r.Event = exec
+			r.Question.Always = b.Offer(r)
+		}, elicit.Outcome{Decision: elicit.Approved, Confined: true}, elicit.Denied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
+			defer b.Attach(returning(tt.out))()
+			r := lasting(t.TempDir())
+			tt.prepare(b, r)
+			if d := b.Decide(t.Context(), r); d.Decision != tt.want || (d.Rule != 0) != (tt.want == elicit.ApprovedAlways) {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+// TestRuleOfTheEngine offers the rule that an engine keeps itself, in the engine's words.
+func TestRuleOfTheEngine(t *testing.T) {
+	const words = "commands that begin with make"
+	store := rulefile.New(t.TempDir(), nil)
+	b := board.New(&board.Options{Kept: store}, nil)
+	defer b.Attach(returning(elicit.Outcome{Decision: elicit.ApprovedAlways}))()
+	r := lasting(t.TempDir())
+	exec := r.Event.(protocol.ExecApprovalRequest)
+	exec.Lasting = words
+	r.Event = exec
+	if r.Question.Always = b.Offer(r); r.Question.Always == nil || r.Question.Always.Words != words || r.Question.Always.Confined {
+		t.Fatalf("offered %+v", r.Question.Always)
+	}
+	if d := b.Decide(t.Context(), r); d.Decision != elicit.ApprovedAlways || d.RuleWords != words || d.Rule != 0 {
+		t.Errorf("%+v", d)
+	}
+	if kept, err := store.List(); err != nil || len(kept) > 0 {
+		t.Errorf("kept %+v, %v", kept, err)
+	}
+}
+
+// TestOfferSaysWhereItRuns checks that a rule for runs in the sandbox says so, and that a rule
+// about patches approves each patch once.
+func TestOfferSaysWhereItRuns(t *testing.T) {
+	dir := t.TempDir()
+	b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
+	if offer := b.Offer(lasting(dir)); offer == nil || !offer.Confined {
+		t.Errorf("in the sandbox: %+v", offer)
+	}
+	patch := func() *approval.Request {
+		event := protocol.PatchApprovalRequest{CallID: "p", Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, "src", "a.go"): {Add: &protocol.FileContent{}}}}
+		return &approval.Request{Thread: approval.Thread{ID: "t"}, Event: event, Question: &elicit.Question{}}
+	}
+	leave := b.Attach(returning(elicit.Outcome{Decision: elicit.ApprovedAlways}))
+	r := patch()
+	if r.Question.Always = b.Offer(r); r.Question.Always == nil || r.Question.Always.Confined {
+		t.Fatalf("a patch: %+v", r.Question.Always)
+	}
+	if d := b.Decide(t.Context(), r); d.Decision != elicit.ApprovedAlways || d.Rule != 1 || d.Confined {
+		t.Fatalf("%+v", d)
+	}
+	leave()
+	if d := b.Decide(t.Context(), patch()); d.Decision != elicit.Approved || d.By != approval.ByRule || d.Confined {
+		t.Errorf("by the rule: %s by %s, confined %t", d.Decision, d.By, d.Confined)
+	}
+}
+
+// TestUndecidedIsNotUnsupported checks that the policy for clients that cannot be asked does not
+// approve what a place left open, or answered with a word that is no decision.
+func TestUndecidedIsNotUnsupported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &board.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicySafeOnly, Timeout: time.Minute}}
+		safe := func() *approval.Request {
+			r := request()
+			r.Question.Safe = true
+			return r
+		}
+		b := board.New(o, nil)
+		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Approved || d.Reason != elicit.ReasonUnsupported {
+			t.Errorf("nobody can be asked: %s, %s", d.Decision, d.Reason)
+		}
+		leave := b.Attach(returning(elicit.Outcome{Decision: "yes"}))
+		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Denied {
+			t.Errorf("an unknown decision: %s, %s", d.Decision, d.Reason)
+		}
+		leave()
+		hung := make(chan struct{})
+		defer b.Attach(raw{approval.ByClient, func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			<-hung
+			return elicit.Outcome{}, nil
+		}})()
+		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Denied || d.Reason != elicit.ReasonTimeout {
+			t.Errorf("a place that does not return: %s, %s", d.Decision, d.Reason)
+		}
+		close(hung)
+	})
+}
+
+// TestPatienceOfTheRequest waits as long as the request says if the options do not.
+func TestPatienceOfTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := board.New(&board.Options{}, nil)
+		defer b.Attach(newClient(servertest.Never, nil))()
+		r, begin := request(), time.Now()
+		r.Patience = time.Minute
+		if d := b.Decide(t.Context(), r); d.Decision != elicit.Denied || time.Since(begin) != time.Minute {
+			t.Errorf("%s after %v", d.Decision, time.Since(begin))
+		}
+	})
+}
+
+// TestLeftPlaceIsNotAsked checks that a place that left is not asked, the others are, and that a
+// place that comes when a question is over does not see it.
+func TestLeftPlaceIsNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		place := func(name string) raw {
+			return raw{approval.Decider(name), func(context.Context, *approval.Request) (elicit.Outcome, error) {
+				asked = append(asked, name)
+				return elicit.Outcome{Decision: elicit.Approved}, nil
+			}}
+		}
+		b := board.New(&board.Options{}, nil)
+		leave := b.Attach(place("a"))
+		defer b.Attach(place("b"))()
+		leave()
+		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Approved || d.By != "b" {
+			t.Errorf("%s by %s", d.Decision, d.By)
+		}
+		hung := make(chan struct{})
+		gone := b.Attach(raw{"c", func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			<-hung
+			return elicit.Outcome{Decision: elicit.Denied}, nil
+		}})
+		b.Decide(t.Context(), request()) // c does not return from it
+		defer b.Attach(place("late"))()
+		synctest.Wait()
+		if got := strings.Join(asked, " "); got != "b b" {
+			t.Errorf("asked %s", got)
+		}
+		close(hung)
+		gone()
+	})
+}
+
+// TestRuleAnswersItsOwnQuestion checks that a rule of the program that approves for the session
+// does not answer another question that waits.
+func TestRuleAnswersItsOwnQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &board.Options{}
+		o.Rules.Decide = func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+			return elicit.Outcome{Decision: elicit.ApprovedForSession}, r.Event.(protocol.ExecApprovalRequest).CallID == "c2"
+		}
+		b := board.New(o, nil)
+		defer b.Attach(newClient(servertest.After(time.Second, servertest.Decline), nil))()
+		ask := func(call string) *approval.Request {
+			r := lasting("/work")
+			exec := r.Event.(protocol.ExecApprovalRequest)
+			exec.CallID = call
+			r.Event, r.Turn = exec, "1"
+			return r
+		}
+		first := make(chan approval.Decision, 1)
+		go func() { first <- b.Decide(t.Context(), ask("c1")) }()
+		synctest.Wait()
+		if d := b.Decide(t.Context(), ask("c2")); d.Decision != elicit.ApprovedForSession || d.By != approval.ByRule {
+			t.Errorf("the rule: %s by %s", d.Decision, d.By)
+		}
+		if d := <-first; d.Decision != elicit.Denied {
+			t.Errorf("the question that waits: %s by %s", d.Decision, d.By)
+		}
+	})
+}
+
+// TestSessionOfAnotherThread checks that an approval for the session does not answer the same
+// question of another thread.
+func TestSessionOfAnotherThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := board.New(&board.Options{}, nil)
+		defer b.Attach(raw{approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			answer, wait := servertest.ForSession, time.Second
+			if r.Thread.ID == "other" {
+				answer, wait = servertest.Decline, time.Minute
+			}
+			if err := servertest.Wait(ctx, wait); err != nil {
+				return r.Question.ReadError(err, nil), nil
+			}
+			return r.Question.Read([]byte(answer), nil), nil
+		}})()
+		other, same := lasting("/work"), lasting("/work")
+		other.Thread.ID = "other"
+		second := make(chan approval.Decision, 1)
+		go func() { second <- b.Decide(t.Context(), other) }()
+		if d := b.Decide(t.Context(), same); d.Decision != elicit.ApprovedForSession {
+			t.Errorf("the first: %s", d.Decision)
+		}
+		if d := <-second; d.Decision != elicit.Denied {
+			t.Errorf("of another thread: %s", d.Decision)
+		}
+	})
+}
+
+// TestDeepScriptAndOneRule checks that one rule that denies is enough to refuse a script that is
+// too deep for the rules, and that without such a rule it is asked about.
+func TestDeepScriptAndOneRule(t *testing.T) {
+	script := "true"
+	for range 12 {
+		script = "bash -c " + shellword.Quote(script)
+	}
+	for _, tt := range []struct {
+		rules approval.Rules
+		want  approval.Decider
+	}{
+		{approval.Rules{Deny: [][]string{{"rm"}}}, approval.ByRule}, {approval.Rules{}, approval.ByClient},
+	} {
+		r := request()
+		r.Event = protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}}
+		if d := board.New(&board.Options{Rules: tt.rules}, nil).Decide(t.Context(), r); d.Decision != elicit.Denied || d.By != tt.want {
+			t.Errorf("%s by %s, want %s", d.Decision, d.By, tt.want)
+		}
+	}
+}
+
+// TestRecordTakesAnyBytes records an answer with bytes that are not UTF-8, and a desk that
+// invites a client which nobody passes on.
+func TestRecordTakesAnyBytes(t *testing.T) {
+	var record servertest.Journal
+	b := board.New(&board.Options{Record: board.NewRecord(&record), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
+	defer b.Attach(unable(nil))()
+	if d := b.Decide(t.Context(), request()); d.Decision != elicit.Approved {
+		t.Errorf("%s", d.Decision)
+	}
+	b = board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Denied, Feedback: "\xff"}))()
+	b.Decide(t.Context(), request())
+	if n := strings.Count(record.String(), "\n"); n != 2 {
+		t.Errorf("%d lines: %s", n, &record)
+	}
+}
