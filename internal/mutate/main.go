@@ -61,11 +61,10 @@ func run(ctx context.Context, patterns []string, parallel int, only string, list
 			continue
 		}
 		start := time.Now()
-		if err := p.test(ctx, parallel); err != nil {
+		if err := p.test(ctx, parallel, accepted); err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
-		unlisted := p.report(accepted)
-		open += unlisted
+		open += p.unlisted(accepted)
 		fmt.Printf("   %s in %v\n", p.score(), time.Since(start).Round(time.Second))
 	}
 	if open > 0 {
@@ -87,23 +86,14 @@ func matching(all []*mutant, only string) []*mutant {
 	return some
 }
 
-// report prints the survivors that the list does not have, and the lines of the list that are
-// not true any more. It returns the number of the former.
-func (p *pkg) report(accepted map[string]string) (unlisted int) {
+// unlisted counts the survivors that the list does not have.
+func (p *pkg) unlisted(accepted map[string]string) (n int) {
 	for _, m := range p.mutants {
-		_, listed := accepted[m.name]
-		switch {
-		case m.fate == survived && !listed:
-			unlisted++
-			fmt.Printf("SURVIVES %s (line %d)\n", m.name, m.line)
-		case m.fate == unreached && !listed:
-			unlisted++
-			fmt.Printf("UNREACHED %s (line %d)\n", m.name, m.line)
-		case m.fate != survived && m.fate != unreached && listed:
-			fmt.Printf("killed, but listed: %s\n", m.name)
+		if _, listed := accepted[m.name]; !listed && (m.fate == survived || m.fate == unreached) {
+			n++
 		}
 	}
-	return unlisted
+	return n
 }
 
 // score counts the mutants by their fate.

@@ -59,8 +59,9 @@ type unit struct {
 	took    time.Duration
 }
 
-// test builds the package with its mutants and finds the fate of each.
-func (p *pkg) test(ctx context.Context, parallel int) error {
+// test builds the package with its mutants and finds the fate of each. It prints the survivors
+// that the list does not have, and the lines of the list that are not true any more.
+func (p *pkg) test(ctx context.Context, parallel int, accepted map[string]string) error {
 	work, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
@@ -76,10 +77,19 @@ func (p *pkg) test(ctx context.Context, parallel int) error {
 	}
 	return each(ctx, parallel, p.mutants, func(m *mutant) error {
 		m.fate = p.try(ctx, program, m.id, units)
-		if ctx.Err() == nil && os.Getenv("MUTATE_VERBOSE") != "" {
-			fmt.Println(m.fate, m.name)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		return ctx.Err()
+		_, listed := accepted[m.name]
+		switch {
+		case m.fate == survived && !listed:
+			fmt.Printf("SURVIVES %s (line %d)\n", m.name, m.line)
+		case m.fate == unreached && !listed:
+			fmt.Printf("UNREACHED %s (line %d)\n", m.name, m.line)
+		case m.fate != survived && m.fate != unreached && listed:
+			fmt.Printf("killed, but listed: %s\n", m.name)
+		}
+		return nil
 	})
 }
 

@@ -16,6 +16,7 @@ const gitName = ".git"
 var protectedNames = []string{
 	gitName,
 	".codex", "codex-mcp.toml", ".claude", ".gemini", ".mcp.json", // agents: hooks, servers, permissions
+	".opencode", "opencode.json", "opencode.jsonc", ".pi", ".roo", ".kiro", ".windsurf", ".amp", ".continue", ".clinerules",
 	".vscode", ".cursor", ".idea", ".zed", ".devcontainer", // editors: tasks, servers, containers
 	".envrc", ".husky", // direnv on entering a folder, git on a commit
 }

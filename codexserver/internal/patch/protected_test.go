@@ -45,6 +45,9 @@ func TestProtected(t *testing.T) {
 		{".vscode/tasks.json", true}, {"VSCODE~3/x", true}, {".v\u017fcode/x", true}, {".cursor/mcp.json", true}, {"sub/.envrc", true}, {"ENVRC~1", true},
 		{".husky/pre-push", true}, {".hus\u212ay/x", true}, {".devcontainer/devcontainer.json", true}, {"DEVCON~1/x", true}, {".idea/x", true},
 
+		{".opencode/plugin/x.ts", true}, {"opencode.json", true}, {"sub/opencode.jsonc", true}, {"OPENCO~1/x", true}, {".pi/extensions/x.ts", true}, {".roo/mcp.json", true},
+		{".kiro/settings/mcp.json", true}, {".windsurf/hooks.json", true}, {".amp/settings.json", true}, {".continue/mcpServers/x.yaml", true}, {".clinerules/hooks/x", true}, {"opencode/x", false}, {".pip/x", false},
+
 		{"bare/config", true}, {"bare/Config", true}, {"bare/hooks/x", true}, {"bare/HEAD", true}, {"bare/main.go", false}, {"b/config", true},
 		{"wired/HEAD", true}, {"wired/main.go", false},
 	}
