@@ -32,6 +32,7 @@ var flaws = []struct {
 	{"CVE-2025-53773", []string{"*** Add File: .vscode/settings.json\n+x", "*** Add File: codex-mcp.toml\n+x", "*** Add File: .codex/config.toml\n+x"}, "asked"},
 	{"CVE-2025-53536", []string{"*** Add File: .vscode/tasks.json\n+x", "*** Add File: .idea/x.xml\n+x", "*** Add File: .devcontainer/devcontainer.json\n+x"}, "asked"},
 	{"CVE-2026-54325", []string{"*** Add File: .pi/extensions/x.ts\n+x", "*** Add File: .opencode/plugin/x.ts\n+x"}, "asked"},
+	{"CVE-2026-48124", []string{"*** Add File: .claude/settings.json\n+x", "*** Add File: .gemini/settings.json\n+x", "*** Add File: sub/.codex/config.toml\n+x", "*** Add File: .cursor/hooks.json\n+x"}, "asked"},
 	{"CVE-2018-1000156", []string{"1c\n!touch MARK\n.\nw\n", "--- a.txt\n+++ a.txt\n1c\n!touch MARK\n.\nw\nq\n", "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n"}, "refused"},
 	{"CVE-2023-25652", []string{"diff --git a/a.txt b/a.txt\nnew mode 100755\n", "diff --git a/a.txt b/a.txt\nGIT binary patch\nliteral 1\nIcmZPo\n", "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n"}, "refused"},
 }
