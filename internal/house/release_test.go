@@ -56,12 +56,12 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the second release differs: %s", line)
 		}
 	}
-	if want := map[bool]int{true: 4, false: 3}[runtime.GOOS == "linux"]; same != want {
-		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package, and on Linux the gateway", same)
+	if want := map[bool]int{true: 6, false: 4}[runtime.GOOS == "linux"]; same != want {
+		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package and a list of parts, and on Linux the gateway with its own", same)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 22 {
-		t.Errorf("%d files in SHA256SUMS, want three for each of six systems, the gateway for two, the npm package that starts them, and server.json", n)
+	if n := strings.Count(sums, "\n"); n != 30 {
+		t.Errorf("%d files in SHA256SUMS, want four for each of six systems, two of the gateway for two, the npm package that starts them, and server.json", n)
 	}
 
 	t.Run("archive", func(t *testing.T) {
@@ -83,6 +83,9 @@ func TestRelease(t *testing.T) {
 			t.Errorf("--version: %q", line)
 		}
 	})
+	t.Run("parts", func(t *testing.T) { checkParts(t, dist, "codex-mcp", version, system) })
+	t.Run("parts of the gateway", func(t *testing.T) { checkParts(t, dist, "codex-mcp-gateway", version, system) })
+	t.Run("signature", func(t *testing.T) { checkSignature(t, dist) })
 	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
 	t.Run("bundle", func(t *testing.T) {
 		entry := readJSON(t, filepath.Join(dist, "server.json"))

@@ -31,10 +31,11 @@ var survivors string
 func main() {
 	parallel := flag.Int("parallel", 2, "run the tests of so many mutants at a time")
 	only := flag.String("only", "", "run only mutants whose name contains this")
+	open := flag.Int("open", 0, "accept so many survivors without a reason")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, flag.Args(), *parallel, *only, *list)
+	err := run(ctx, flag.Args(), *parallel, *open, *only, *list)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -42,7 +43,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, parallel int, only string, list bool) error {
+func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list bool) error {
 	accepted, err := parseList(survivors)
 	if err != nil {
 		return err
@@ -67,8 +68,11 @@ func run(ctx context.Context, patterns []string, parallel int, only string, list
 		open += p.unlisted(accepted)
 		fmt.Printf("   %s in %v\n", p.score(), time.Since(start).Round(time.Second))
 	}
-	if open > 0 {
+	if open > accepts {
 		return fmt.Errorf("%d survivors have no reason in internal/mutate/survivors.txt", open)
+	}
+	if !list && only == "" && open < accepts {
+		return fmt.Errorf("only %d survivors have no reason: lower -open to that", open)
 	}
 	return nil
 }
