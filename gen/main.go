@@ -65,9 +65,14 @@ func run(args []string) error {
 	check := flags.Bool("check", false, "write nothing, fail if a file would change")
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
 	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
-	dryRun := flags.Bool("n", false, "with -refresh: report only, write nothing")
+	dryRun := flags.Bool("n", false, "with -refresh or -codex: report only, write nothing")
+	uses := flags.String("uses", "", "generate plain structs for what this `file` says is used of the schema")
+	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *uses != "" {
+		return user{*uses, p.schema, p.out, os.Stdout}.run(context.Background(), *codex, *check, *dryRun)
 	}
 	if *source != "" {
 		r := refresher{p, *commit, *dryRun, time.Now(), os.Stdout, runTests}
