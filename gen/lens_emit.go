@@ -110,13 +110,12 @@ func (l *lens) emitType(b *bytes.Buffer, t *lensType) {
 	b.WriteString("}\n")
 }
 
-// emitKnown writes the functions that tell methods that are not used from unknown ones.
+// emitKnown writes the functions that tell methods that are used, or that the schema has, from
+// others.
 func (l *lens) emitKnown(b *bytes.Buffer) {
-	for _, side := range []struct{ name, doc, union string }{
-		{"KnownNote", "a notification", allNotes}, {"KnownAsk", "a request to the client", allAsks},
-	} {
-		fmt.Fprintf(b, "// %s reports whether the schema has %s.\nfunc %s(method string) bool {\n\tswitch method {\n\tcase ", side.name, side.doc, side.name)
-		for i, method := range slices.Sorted(maps.Keys(methodsOf(l.definitions, side.union))) {
+	one := func(name, doc string, methods map[string]string) {
+		fmt.Fprintf(b, "// %s reports whether %s.\nfunc %s(method string) bool {\n\tswitch method {\n\tcase ", name, doc, name)
+		for i, method := range slices.Sorted(maps.Keys(methods)) {
 			if i > 0 {
 				b.WriteString(",\n\t\t")
 			}
@@ -124,6 +123,9 @@ func (l *lens) emitKnown(b *bytes.Buffer) {
 		}
 		b.WriteString(":\n\t\treturn true\n\t}\n\treturn false\n}\n\n")
 	}
+	one("UsesNote", "a notification is read", l.Notes)
+	one("KnownNote", "the schema has a notification", methodsOf(l.definitions, allNotes))
+	one("KnownAsk", "the schema has a request to the client", methodsOf(l.definitions, allAsks))
 }
 
 // initialisms are words of member names that Go writes in capitals.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -24,20 +25,14 @@ type Account struct {
 
 // account returns who is signed in. The answer holds no token.
 func (c *child) account(ctx context.Context) (*Account, error) {
-	var r struct {
-		Account *struct {
-			Type  protocol.AuthMode `json:"type"`
-			Email string            `json:"email"`
-		} `json:"account"`
-		RequiresOpenaiAuth bool `json:"requiresOpenaiAuth"`
-	}
-	if err := c.control(ctx, "account/read", struct{}{}, &r); err != nil {
+	var r wire.AccountReply
+	if err := c.control(ctx, wire.CallAccountRead, wire.AccountParams{}, &r); err != nil {
 		return nil, err
 	}
 	a := &Account{Required: r.RequiresOpenaiAuth}
 	if r.Account != nil {
-		a.Method, a.Email = r.Account.Type, r.Account.Email
-		if a.Method == "apiKey" {
+		a.Method, a.Email = protocol.AuthMode(r.Account.Type), r.Account.Email
+		if r.Account.Type == wire.AccountApiKey {
 			a.Method = protocol.AuthAPIKey
 		}
 	}
@@ -84,7 +79,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 		return nil, err
 	}
 	r := &protocol.GetAuthStatusResult{}
-	return r, c.control(ctx, "getAuthStatus", p, r)
+	return r, c.control(ctx, callAuthStatus, p, r)
 }
 
 // UserInfo implements [engine.Accounts].
@@ -110,7 +105,7 @@ func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return c.control(ctx, "account/login/start", map[string]string{"type": "apiKey", "apiKey": key}, nil)
+	return c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsApiKey, APIKey: key}, nil)
 }
 
 // LoginChatGPT implements [engine.Accounts]: Codex opens the local callback.
@@ -119,8 +114,8 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	if err != nil {
 		return nil, err
 	}
-	r := &protocol.LoginChatGPTResult{}
-	if err := c.control(ctx, "account/login/start", map[string]string{"type": "chatgpt"}, r); err != nil {
+	var r wire.LoginReply
+	if err := c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsChatgpt}, &r); err != nil {
 		return nil, err
 	}
 	if r.LoginID == "" || r.AuthURL == "" {
@@ -137,7 +132,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	}) {
 		return nil, errClosed
 	}
-	return r, nil
+	return &protocol.LoginChatGPTResult{LoginID: r.LoginID, AuthURL: r.AuthURL}, nil
 }
 
 // watchLogin returns a channel that receives the end of a login. The end may come before
@@ -155,11 +150,12 @@ func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
 
 // loginEnded handles account/login/completed.
 func (c *child) loginEnded(raw stdjson.RawMessage) {
-	var r protocol.LoginChatGPTComplete
-	if err := json.Unmarshal(raw, &r); err != nil {
-		c.log.Warn("codex: notification not understood", "method", "account/login/completed", "error", err)
+	var end wire.LoginEnd
+	if err := json.Unmarshal(raw, &end); err != nil {
+		c.log.Warn("codex: notification not understood", "method", wire.NoteAccountLoginCompleted, "error", err)
 		return
 	}
+	r := protocol.LoginChatGPTComplete{LoginID: end.LoginID, Success: end.Success, Error: end.Error}
 	if r.LoginID == "" {
 		return // a login by key; the answer to its request reported the end
 	}
@@ -179,13 +175,11 @@ func (e *Engine) CancelLogin(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	var r struct {
-		Status string `json:"status"`
-	}
-	if err := c.control(ctx, "account/login/cancel", map[string]string{"loginId": id}, &r); err != nil {
+	var r wire.LoginCancelled
+	if err := c.control(ctx, wire.CallAccountLoginCancel, wire.LoginCancel{LoginID: id}, &r); err != nil {
 		return err
 	}
-	if r.Status != "canceled" {
+	if r.Status != wire.CancelLoginAccountStatusCanceled {
 		return fmt.Errorf("login %s: %w", id, engine.ErrNotFound)
 	}
 	return nil
@@ -197,5 +191,5 @@ func (e *Engine) Logout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.control(ctx, "account/logout", nil, nil)
+	return c.control(ctx, wire.CallAccountLogout, nil, nil)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -48,7 +48,7 @@ type child struct {
 	lostAt  time.Time
 	threads map[string]*thread  // of conversations
 	agents  map[string]subAgent // by the ids of their threads
-	limits  *rateLimits         // of the account, as last reported
+	limits  *wire.RateLimits    // of the account, as last reported
 	logins  map[string]chan protocol.LoginChatGPTComplete
 }
 
@@ -112,11 +112,11 @@ func (t *endWatcher) SetReadLimit(n int) {
 }
 
 func (c *child) handshake(ctx context.Context, o *Options) error {
-	var r initializeReply
-	err := c.call(ctx, handshakeLimit, "initialize", initializeParams{
-		ClientInfo: clientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
+	var r wire.InitializeReply
+	err := c.call(ctx, handshakeLimit, wire.CallInitialize, wire.InitializeParams{
+		ClientInfo: wire.ClientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
 		// For thread/backgroundTerminals/clean.
-		Capabilities: capabilities{ExperimentalAPI: true},
+		Capabilities: &wire.Capabilities{ExperimentalAPI: true},
 	}, &r)
 	if err != nil {
 		return err
@@ -242,11 +242,11 @@ var errClosed = errors.New("the engine is closed")
 // an unknown request with -32601.
 func (c *child) handler() jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
-	jsonrpc.Handle(m, askCommand, c.askCommand)
-	jsonrpc.Handle(m, askFileChange, c.askFileChange)
-	jsonrpc.Handle(m, askPermissions, c.askPermissions)
-	jsonrpc.Handle(m, askUserInput, c.askUserInput)
-	jsonrpc.Handle(m, askElicitation, c.askElicitation)
+	jsonrpc.Handle(m, wire.AskItemCommandExecutionRequestApproval, c.askCommand)
+	jsonrpc.Handle(m, wire.AskItemFileChangeRequestApproval, c.askFileChange)
+	jsonrpc.Handle(m, wire.AskItemPermissionsRequestApproval, c.askPermissions)
+	jsonrpc.Handle(m, wire.AskItemToolRequestUserInput, c.askUserInput)
+	jsonrpc.Handle(m, wire.AskMcpServerElicitationRequest, c.askElicitation)
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return nil, c.notification(r)
@@ -258,37 +258,25 @@ func (c *child) handler() jsonrpc.Handler {
 // requestKey is the context's key of the id of the request that is being handled.
 type requestKey struct{}
 
-// notifications are the methods that are decoded. All others are ignored.
-var notifications = []string{
-	"turn/started", "turn/completed", "turn/diff/updated", "turn/plan/updated",
-	"item/started", "item/completed", "item/agentMessage/delta",
-	"item/reasoning/summaryTextDelta", "item/reasoning/summaryPartAdded", "item/reasoning/textDelta",
-	"item/commandExecution/outputDelta",
-	"thread/tokenUsage/updated", "account/rateLimits/updated", "error",
-	"serverRequest/resolved",
-	"warning", "configWarning", "deprecationNotice",
-	"account/login/completed",
-}
-
 // notification handles one notification. It is called for one at a time.
 func (c *child) notification(r *jsonrpc.Request) error {
-	if !slices.Contains(notifications, r.Method) {
+	if !wire.UsesNote(r.Method) {
 		return nil
 	}
-	if r.Method == "account/login/completed" {
+	if r.Method == wire.NoteAccountLoginCompleted {
 		c.loginEnded(r.Params)
 		return nil
 	}
-	var n note
+	var n wire.Note
 	if err := r.Bind(&n); err != nil {
 		c.log.Warn("codex: notification not understood", "method", r.Method, "error", err)
 		return nil
 	}
 	switch r.Method {
-	case "warning", "configWarning", "deprecationNotice":
+	case wire.NoteWarning, wire.NoteConfigWarning, wire.NoteDeprecationNotice:
 		c.log.Warn("codex: "+n.Message+n.Summary, "thread", n.ThreadID, "details", n.Details)
 		return nil
-	case "account/rateLimits/updated":
+	case wire.NoteAccountRateLimitsUpdated:
 		for _, t := range c.rateLimited(n.RateLimits) {
 			t.notification(r.Method, &n)
 		}
@@ -309,7 +297,7 @@ func (c *child) notification(r *jsonrpc.Request) error {
 }
 
 // rateLimited records the account's limits and returns the threads to notify.
-func (c *child) rateLimited(r *rateLimits) []*thread {
+func (c *child) rateLimited(r *wire.RateLimits) []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
@@ -321,12 +309,12 @@ func (c *child) rateLimited(r *rateLimits) []*thread {
 }
 
 // adopt records the thread of a sub-agent that the notification announces.
-func (c *child) adopt(root *thread, method string, n *note) {
-	if method != "item/started" || n.Item == nil {
+func (c *child) adopt(root *thread, method string, n *wire.Note) {
+	if method != wire.NoteItemStarted || n.Item == nil {
 		return
 	}
 	it, err := parseItem(n.Item)
-	if err != nil || it.Type != itemSubAgent || it.AgentThreadID == "" {
+	if err != nil || it.Type != wire.ThreadItemSubAgentActivity || it.AgentThreadID == "" {
 		return
 	}
 	c.mu.Lock()
@@ -391,5 +379,5 @@ func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
 	}
-	return &protocol.RateLimits{Primary: r.Primary.window(now), Secondary: r.Secondary.window(now)}
+	return &protocol.RateLimits{Primary: limitWindow(r.Primary, now), Secondary: limitWindow(r.Secondary, now)}
 }

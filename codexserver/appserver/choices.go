@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -68,7 +69,7 @@ const (
 func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 	p.bounded = true
 	if p.Sandbox == "" {
-		p.Sandbox = cmp.Or(value[protocol.SandboxMode](p.setting(file, "sandbox_mode")), protocol.SandboxReadOnly)
+		p.Sandbox = cmp.Or(value[string](p.setting(file, "sandbox_mode")), wire.SandboxModeReadOnly)
 	}
 	if p.ApprovalPolicy == "" {
 		policy := cmp.Or(c.policy, value[string](p.setting(file, "approval_policy")), string(protocol.ApprovalOnRequest))
@@ -79,8 +80,8 @@ func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 // keeps returns an error unless Codex reports the sandbox and the approval policy that a
 // bounded thread asked for. A thread that Codex has in memory keeps its own.
 func (r *threadReply) keeps(p *threadParams) error {
-	types := []string{"readOnly", "workspaceWrite", "dangerFullAccess"}
-	modes := []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess}
+	types := []string{wire.SandboxPolicyReadOnly, wire.SandboxPolicyWorkspaceWrite, wire.SandboxPolicyDangerFullAccess}
+	modes := []string{wire.SandboxModeReadOnly, wire.SandboxModeWorkspaceWrite, wire.SandboxModeDangerFullAccess}
 	is, asked := slices.Index(types, r.Sandbox.Type), slices.Index(modes, p.Sandbox)
 	policy := r.policy()
 	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
@@ -123,9 +124,9 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 	}
 	mode := p.Sandbox
 	if mode == "" {
-		mode = value[protocol.SandboxMode](p.setting(file, "sandbox_mode"))
+		mode = value[string](p.setting(file, "sandbox_mode"))
 	}
-	if mode != "" && mode != protocol.SandboxWorkspaceWrite {
+	if mode != "" && mode != wire.SandboxModeWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
 	}
 	options := sandbox.Options{Protected: []string{home}, Private: []string{home}}

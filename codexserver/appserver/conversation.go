@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -36,7 +36,7 @@ type conversation struct {
 	window  *int64                   // the model's context window in tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
-	unread  []inputItem             // messages that the next turn sends again
+	unread  []wire.Input            // messages that the next turn sends again
 }
 
 // checkID returns an error unless id is a thread's.
@@ -72,7 +72,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
-	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != "workspaceWrite" {
+	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != wire.SandboxPolicyWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	e.reaches(r.Cwd, &r.Sandbox)
@@ -177,7 +177,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 	}
 	items = append(slices.Clip(c.unread), items...)
 	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
-		return c.startIn(ctx, t, turnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
+		return c.startIn(ctx, t, wire.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 	})
 }
 
@@ -212,7 +212,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	p := c.params
 	p.ThreadID, p.ExcludeTurns = c.id, !ch.version.less(excludesTurns)
 	var r threadReply
-	if err := ch.patient(ctx, startLimit, "thread/resume", p, &r); err != nil {
+	if err := ch.patient(ctx, startLimit, wire.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	c.engine.reaches(r.Cwd, &r.Sandbox)
@@ -221,14 +221,14 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
-func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in protocol.TurnInput) (*turnCall, error) {
+func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams, in protocol.TurnInput) (*turnCall, error) {
 	if err := t.claim(ctx); err != nil {
 		return nil, err
 	}
 	change, effort := c.holds(in)
-	p.override(change, t.child.version)
+	override(&p, change, t.child.version)
 	if effort != "" {
-		p.Effort = effort
+		p.Effort = string(effort)
 	}
 	t.changed(&p)
 	c.engine.reaches(t.writes())
@@ -237,7 +237,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p turnParams, in 
 		t.free()
 		return nil, err
 	}
-	return r.request(ctx, "turn/start", p)
+	return r.request(ctx, wire.CallTurnStart, p)
 }
 
 // request asks the app-server to start the turn. If that fails, it releases the claim of
@@ -285,13 +285,13 @@ func (s *turnCall) answered(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil // await interrupts the turn
 	case <-limit.C:
-		late := &timeoutError{"turn/start", controlLimit}
+		late := &timeoutError{wire.CallTurnStart, controlLimit}
 		if !c.answers() {
 			c.kill(late)
 		}
 		return late
 	}
-	var r turnReply
+	var r wire.TurnReply
 	err := s.call.Result(&r)
 	if errors.Is(err, jsonrpc.ErrClosed) {
 		return c.obituary()
@@ -309,16 +309,7 @@ func (s *turnCall) answered(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.gone:
 	case <-limit.C:
-		return &timeoutError{"turn/started", controlLimit}
+		return &timeoutError{wire.NoteTurnStarted, controlLimit}
 	}
 	return nil
-}
-
-// policy returns the thread's approval policy if it is a word, else "".
-func (r *threadReply) policy() string {
-	var word string
-	if err := json.Unmarshal(r.ApprovalPolicy, &word); err != nil {
-		return ""
-	}
-	return word
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -35,7 +36,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 		return nil, err
 	}
 	p.ThreadID = id
-	conv, err := e.begin(ctx, c, "thread/resume", p, host)
+	conv, err := e.begin(ctx, c, wire.CallThreadResume, p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
@@ -82,7 +83,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 	var r struct {
 		Summary summary `json:"summary"`
 	}
-	err := c.control(ctx, "getConversationSummary", map[string]string{"conversationId": id}, &r)
+	err := c.control(ctx, callSummary, map[string]string{"conversationId": id}, &r)
 	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
 		return summary{}, err
 	}
@@ -90,7 +91,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 }
 
 // past returns the events of a thread's earlier turns.
-func past(turns []wireTurn) []stdjson.RawMessage {
+func past(turns []wire.Turn) []stdjson.RawMessage {
 	var all []stdjson.RawMessage
 	for _, t := range turns {
 		for _, raw := range t.Items {
@@ -109,7 +110,7 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 		return one(m)
 	}
 	it, err := parseItem(raw)
-	if err != nil || it.Type != itemAgentMessage && it.Type != itemReasoning {
+	if err != nil || it.Type != wire.ThreadItemAgentMessage && it.Type != wire.ThreadItemReasoning {
 		return nil
 	}
 	return newTranslator().completed(it)
@@ -117,23 +118,16 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 
 // userMessage reads an item that is a message of the user.
 func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
-	var user struct {
-		Type    string `json:"type"`
-		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-			URL  string `json:"url"`
-		} `json:"content"`
-	}
-	if json.Unmarshal(raw, &user) != nil || user.Type != "userMessage" {
+	var user wire.UserMessage
+	if typeOf(raw) != wire.ThreadItemUserMessage || json.Unmarshal(raw, &user) != nil {
 		return m, false
 	}
 	m.Kind = protocol.UserPlain
 	for _, c := range user.Content {
 		switch c.Type {
-		case "text":
+		case wire.UserInputText:
 			m.Message += c.Text
-		case "image":
+		case wire.UserInputImage:
 			m.Images = append(m.Images, c.URL)
 		}
 	}
@@ -154,21 +148,17 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if err != nil {
 		return nil, err
 	}
-	var r struct {
-		Data       []wireThread `json:"data"`
-		NextCursor *string      `json:"nextCursor"`
-	}
-	params := struct {
-		Limit  int    `json:"limit"`
-		Cursor string `json:"cursor,omitzero"`
-	}{limit, p.Cursor}
-	if err := c.control(ctx, "thread/list", params, &r); err != nil {
+	var r wire.ThreadsReply
+	params := wire.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
+	if err := c.control(ctx, wire.CallThreadList, params, &r); err != nil {
 		if strings.Contains(err.Error(), "invalid cursor") {
 			err = engine.ErrCursor
 		}
 		return nil, err
 	}
-	list.NextCursor = r.NextCursor
+	if r.NextCursor != "" {
+		list.NextCursor = &r.NextCursor
+	}
 	for _, t := range r.Data {
 		list.Items = append(list.Items, protocol.ConversationSummary{
 			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
@@ -192,7 +182,7 @@ func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationPara
 	if err != nil {
 		return err
 	}
-	if err := c.control(ctx, "thread/archive", map[string]string{"threadId": id}, nil); err != nil {
+	if err := c.control(ctx, wire.CallThreadArchive, wire.ThreadRef{ThreadID: id}, nil); err != nil {
 		if strings.Contains(err.Error(), "no rollout found") {
 			return errors.Join(err, engine.ErrNotFound)
 		}

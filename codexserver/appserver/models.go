@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -17,17 +18,6 @@ const (
 	maxPages    = 20
 	modelsLimit = 20 * time.Second
 )
-
-// wireModel is a model of Codex's list.
-type wireModel struct {
-	Model         string `json:"model"`
-	Description   string `json:"description"`
-	IsDefault     bool   `json:"isDefault"`
-	DefaultEffort string `json:"defaultReasoningEffort"`
-	Efforts       []struct {
-		Effort protocol.ReasoningEffort `json:"reasoningEffort"`
-	} `json:"supportedReasoningEfforts"`
-}
 
 // Models implements [engine.ModelLister] with the models that Codex lists. The default is
 // the configured model, if there is one.
@@ -48,14 +38,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	end := time.Now().Add(modelsLimit)
 	cursor := ""
 	for page := 1; ; page++ {
-		var r struct {
-			Data       []wireModel `json:"data"`
-			NextCursor *string     `json:"nextCursor"`
-		}
-		params := struct {
-			Cursor string `json:"cursor,omitzero"`
-		}{cursor}
-		if err := c.call(ctx, time.Until(end), "model/list", params, &r); err != nil {
+		var r wire.ModelsReply
+		if err := c.call(ctx, time.Until(end), wire.CallModelList, wire.ModelsParams{Cursor: cursor}, &r); err != nil {
 			if len(list.Models) == 0 {
 				return nil, err
 			}
@@ -68,21 +52,21 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 				return list, nil
 			}
 		}
-		if r.NextCursor == nil || page == maxPages {
+		if r.NextCursor == "" || page == maxPages {
 			return list, nil
 		}
-		cursor = *r.NextCursor
+		cursor = r.NextCursor
 	}
 }
 
 // addModel adds a model that Codex lists. If it is the configured one, which is in the
 // list already, it completes that entry.
-func addModel(list *protocol.ModelList, m wireModel, configured string) {
+func addModel(list *protocol.ModelList, m wire.Model, configured string) {
 	out := protocol.Model{
-		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultEffort), IsDefault: m.IsDefault && configured == "",
+		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && configured == "",
 	}
-	for _, e := range m.Efforts {
-		out.Efforts = append(out.Efforts, e.Effort)
+	for _, e := range m.SupportedReasoningEfforts {
+		out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
 	}
 	if configured == "" || m.Model != configured {
 		list.Models = append(list.Models, out)

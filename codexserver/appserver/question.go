@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -126,8 +127,8 @@ func (a *question) explain(threadID, turnID, what string, out elicit.Outcome) {
 	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
 	defer stop()
 	c := a.turn.thread.child
-	err := c.peer.Call(ctx, "turn/steer", steerParams{
-		ThreadID: threadID, ExpectedTurnID: turnID, Input: []inputItem{{Type: "text", Text: &text}},
+	err := c.peer.Call(ctx, wire.CallTurnSteer, wire.SteerParams{
+		ThreadID: threadID, ExpectedTurnID: turnID, Input: []wire.Input{{Type: wire.UserInputText, Text: &text}},
 	}, nil)
 	if err != nil {
 		c.log.Debug("codex: the model did not get the reason", "error", err)
@@ -159,44 +160,56 @@ func (r *turn) stop() {
 const noRule = "codex: no rule is offered"
 
 // askCommand handles the approval of a command.
-func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionReply, error) {
+func (c *child) askCommand(ctx context.Context, p wire.CommandApproval) (wire.CommandDecision, error) {
+	decision, err := c.decideCommand(ctx, &p)
+	return wire.CommandDecision{Decision: decision}, err
+}
+
+// decideCommand returns the decision about a command as JSON: a word, or a rule that a person accepted.
+func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (json.RawMessage, error) {
+	refuse := func(why error) (json.RawMessage, error) {
+		return word(c.refuse(wire.AskItemCommandExecutionRequestApproval, why)), nil
+	}
 	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
 	if err != nil {
-		return c.refuse(askCommand, err), nil
+		return refuse(err)
 	}
 	defer a.done()
-	if p.Kind != "" && p.Kind != "command" && p.Kind != "writeStdin" {
-		return c.refuse(askCommand, fmt.Errorf("its kind %q is not known", p.Kind)), nil
+	if p.Kind != "" && p.Kind != wire.CommandExecutionApprovalKindCommand && p.Kind != wire.CommandExecutionApprovalKindWriteStdin {
+		return refuse(fmt.Errorf("its kind %q is not known", p.Kind))
 	}
-	if len(p.Permissions) > 0 && string(p.Permissions) != "null" {
-		return c.refuse(askCommand, errors.New("it asks for further permissions, which a question about a command does not show")), nil
+	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
+		return refuse(errors.New("it asks for further permissions, which a question about a command does not show"))
 	}
-	q := execApproval(&p, a.turn.item(p.ItemID), a.agent)
+	q := execApproval(p, a.turn.item(p.ItemID), a.agent)
 	if len(q.Command) == 0 {
-		return c.refuse(askCommand, errors.New("it names no command")), nil
+		return refuse(errors.New("it names no command"))
 	}
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
-		return c.refuse(askCommand, errors.New("its command or folder has a NUL byte")), nil
+		return refuse(errors.New("its command or folder has a NUL byte"))
 	}
 	t := a.turn.thread
 	q.Judged = bareShell(q.Command)
-	hosts := p.Network != nil && q.Command[0] == networkAccess // names no program
+	hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess // names no program
 	q.LeavesSandbox = !hosts && t.leavesSandbox()
 	q.NoSandbox = !hosts && !q.LeavesSandbox
+	unclear := unknown(commandUnknown(p)...) != "" // then only a person decides, and only this once
+	q.Once = unclear
 	var then string
 	if !hosts {
 		place := t.place(q.Cwd)
 		q.Program, q.Replaceable = place.Replaceable(q.Judged)
 		sum, lasts := place.Content(q.Command)
-		if q.Once = !lasts || p.Network != nil || p.Kind == "writeStdin"; !q.Once {
+		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == wire.CommandExecutionApprovalKindWriteStdin; !q.Once {
 			if then = t.approvalOf(a.agent, &q, sum); t.isApproved(then) {
-				return a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved}), nil
+				return word(a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved})), nil
 			}
 			q.Content = then // which has who asks
 		}
 	}
-	q.Safe = p.Network == nil && p.Kind != "writeStdin" && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
-	words, rule, err := lasting(&p, &q)
+	q.Replaceable = q.Replaceable || unclear
+	q.Safe = p.NetworkApprovalContext == nil && p.Kind != wire.CommandExecutionApprovalKindWriteStdin && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
+	words, rule, err := lasting(p, &q)
 	if err != nil {
 		c.log.Debug(noRule, "call", p.ItemID, "reason", err)
 	}
@@ -216,41 +229,47 @@ func (c *child) askCommand(ctx context.Context, p commandApproval) (decisionRepl
 	a.explain(p.ThreadID, p.TurnID, "`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
 	if words != "" && out.Decision == elicit.ApprovedAlways {
 		out.Decision = elicit.Approved
-		reply := a.answer(p.ItemID, out)
-		if reply.Decision == accept { // and not withdrawn
-			reply.Rule = rule
+		d := a.answer(p.ItemID, out)
+		if d == accept { // and not withdrawn
+			return rule, nil
 		}
-		return reply, nil
+		return word(d), nil
 	}
-	return a.answer(p.ItemID, out), nil
+	return word(a.answer(p.ItemID, out)), nil
 }
 
 // askFileChange handles the approval of a patch. It declines a patch whose changes it
 // cannot show.
-func (c *child) askFileChange(ctx context.Context, p fileChangeApproval) (decisionReply, error) {
+func (c *child) askFileChange(ctx context.Context, p wire.FileApproval) (wire.FileDecision, error) {
+	refuse := func(why error) (wire.FileDecision, error) {
+		return wire.FileDecision{Decision: c.refuse(wire.AskItemFileChangeRequestApproval, why)}, nil
+	}
 	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
 	if err != nil {
-		return c.refuse(askFileChange, err), nil
+		return refuse(err)
 	}
 	defer a.done()
 	o := a.turn.item(p.ItemID)
 	if o == nil || len(o.Changes) == 0 {
-		return c.refuse(askFileChange, errors.New("its changes were not announced")), nil
+		return refuse(errors.New("its changes were not announced"))
+	}
+	if kind := unknownKind(o.Changes); kind != "" {
+		return refuse(fmt.Errorf("it changes a file in the unknown way %q", kind))
 	}
 	q := patchApproval(&p, o, a.agent)
 	if len(q.Changes) != len(o.Changes) {
-		return c.refuse(askFileChange, errors.New("it changes a file twice, of which a question shows one change")), nil
+		return refuse(errors.New("it changes a file twice, of which a question shows one change"))
 	}
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
 	a.explain(p.ThreadID, p.TurnID, "changes to files", out)
-	return a.answer(p.ItemID, out), nil
+	return wire.FileDecision{Decision: a.answer(p.ItemID, out)}, nil
 }
 
-// answer returns the reply to the app-server. If the item is approved, it first emits the
+// answer returns the decision for the app-server. If the item is approved, it first emits the
 // event that begins the item.
-func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
+func (a *question) answer(itemID string, out elicit.Outcome) string {
 	d := decisionOf(out)
 	switch {
 	case a.turn.ctx.Err() != nil, a.turn.abortCause() != nil:
@@ -260,20 +279,20 @@ func (a *question) answer(itemID string, out elicit.Outcome) decisionReply {
 	case d == accept || d == acceptForSession:
 		a.turn.release(itemID, true)
 	}
-	return decisionReply{Decision: d}
+	return d
 }
 
 // refuse declines a request without a question.
-func (c *child) refuse(method string, why error) decisionReply {
+func (c *child) refuse(method string, why error) string {
 	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
-	return decisionReply{Decision: decline}
+	return decline
 }
 
 // askPermissions handles a request for permissions beyond the sandbox.
-func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (permissionsReply, error) {
+func (c *child) askPermissions(ctx context.Context, p wire.Permissions) (wire.PermissionsReply, error) {
 	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
 	if err != nil {
-		c.refuse(askPermissions, err)
+		c.refuse(wire.AskItemPermissionsRequestApproval, err)
 		return noPermissions, nil
 	}
 	defer a.done()
@@ -288,25 +307,25 @@ func (c *child) askPermissions(ctx context.Context, p permissionsApproval) (perm
 
 // askElicitation handles questions of Codex's MCP servers, and the approval of calls of
 // their tools.
-func (c *child) askElicitation(ctx context.Context, p elicitation) (elicitationReply, error) {
+func (c *child) askElicitation(ctx context.Context, p elicitation) (wire.ElicitationReply, error) {
 	a, err := c.ask(ctx, p.ThreadID, "")
 	if err != nil {
-		c.refuse(askElicitation, err)
+		c.refuse(wire.AskMcpServerElicitationRequest, err)
 		return declinedElicitation, nil
 	}
 	defer a.done()
 	reply, err := a.elicit(&p)
 	if err != nil {
-		c.refuse(askElicitation, err)
+		c.refuse(wire.AskMcpServerElicitationRequest, err)
 		return declinedElicitation, nil
 	}
 	if a.ctx.Err() != nil {
-		return elicitationReply{Action: "cancel"}, nil
+		return wire.ElicitationReply{Action: "cancel"}, nil
 	}
 	return reply, nil
 }
 
-func (a *question) elicit(p *elicitation) (elicitationReply, error) {
+func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 	if is, _ := p.toolCall(); is {
 		q, err := p.toolQuestion()
 		if err != nil {
@@ -329,11 +348,11 @@ func (a *question) elicit(p *elicitation) (elicitationReply, error) {
 }
 
 // askUserInput handles the model's questions to the user.
-func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, error) {
-	none := userInputReply{Answers: map[string]answers{}}
+func (c *child) askUserInput(ctx context.Context, p userInput) (wire.UserInputReply, error) {
+	none := wire.UserInputReply{Answers: map[string]wire.Answers{}}
 	a, err := c.ask(ctx, p.ThreadID, "")
 	if err != nil {
-		c.refuse(askUserInput, err)
+		c.refuse(wire.AskItemToolRequestUserInput, err)
 		return none, nil
 	}
 	defer a.done()
@@ -344,7 +363,7 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (userInputReply, 
 			return p.answers(result), nil
 		}
 	}
-	c.refuse(askUserInput, err)
+	c.refuse(wire.AskItemToolRequestUserInput, err)
 	return none, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -17,15 +18,13 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r struct {
-		RateLimits rateLimits `json:"rateLimits"`
-	}
-	if err := c.call(ctx, quotaLimit, "account/rateLimits/read", nil, &r); err != nil {
+	var r wire.LimitsReply
+	if err := c.call(ctx, quotaLimit, wire.CallAccountRateLimitsRead, nil, &r); err != nil {
 		return nil, c.explain(err)
 	}
 	if r.RateLimits.Primary == nil && r.RateLimits.Secondary == nil {
 		return nil, nil
 	}
 	now := time.Now()
-	return &protocol.RateLimits{Primary: r.RateLimits.Primary.window(now), Secondary: r.RateLimits.Secondary.window(now)}, nil
+	return &protocol.RateLimits{Primary: limitWindow(r.RateLimits.Primary, now), Secondary: limitWindow(r.RateLimits.Secondary, now)}, nil
 }

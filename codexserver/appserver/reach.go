@@ -1,6 +1,9 @@
 package appserver
 
-import "github.com/codexmcp/codexmcp/codexserver/protocol"
+import (
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
 
 // Reach implements [engine.Reacher].
 func (e *Engine) Reach() []string { return e.programs.Folders() }
@@ -13,17 +16,17 @@ func (e *Engine) given(cfg *protocol.Config) {
 
 // reaches records the folders that commands in cwd can write under a policy that Codex
 // reports, before one runs.
-func (e *Engine) reaches(cwd string, s *sandboxPolicy) {
+func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) {
 	e.programs.Given(cwd)
-	if s.Type == "workspaceWrite" {
+	if s.Type == wire.SandboxPolicyWorkspaceWrite {
 		e.programs.Add(cwd)
 		e.programs.Add(s.WritableRoots...)
 	}
 }
 
 // writes returns the thread's working folder and sandbox policy.
-func (t *thread) writes() (cwd string, s *sandboxPolicy) {
+func (t *thread) writes() (cwd string, s *wire.SandboxPolicy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cwd, &sandboxPolicy{Type: t.sandbox, WritableRoots: t.roots}
+	return t.cwd, &wire.SandboxPolicy{Type: t.sandbox, WritableRoots: t.roots}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -200,12 +201,12 @@ func refusal(r protocol.Refused) protocol.BackgroundEvent {
 }
 
 // declined returns the refusal of an item that was declined without a question.
-func declined(it item) protocol.BackgroundEvent {
+func declined(it wire.Item) protocol.BackgroundEvent {
 	r := protocol.Refused{Reason: "declined by the policy of Codex", Cwd: it.Cwd}
 	if it.AggregatedOutput != "" {
 		r.Reason = it.AggregatedOutput
 	}
-	if it.Type == itemFileChange {
+	if it.Type == wire.ThreadItemFileChange {
 		r.Changes = fileChanges(it.Changes)
 	} else {
 		r.Command = splitCommand(it.Command)

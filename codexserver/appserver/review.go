@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -89,7 +90,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, error) {
 		}
 		p.Config[key] = raw
 	}
-	conv, err := c.engine.begin(ctx, ch, "thread/start", p, silent{c.host})
+	conv, err := c.engine.begin(ctx, ch, wire.CallThreadStart, p, silent{c.host})
 	if err != nil {
 		return nil, fmt.Errorf("the reviewer's own thread: %w", err)
 	}
@@ -119,14 +120,14 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	}
 	p.Config["web_search"] = stdjson.RawMessage(`"disabled"`)
 	p.Config["features.apps"], p.Config["features.plugins"] = stdjson.RawMessage("false"), stdjson.RawMessage("false")
-	p.Sandbox, p.ApprovalPolicy, p.readOnly = protocol.SandboxReadOnly, string(protocol.ApprovalNever), true
+	p.Sandbox, p.ApprovalPolicy, p.readOnly = string(protocol.SandboxReadOnly), string(protocol.ApprovalNever), true
 	return nil
 }
 
 // isReadOnly returns an error unless Codex reports that the thread cannot write or reach
 // the network, and never asks for more.
 func (r *threadReply) isReadOnly() error {
-	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == "readOnly" && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
+	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == wire.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
 		return nil
 	}
 	return fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
@@ -143,30 +144,30 @@ func (c *conversation) startReview(ctx context.Context, r *protocol.Review) (*tu
 			t.free()
 			return nil, err
 		}
-		return turn.request(ctx, "review/start", reviewParams{ThreadID: c.id, Target: targetOf(r)})
+		return turn.request(ctx, wire.CallReviewStart, wire.ReviewParams{ThreadID: c.id, Target: targetOf(r)})
 	})
 }
 
 // targetOf returns the target in Codex's form. Codex has no form for a target with
 // instructions, so these are sent as a prompt.
-func targetOf(r *protocol.Review) reviewTarget {
+func targetOf(r *protocol.Review) wire.ReviewTarget {
 	switch {
 	case r.Instructions != "":
 	case r.Target == protocol.ReviewUncommitted:
-		return reviewTarget{Type: "uncommittedChanges"}
+		return wire.ReviewTarget{Type: wire.ReviewTargetUncommittedChanges}
 	case r.Target == protocol.ReviewBase:
-		return reviewTarget{Type: "baseBranch", Branch: r.Revision}
+		return wire.ReviewTarget{Type: wire.ReviewTargetBaseBranch, Branch: r.Revision}
 	case r.Target == protocol.ReviewCommit:
-		return reviewTarget{Type: "commit", SHA: r.Revision}
+		return wire.ReviewTarget{Type: wire.ReviewTargetCommit, SHA: r.Revision}
 	}
-	return reviewTarget{Type: "custom", Instructions: r.Prompt}
+	return wire.ReviewTarget{Type: wire.ReviewTargetCustom, Instructions: r.Prompt}
 }
 
 // nameReview records the ids of a review from its notifications: those of items have the
 // id of the review, turn/started has the id of the reviewer's turn.
 func (r *turn) nameReview(method, id string) {
 	switch {
-	case method == "turn/started":
+	case method == wire.NoteTurnStarted:
 		r.mu.Lock()
 		r.reviewer = id
 		r.mu.Unlock()
@@ -186,7 +187,7 @@ func (r *turn) cutReview(ctx context.Context) {
 		r.mu.Lock()
 		id := cmp.Or(r.reviewer, r.id)
 		r.mu.Unlock()
-		if id != "" && c.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: r.thread.id, TurnID: id}, nil) == nil {
+		if id != "" && c.peer.Call(ctx, wire.CallTurnInterrupt, wire.InterruptParams{ThreadID: r.thread.id, TurnID: id}, nil) == nil {
 			return
 		}
 		pause := time.NewTimer(cutPause)
@@ -284,11 +285,6 @@ func answerIn(path, turn string) (string, error) {
 	return answer, err
 }
 
-type injectParams struct {
-	ThreadID string               `json:"threadId"`
-	Items    []stdjson.RawMessage `json:"items"`
-}
-
 // learn adds what the reviewer found to the conversation's thread.
 func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Review) {
 	s.mu.Lock()
@@ -301,7 +297,7 @@ func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Revie
 	items := []protocol.ResponseItem{
 		protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: words + ". What it found:\n\n" + *found}}},
 	}
-	p := injectParams{ThreadID: c.id}
+	p := wire.InjectParams{ThreadID: c.id}
 	for _, item := range items {
 		raw, err := protocol.AppendItem(nil, item)
 		if err != nil {
@@ -309,7 +305,7 @@ func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Revie
 		}
 		p.Items = append(p.Items, raw)
 	}
-	if err := s.thread.child.control(ctx, "thread/inject_items", p, nil); err != nil {
+	if err := s.thread.child.control(ctx, wire.CallThreadInjectItems, p, nil); err != nil {
 		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the review found could not be added to the conversation: %v", err)})
 	}
 }
@@ -330,7 +326,7 @@ func (c *conversation) remove(s *turnCall) {
 				return
 			}
 		}
-		if err := ch.peer.Call(ctx, "thread/delete", map[string]string{"threadId": c.id}, nil); err != nil {
+		if err := ch.peer.Call(ctx, wire.CallThreadDelete, wire.ThreadRef{ThreadID: c.id}, nil); err != nil {
 			ch.log.Debug("codex: the reviewer's thread is left", "thread", c.id, "error", err)
 		}
 		if t := ch.find(c.id); t != nil {

@@ -195,9 +195,9 @@ func TestReviewTargets(t *testing.T) {
 		want   string
 	}{
 		{protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}, `{"type":"uncommittedChanges"}`},
-		{protocol.Review{Target: protocol.ReviewBase, Revision: "main", Prompt: "p"}, `{"type":"baseBranch","branch":"main"}`},
-		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p"}, `{"type":"commit","sha":"abc"}`},
-		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}, `{"type":"custom","instructions":"p"}`},
+		{protocol.Review{Target: protocol.ReviewBase, Revision: "main", Prompt: "p"}, `{"branch":"main","type":"baseBranch"}`},
+		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p"}, `{"sha":"abc","type":"commit"}`},
+		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}, `{"instructions":"p","type":"custom"}`},
 	} {
 		c := newCritic(t)
 		c.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
@@ -211,7 +211,7 @@ func TestReviewTargets(t *testing.T) {
 		if err := review(t, conv, tt.review); err != nil || completed(h) != c.answer {
 			t.Fatalf("%v, %s", err, completed(h))
 		}
-		want := []string{fmt.Sprintf(`{"threadId":%q,"target":%s}`, conv.ID(), tt.want)}
+		want := []string{fmt.Sprintf(`{"target":%s,"threadId":%q}`, tt.want, conv.ID())}
 		if d := cmp.Diff(want, c.params); d != "" {
 			t.Errorf("review/start (-want +got)\n%s", d)
 		}
@@ -259,7 +259,7 @@ func TestReviewInThread(t *testing.T) {
 	if len(c.threads) != 2 || !strings.Contains(c.threads[1], `"sandbox":"read-only"`) || !strings.Contains(c.threads[1], `"approvalPolicy":"never"`) || strings.Contains(c.threads[0], "sandbox") {
 		t.Errorf("threads %q", c.threads)
 	}
-	if d := cmp.Diff([]string{fmt.Sprintf(`{"threadId":%q,"target":{"type":"uncommittedChanges"}}`, other)}, c.params); d != "" {
+	if d := cmp.Diff([]string{fmt.Sprintf(`{"target":{"type":"uncommittedChanges"},"threadId":%q}`, other)}, c.params); d != "" {
 		t.Errorf("review/start (-want +got)\n%s", d)
 	}
 	if !strings.Contains(c.injected, conv.ID()) || !strings.Contains(c.injected, "What it found:\\n\\nFine.") {

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -24,10 +25,8 @@ var (
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".
 func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
-	var r struct {
-		Config map[string]stdjson.RawMessage `json:"config"`
-	}
-	return r.Config, c.control(ctx, "config/read", configParams{Cwd: cwd}, &r)
+	var r wire.ConfigReply
+	return r.Config, c.control(ctx, wire.CallConfigRead, wire.ConfigParams{Cwd: cwd}, &r)
 }
 
 // SavedConfig implements [engine.Configurator].
@@ -57,13 +56,10 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if err != nil {
 		return nil, err
 	}
-	params := struct {
-		Command       []string           `json:"command"`
-		Cwd           string             `json:"cwd,omitzero"`
-		TimeoutMS     *int64             `json:"timeoutMs,omitzero"`
-		Env           map[string]*string `json:"env,omitempty"`
-		SandboxPolicy *sandboxPolicy     `json:"sandboxPolicy,omitzero"`
-	}{p.Command, p.Cwd, p.TimeoutMs, withheld(file), nil}
+	params := wire.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMS: p.TimeoutMs}
+	if env := withheld(file); len(env) > 0 {
+		params.Env = env
+	}
 	if p.SandboxPolicy != nil {
 		if params.SandboxPolicy = sandboxOf(*p.SandboxPolicy); params.SandboxPolicy == nil {
 			return nil, &engine.RefusedError{Err: errors.New("sandboxPolicy: its mode is not known")}
@@ -75,11 +71,11 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	} else {
 		e.programs.Add(value[[]string](table(file[workspaceTable])["writable_roots"])...)
 	}
-	r := &protocol.ExecOneOffCommandResult{}
-	if err := c.peer.Call(ctx, "command/exec", params, r); err != nil {
+	var r wire.ExecReply
+	if err := c.peer.Call(ctx, wire.CallCommandExec, params, &r); err != nil {
 		return nil, c.explain(err)
 	}
-	return r, nil
+	return &protocol.ExecOneOffCommandResult{ExitCode: int(r.ExitCode), Stdout: r.Stdout, Stderr: r.Stderr}, nil
 }
 
 // SearchFiles implements [engine.Searcher].
@@ -88,24 +84,20 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 	if err != nil {
 		return nil, err
 	}
-	var r struct {
-		Files []stdjson.RawMessage `json:"files"`
-	}
-	if err := c.control(ctx, "fuzzyFileSearch", p, &r); err != nil {
+	var r wire.SearchReply
+	if err := c.control(ctx, wire.CallFuzzyFileSearch, wire.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
 		return nil, err
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
-	for _, raw := range r.Files {
-		var kind struct {
-			MatchType string `json:"match_type"` // newer versions find folders too
+	for _, f := range r.Files {
+		if f.MatchType != "" && f.MatchType != wire.FuzzyFileSearchMatchTypeFile {
+			continue // newer versions find folders too
 		}
-		var f protocol.FuzzyFile
-		if err := errors.Join(json.Unmarshal(raw, &kind), json.Unmarshal(raw, &f)); err != nil {
-			return nil, err
+		file := protocol.FuzzyFile{Root: f.Root, Path: f.Path, FileName: f.FileName, Score: uint32(f.Score)}
+		for _, i := range f.Indices {
+			file.Indices = append(file.Indices, uint32(i))
 		}
-		if kind.MatchType == "" || kind.MatchType == "file" {
-			found.Files = append(found.Files, f)
-		}
+		found.Files = append(found.Files, file)
 	}
 	return found, nil
 }
@@ -117,7 +109,7 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 		return nil, err
 	}
 	r := &protocol.GitDiffToRemoteResult{}
-	if err := c.control(ctx, "gitDiffToRemote", map[string]string{"cwd": cwd}, r); err != nil {
+	if err := c.control(ctx, callDiff, map[string]string{"cwd": cwd}, r); err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
 	return r, nil
@@ -133,8 +125,12 @@ func (e *Engine) SetDefaultModel(ctx context.Context, p protocol.SetDefaultModel
 		key   string
 		value any
 	}{{"model", p.Model}, {"model_reasoning_effort", p.ReasoningEffort}} {
-		params := map[string]any{"keyPath": w.key, "value": w.value, "mergeStrategy": "replace"}
-		if err := c.control(ctx, "config/value/write", params, nil); err != nil {
+		value, err := json.Marshal(w.value)
+		if err != nil {
+			return err
+		}
+		params := wire.ConfigWrite{KeyPath: w.key, Value: value, MergeStrategy: wire.MergeStrategyReplace}
+		if err := c.control(ctx, wire.CallConfigValueWrite, params, nil); err != nil {
 			return err
 		}
 	}

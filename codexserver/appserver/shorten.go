@@ -2,14 +2,16 @@ package appserver
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json"
 )
 
 // ShortensHistory implements [engine.Shortener].
@@ -68,7 +70,7 @@ func (c *conversation) startCompaction(ctx context.Context) (*turnCall, error) {
 			t.free()
 			return nil, err
 		}
-		return turn.request(ctx, "thread/compact/start", map[string]string{"threadId": t.id})
+		return turn.request(ctx, wire.CallThreadCompactStart, wire.ThreadRef{ThreadID: t.id})
 	})
 }
 
@@ -97,16 +99,16 @@ func (c *conversation) takeBack(ctx context.Context, n int) error {
 // revert takes back the last n prompts of the thread. It returns the path of the rollout,
 // which Codex may continue in another file.
 func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
-	var r threadReply
+	var r wire.RevertReply
 	before, err := t.prompt(ctx, n)
 	if err == nil {
-		err = t.child.call(ctx, startLimit, "thread/revert", map[string]string{"threadId": t.id, "beforeTurnId": before}, &r)
+		err = t.child.call(ctx, startLimit, wire.CallThreadRevert, wire.RevertParams{ThreadID: t.id, BeforeTurnID: before}, &r)
 	}
 	var refusal *jsonrpc.Error
 	if errors.As(err, &refusal) && !refused(err, "thread not found") {
 		// Before 0.151, conversations had another form, for which later versions lack a method.
-		r = threadReply{}
-		if t.child.call(ctx, startLimit, "thread/rollback", map[string]any{"threadId": t.id, "numTurns": n}, &r) != nil {
+		r = wire.RevertReply{}
+		if t.child.call(ctx, startLimit, callRollback, map[string]any{"threadId": t.id, "numTurns": n}, &r) != nil {
 			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: codex %s cannot take back prompts of this conversation (%s); summarise it with compact, or begin a new one",
 				t.child.version, redact(refusal.Message))}
 		}
@@ -117,40 +119,29 @@ func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
 
 // prompt returns the id of the turn of the n-th prompt from the end.
 func (t *thread) prompt(ctx context.Context, n int) (turn string, err error) {
-	params := map[string]any{"threadId": t.id, "sortDirection": "desc", "limit": 50}
+	params := wire.TurnsParams{ThreadID: t.id, SortDirection: wire.SortDirectionDesc, Limit: 50}
 	for found := 0; ; {
-		var page struct {
-			Data []wireTurn `json:"data"`
-			Next *string    `json:"nextCursor"`
-		}
-		if err := t.child.call(ctx, controlLimit, "thread/turns/list", params, &page); err != nil {
+		var page wire.TurnsReply
+		if err := t.child.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
 			return "", err
 		}
 		for _, one := range page.Data {
-			if one.hasPrompt() {
+			if hasPrompt(&one) {
 				found++
 			}
 			if found == n {
 				return one.ID, nil
 			}
 		}
-		if page.Next == nil || len(page.Data) == 0 {
+		if page.NextCursor == "" || len(page.Data) == 0 {
 			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: the conversation has only %d prompts", found)}
 		}
-		params["cursor"] = *page.Next
+		params.Cursor = page.NextCursor
 	}
 }
 
 // hasPrompt reports whether a turn began with a message of the user, and not with a request
 // for a summary.
-func (w *wireTurn) hasPrompt() bool {
-	for _, raw := range w.Items {
-		var it struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(raw, &it) == nil && it.Type == "userMessage" {
-			return true
-		}
-	}
-	return false
+func hasPrompt(t *wire.Turn) bool {
+	return slices.ContainsFunc(t.Items, func(raw stdjson.RawMessage) bool { return typeOf(raw) == wire.ThreadItemUserMessage })
 }

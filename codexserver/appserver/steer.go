@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -20,7 +21,7 @@ type promise struct {
 // letter is a message to a running turn. When the turn is interrupted, the app-server
 // drops messages that the model has not read.
 type letter struct {
-	input []inputItem
+	input []wire.Input
 	taken bool // by the app-server
 	read  bool // by the model
 }
@@ -38,12 +39,6 @@ func (l *letter) event() protocol.UserMessage {
 		}
 	}
 	return m
-}
-
-type steerParams struct {
-	ThreadID       string      `json:"threadId"`
-	ExpectedTurnID string      `json:"expectedTurnId"`
-	Input          []inputItem `json:"input"`
 }
 
 // Steer implements [engine.Steerer].
@@ -88,7 +83,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	if !r.send(l) {
 		return engine.ErrNoTurn
 	}
-	err := c.call(ctx, controlLimit, "turn/steer", steerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input}, nil)
+	err := c.call(ctx, controlLimit, wire.CallTurnSteer, wire.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input}, nil)
 	return c.steered(err, r.sent(l, err == nil))
 }
 
@@ -170,7 +165,7 @@ func (r *turn) miss() {
 
 // unread returns the messages that the model did not read. They follow left, those of
 // earlier turns, unless the model has read the turn's input, which began with these.
-func (r *turn) unread(left []inputItem) []inputItem {
+func (r *turn) unread(left []wire.Input) []wire.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.prompted {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -39,7 +40,7 @@ func (t *thread) setRules(r *threadReply) {
 }
 
 // changed records the sandbox policy and the folder that a turn changes.
-func (t *thread) changed(p *turnParams) {
+func (t *thread) changed(p *wire.TurnParams) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.SandboxPolicy != nil {
@@ -76,7 +77,7 @@ func (t *thread) place(dir string) policy.Place {
 func (t *thread) leavesSandbox() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sandbox != "dangerFullAccess"
+	return t.sandbox != wire.SandboxPolicyDangerFullAccess
 }
 
 // approvalOf returns the key of an approval for the session: who asks, the command, its
@@ -185,17 +186,17 @@ func (t *thread) now() *turn {
 }
 
 // notification handles one notification of the thread.
-func (t *thread) notification(method string, n *note) {
+func (t *thread) notification(method string, n *wire.Note) {
 	t.mu.Lock()
 	r, left, before := t.running, t.left, t.before
 	t.mu.Unlock()
 	switch method { // these do not name a turn
-	case "account/rateLimits/updated":
+	case wire.NoteAccountRateLimitsUpdated:
 		if r != nil {
 			r.translate(method, n)
 		}
 		return
-	case "serverRequest/resolved":
+	case wire.NoteServerRequestResolved:
 		if r != nil {
 			r.resolve(n.RequestID)
 		}
@@ -216,18 +217,18 @@ func (t *thread) notification(method string, n *note) {
 	}
 	switch {
 	case r == nil:
-	case method == "turn/started" && r.reviews:
+	case method == wire.NoteTurnStarted && r.reviews:
 		r.activate()
-	case method == "turn/started":
+	case method == wire.NoteTurnStarted:
 		r.named(id)
 		r.activate()
 	case r.name() != id:
-	case method == "turn/completed":
+	case method == wire.NoteTurnCompleted:
 		if n.Turn != nil {
 			r.complete(n.Turn)
 		}
 	default:
-		if method == "item/completed" {
+		if method == wire.NoteItemCompleted {
 			r.read(n.Item)
 		}
 		r.translate(method, n)
@@ -237,25 +238,25 @@ func (t *thread) notification(method string, n *note) {
 // agentNotification handles one notification of a sub-agent's thread. It records
 // turns, so that an interrupt reaches them, and reports commands and patches, which
 // questions refer to. It ignores messages, which are not part of the conversation.
-func (t *thread) agentNotification(method string, n *note) {
+func (t *thread) agentNotification(method string, n *wire.Note) {
 	r := t.now()
 	if r == nil {
 		return
 	}
 	engine.Alive(r.host)
 	switch method {
-	case "turn/started":
+	case wire.NoteTurnStarted:
 		if n.Turn != nil {
 			r.agentTurn(n.ThreadID, n.Turn.ID)
 		}
-	case "turn/completed":
+	case wire.NoteTurnCompleted:
 		r.agentTurn(n.ThreadID, "")
-	case "serverRequest/resolved":
+	case wire.NoteServerRequestResolved:
 		r.resolve(n.RequestID)
-	case "item/commandExecution/outputDelta":
+	case wire.NoteItemCommandExecutionOutputDelta:
 		r.translate(method, n)
-	case "item/started", "item/completed":
-		if it, err := parseItem(n.Item); err == nil && (it.Type == itemCommand || it.Type == itemFileChange) {
+	case wire.NoteItemStarted, wire.NoteItemCompleted:
+		if it, err := parseItem(n.Item); err == nil && (it.Type == wire.ThreadItemCommandExecution || it.Type == wire.ThreadItemFileChange) {
 			r.translate(method, n)
 		}
 	}

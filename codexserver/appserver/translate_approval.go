@@ -1,13 +1,16 @@
 package appserver
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -16,7 +19,7 @@ import (
 )
 
 // decisionOf returns the answer to the app-server. Every unknown decision declines.
-func decisionOf(out elicit.Outcome) decision {
+func decisionOf(out elicit.Outcome) string {
 	switch out.Decision {
 	case elicit.Approved:
 		return accept
@@ -28,12 +31,25 @@ func decisionOf(out elicit.Outcome) decision {
 	return decline
 }
 
+// The decisions about commands. Those about patches are the same words: a map with two equal keys
+// does not compile.
+const (
+	accept           = wire.CommandExecutionApprovalDecisionAccept
+	acceptForSession = wire.CommandExecutionApprovalDecisionAcceptForSession
+	decline          = wire.CommandExecutionApprovalDecisionDecline
+	cancelTurn       = wire.CommandExecutionApprovalDecisionCancel
+)
+
+var _ = map[bool]struct{}{false: {}, accept == wire.FileChangeApprovalDecisionAccept &&
+	acceptForSession == wire.FileChangeApprovalDecisionAcceptForSession &&
+	decline == wire.FileChangeApprovalDecisionDecline && cancelTurn == wire.FileChangeApprovalDecisionCancel: {}}
+
 // networkAccess takes the place of a program in a question about a host.
 const networkAccess = "network-access"
 
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
-func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecApprovalRequest {
+func execApproval(p *wire.CommandApproval, o *openItem, agent string) protocol.ExecApprovalRequest {
 	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
 	line := p.Command
 	if o != nil {
@@ -51,14 +67,17 @@ func execApproval(p *commandApproval, o *openItem, agent string) protocol.ExecAp
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
 	}
-	if p.Kind == "writeStdin" {
+	if p.Kind == wire.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")
 	}
-	if n := p.Network; n != nil {
+	if n := p.NetworkApprovalContext; n != nil {
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
 		if line == "" {
 			r.Command = []string{networkAccess, n.Protocol, n.Host}
 		}
+	}
+	if more := unknown(commandUnknown(p)...); more != "" {
+		about = append(about, more)
 	}
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
@@ -72,38 +91,40 @@ const maxRule = 300
 // decision that accepts the rule. The error says why the rule is not offered: the question must
 // show what it is about, a command of q or its host. A rule about commands allows any further
 // words, in every folder and outside Codex's sandbox, so its program must only read.
-func lasting(p *commandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
+func lasting(p *wire.CommandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
 	var about []string
 	var accepted any
 	switch {
-	case p.Network == nil && len(p.Prefix) == 0:
+	case p.NetworkApprovalContext == nil && len(p.ProposedExecpolicyAmendment) == 0:
 		return "", nil, errors.New("it proposes none")
-	case p.Kind == "writeStdin":
+	case p.Kind == wire.CommandExecutionApprovalKindWriteStdin:
 		return "", nil, errors.New("it is about input for a command")
 	case q.Replaceable:
 		return "", nil, errors.New("a program that the command names may change, or the command is more than plain commands")
-	case p.Network != nil:
-		allow := hostRule{Action: "allow", Host: p.Network.Host}
-		if !slices.Contains(p.Hosts, allow) {
+	case p.NetworkApprovalContext != nil:
+		allow := wire.HostRule{Action: wire.NetworkPolicyRuleActionAllow, Host: p.NetworkApprovalContext.Host}
+		if !slices.ContainsFunc(p.ProposedNetworkPolicyAmendments, func(r wire.HostRule) bool {
+			return r.Action == allow.Action && r.Host == allow.Host && len(r.Unknown) == 0
+		}) {
 			return "", nil, errors.New("it proposes none for the host")
 		}
 		about, words = []string{allow.Host}, "network access to `%s`, for every command; Codex keeps this rule itself"
 		accepted = map[string]any{"applyNetworkPolicyAmendment": map[string]any{"network_policy_amendment": allow}}
 	default:
-		if !begins(p.Prefix, q.Judged) {
-			return "", nil, fmt.Errorf("no command begins with %q", p.Prefix)
+		if !begins(p.ProposedExecpolicyAmendment, q.Judged) {
+			return "", nil, fmt.Errorf("no command begins with %q", p.ProposedExecpolicyAmendment)
 		}
-		if !policy.OnlyReads(p.Prefix[0]) {
-			return "", nil, fmt.Errorf("it allows any further words, and %q does more than read with some", p.Prefix[0])
+		if !policy.OnlyReads(p.ProposedExecpolicyAmendment[0]) {
+			return "", nil, fmt.Errorf("it allows any further words, and %q does more than read with some", p.ProposedExecpolicyAmendment[0])
 		}
-		about, words = p.Prefix, "commands that begin with `%s` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
-		accepted = map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": p.Prefix}}
+		about, words = p.ProposedExecpolicyAmendment, "commands that begin with `%s` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
+		accepted = map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": p.ProposedExecpolicyAmendment}}
 	}
 	shown := elicit.ShowCommand(about)
 	if rule, err = json.Marshal(accepted, json.Deterministic(true)); err != nil {
 		return "", nil, err
 	}
-	if p.Available != nil && !slices.ContainsFunc(p.Available, func(d stdjson.RawMessage) bool { return sameJSON(d, rule) }) {
+	if p.AvailableDecisions != nil && !slices.ContainsFunc(p.AvailableDecisions, func(d stdjson.RawMessage) bool { return sameJSON(d, rule) }) {
 		return "", nil, errors.New("it is not among the decisions")
 	}
 	if len(shown) > maxRule || strings.Contains(shown, "`") {
@@ -141,14 +162,66 @@ func bareShell(argv []string) []string {
 }
 
 // patchApproval returns the question about a patch.
-func patchApproval(p *fileChangeApproval, o *openItem, agent string) protocol.PatchApprovalRequest {
+func patchApproval(p *wire.FileApproval, o *openItem, agent string) protocol.PatchApprovalRequest {
 	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
 	var about []string
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
 	}
+	all := []jsontext.Value{p.Unknown}
+	for _, u := range o.Changes {
+		all = append(all, u.Unknown, u.Kind.Unknown)
+	}
+	if more := unknown(all...); more != "" {
+		r.Notes, r.Once = append(r.Notes, more), true
+	}
 	r.Reason = reason(about, p.Reason)
 	return r
+}
+
+// commandUnknown returns the unknown members of a question about a command.
+func commandUnknown(p *wire.CommandApproval) []jsontext.Value {
+	all := []jsontext.Value{p.Unknown}
+	if p.NetworkApprovalContext != nil {
+		all = append(all, p.NetworkApprovalContext.Unknown)
+	}
+	return all
+}
+
+// maxUnknown bounds what is shown of unknown members, in bytes.
+const maxUnknown = 300
+
+// unknown returns words about members that newer versions of Codex send with a question and this
+// program does not know, or "". Null says nothing.
+func unknown(objects ...jsontext.Value) string {
+	var names []string
+	for _, object := range objects {
+		var members map[string]jsontext.Value
+		if len(object) > 0 && json.Unmarshal(object, &members) != nil {
+			members = map[string]jsontext.Value{"members": object}
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if text := string(members[name]); text != "null" {
+				names = append(names, name+" = "+text)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "Codex also says what this version does not know: " + elicit.OneLine(strings.Join(names, ", "), maxUnknown)
+}
+
+// unknownKind returns a way to change a file that no question shows, or "".
+func unknownKind(updates []wire.FileUpdate) string {
+	for _, u := range updates {
+		switch u.Kind.Type {
+		case wire.PatchChangeKindAdd, wire.PatchChangeKindDelete, wire.PatchChangeKindUpdate:
+		default:
+			return cmp.Or(u.Kind.Type, "none")
+		}
+	}
+	return ""
 }
 
 // reason joins remarks of the bridge and the model's own reason.
@@ -160,7 +233,7 @@ func reason(about []string, given string) string {
 }
 
 // permissionsQuestion returns the question about permissions beyond the sandbox.
-func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question {
+func permissionsQuestion(p *wire.Permissions, agent string) *elicit.Question {
 	asks := "Codex"
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
@@ -172,6 +245,9 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
+	if more := unknown(p.Unknown); more != "" {
+		q.Message += "\n" + elicit.ShowText(more)
+	}
 	q.Session = "" // that is about commands
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
@@ -179,17 +255,21 @@ func permissionsQuestion(p *permissionsApproval, agent string) *elicit.Question 
 	return q
 }
 
-var noPermissions = permissionsReply{Permissions: stdjson.RawMessage(`{}`), Scope: "turn"}
+var noPermissions = wire.PermissionsReply{Permissions: stdjson.RawMessage(`{}`), Scope: wire.PermissionGrantScopeTurn}
 
-func permissionsAnswer(p *permissionsApproval, out elicit.Outcome) permissionsReply {
+func permissionsAnswer(p *wire.Permissions, out elicit.Outcome) wire.PermissionsReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return permissionsReply{Permissions: p.Permissions, Scope: "turn"}
+		return wire.PermissionsReply{Permissions: p.Permissions, Scope: wire.PermissionGrantScopeTurn}
 	case elicit.ApprovedForSession:
-		return permissionsReply{Permissions: p.Permissions, Scope: "session"}
+		return wire.PermissionsReply{Permissions: p.Permissions, Scope: wire.PermissionGrantScopeSession}
 	}
 	return noPermissions
 }
+
+// elicitation are the params of mcpServer/elicitation/request: a question of one of Codex's MCP
+// servers, or of Codex about a call of one of their tools.
+type elicitation wire.Elicitation
 
 // toolCall reports whether the elicitation asks to approve the call of an MCP tool, and
 // whether the approval may last for the session.
@@ -226,31 +306,34 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 		q.Message += "\nIts arguments: " + shown
 		q.Once = q.Once || !whole
 	}
+	if more := unknown(e.Unknown); more != "" {
+		q.Message, q.Once = q.Message+"\n"+elicit.ShowText(more), true
+	}
 	return q, nil
 }
 
-func toolAnswer(out elicit.Outcome) elicitationReply {
+func toolAnswer(out elicit.Outcome) wire.ElicitationReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return elicitationReply{Action: "accept", Content: stdjson.RawMessage(`{}`)}
+		return wire.ElicitationReply{Action: wire.McpServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
 	case elicit.ApprovedForSession:
-		return elicitationReply{Action: "accept", Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
+		return wire.ElicitationReply{Action: wire.McpServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
 	case elicit.Abort:
-		return elicitationReply{Action: "cancel"}
+		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
 	}
 	return declinedElicitation
 }
 
-var declinedElicitation = elicitationReply{Action: "decline"}
+var declinedElicitation = wire.ElicitationReply{Action: wire.McpServerElicitationActionDecline}
 
 // forward returns the params of the elicitation/create request that passes e to the
 // client. Modes that only Codex knows are an error.
 func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	p := map[string]any{"message": e.Message}
 	switch e.Mode {
-	case "", "form":
+	case "", wire.McpServerElicitationRequestParamsForm:
 		p["requestedSchema"] = e.RequestedSchema
-	case "url":
+	case wire.McpServerElicitationRequestParamsUrl:
 		p["mode"], p["url"], p["elicitationId"] = "url", e.URL, e.ElicitationID
 	default:
 		return nil, fmt.Errorf("its mode %q is unknown to clients", e.Mode)
@@ -263,19 +346,22 @@ func (e *elicitation) forward() (stdjson.RawMessage, error) {
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
 // declines.
-func answered(result stdjson.RawMessage) elicitationReply {
-	var r elicitationReply
+func answered(result stdjson.RawMessage) wire.ElicitationReply {
+	var r wire.ElicitationReply
 	if json.Unmarshal(result, &r) != nil {
 		return declinedElicitation
 	}
 	switch r.Action {
-	case "accept":
+	case wire.McpServerElicitationActionAccept:
 		return r
-	case "cancel":
-		return elicitationReply{Action: "cancel"}
+	case wire.McpServerElicitationActionCancel:
+		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
 	}
 	return declinedElicitation
 }
+
+// userInput are the params of item/tool/requestUserInput.
+type userInput wire.UserInput
 
 // form returns the params of the elicitation/create request for the model's questions. The
 // form has a member for each question. A question for a secret is an error, because MCP
@@ -286,6 +372,9 @@ func (u *userInput) form() (stdjson.RawMessage, error) {
 	for _, q := range u.Questions {
 		if q.IsSecret {
 			return nil, fmt.Errorf("question %q asks for a secret", q.ID)
+		}
+		if more := unknown(q.Unknown); more != "" { // it might say that the answer is secret
+			return nil, fmt.Errorf("question %q: %s", q.ID, more)
 		}
 		p := map[string]any{"type": "string", "title": q.Header, "description": q.Question}
 		var labels, shown []string
@@ -317,8 +406,8 @@ func (u *userInput) form() (stdjson.RawMessage, error) {
 
 // answers reads the client's form. If the client did not accept, it returns no answers,
 // which the model sees.
-func (u *userInput) answers(result stdjson.RawMessage) userInputReply {
-	reply := userInputReply{Answers: map[string]answers{}}
+func (u *userInput) answers(result stdjson.RawMessage) wire.UserInputReply {
+	reply := wire.UserInputReply{Answers: map[string]wire.Answers{}}
 	var r struct {
 		Action  string            `json:"action"`
 		Content map[string]string `json:"content"`
@@ -328,7 +417,7 @@ func (u *userInput) answers(result stdjson.RawMessage) userInputReply {
 	}
 	for _, q := range u.Questions {
 		if a, ok := r.Content[q.ID]; ok {
-			reply.Answers[q.ID] = answers{Answers: []string{a}}
+			reply.Answers[q.ID] = wire.Answers{Answers: []string{a}}
 		}
 	}
 	return reply

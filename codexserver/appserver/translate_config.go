@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -25,10 +26,10 @@ import (
 //
 // Over are the keys that the app-server was started with, which win over a profile's.
 func startParams(cfg protocol.Config, v version, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
-	p := threadParams{
-		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: cfg.Sandbox, BaseInstructions: cfg.BaseInstructions,
+	p := threadParams{ThreadParams: wire.ThreadParams{
+		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: string(cfg.Sandbox), BaseInstructions: cfg.BaseInstructions,
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
-	}
+	}}
 	if cfg.Cwd != "" {
 		if info, err := os.Stat(cfg.Cwd); err != nil || !info.IsDir() {
 			return p, configErrorf("cwd %q is not a folder", cfg.Cwd)
@@ -126,45 +127,45 @@ func policyWord(policy string, v version) string {
 }
 
 // override sets the parameters that the caller of a turn changes.
-func (p *turnParams) override(c *protocol.TurnContext, v version) {
+func override(p *wire.TurnParams, c *protocol.TurnContext, v version) {
 	if c == nil {
 		return
 	}
-	p.Cwd, p.Model, p.Effort, p.Summary = c.Cwd, c.Model, c.Effort, c.Summary
+	p.Cwd, p.Model, p.Effort, p.Summary = c.Cwd, c.Model, string(c.Effort), string(c.Summary)
 	p.ApprovalPolicy = policyWord(string(c.ApprovalPolicy), v)
 	p.SandboxPolicy = sandboxOf(c.SandboxPolicy)
 }
 
-func sandboxOf(s protocol.SandboxPolicy) *sandboxPolicy {
+func sandboxOf(s protocol.SandboxPolicy) *wire.SandboxPolicy {
 	network := stdjson.RawMessage("false")
 	if s.NetworkAccess {
 		network = stdjson.RawMessage("true")
 	}
 	switch s.Mode {
 	case protocol.SandboxDangerFullAccess:
-		return &sandboxPolicy{Type: "dangerFullAccess"}
+		return &wire.SandboxPolicy{Type: wire.SandboxPolicyDangerFullAccess}
 	case protocol.SandboxWorkspaceWrite:
-		return &sandboxPolicy{
-			Type: "workspaceWrite", NetworkAccess: network, WritableRoots: s.WritableRoots,
+		return &wire.SandboxPolicy{
+			Type: wire.SandboxPolicyWorkspaceWrite, NetworkAccess: network, WritableRoots: s.WritableRoots,
 			ExcludeTmpdirEnvVar: s.ExcludeTmpdirEnvVar, ExcludeSlashTmp: s.ExcludeSlashTmp,
 		}
 	case protocol.SandboxReadOnly:
-		return &sandboxPolicy{Type: "readOnly", NetworkAccess: stdjson.RawMessage("false")}
+		return &wire.SandboxPolicy{Type: wire.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
 	}
 	return nil
 }
 
-func inputItems(items []protocol.InputItem) ([]inputItem, error) {
-	out := make([]inputItem, 0, len(items))
+func inputItems(items []protocol.InputItem) ([]wire.Input, error) {
+	out := make([]wire.Input, 0, len(items))
 	for i, it := range items {
-		w := inputItem{Type: string(it.Type)}
+		var w wire.Input
 		switch it.Type {
 		case protocol.InputText:
-			w.Text = &it.Text
+			w.Type, w.Text = wire.UserInputText, &it.Text
 		case protocol.InputImage:
-			w.URL = &it.ImageURL
+			w.Type, w.URL = wire.UserInputImage, &it.ImageURL
 		case protocol.InputLocalImage:
-			w.Path = &it.Path
+			w.Type, w.Path = wire.UserInputLocalImage, &it.Path
 		default:
 			return nil, fmt.Errorf("input item %d has the unknown type %q", i, it.Type)
 		}

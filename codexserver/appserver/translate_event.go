@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
-	"github.com/go-json-experiment/json"
 )
 
 // translator turns the notifications of one turn into events. It is not safe for
@@ -23,14 +23,14 @@ type translator struct {
 	coming strings.Builder      // the message that is being written
 	usage  *protocol.TokenUsageInfo
 	limits *protocol.RateLimits
-	failed *turnError // of an error notification
+	failed *wire.TurnError // of an error notification
 }
 
 // openItem is an item between its start and its end. The app-server reports the start of a
 // command or a patch before it asks for approval. So the event that begins it is held back
 // until it is approved or runs; one that is refused has no event.
 type openItem struct {
-	item
+	wire.Item
 	held  bool
 	asked bool
 }
@@ -40,50 +40,50 @@ func newTranslator() *translator {
 }
 
 // notification translates a notification of the turn's thread into events, or none.
-func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg, error) {
+func (tr *translator) notification(method string, n *wire.Note) ([]protocol.EventMsg, error) {
 	switch method {
-	case "item/started":
+	case wire.NoteItemStarted:
 		it, err := parseItem(n.Item)
 		if err != nil {
 			return nil, err
 		}
 		return tr.started(it), nil
-	case "item/completed":
+	case wire.NoteItemCompleted:
 		it, err := parseItem(n.Item)
 		if err != nil {
 			return nil, err
 		}
 		return tr.completed(it), nil
-	case "item/agentMessage/delta":
+	case wire.NoteItemAgentMessageDelta:
 		tr.coming.WriteString(n.Delta)
 		return one(protocol.AgentMessageDelta{Delta: n.Delta}), nil
-	case "item/reasoning/summaryTextDelta":
+	case wire.NoteItemReasoningSummaryTextDelta:
 		return one(protocol.AgentReasoningDelta{Delta: n.Delta}), nil
-	case "item/reasoning/summaryPartAdded":
+	case wire.NoteItemReasoningSummaryPartAdded:
 		return one(protocol.AgentReasoningSectionBreak{}), nil
-	case "item/reasoning/textDelta":
+	case wire.NoteItemReasoningTextDelta:
 		return one(protocol.AgentReasoningRawContentDelta{Delta: n.Delta}), nil
-	case "item/commandExecution/outputDelta":
+	case wire.NoteItemCommandExecutionOutputDelta:
 		return append(tr.release(n.ItemID), protocol.ExecCommandOutputDelta{
 			CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta),
 		}), nil
-	case "turn/diff/updated":
+	case wire.NoteTurnDiffUpdated:
 		if n.Diff == tr.diff {
 			return nil, nil
 		}
 		tr.diff = n.Diff
 		return one(protocol.TurnDiff{UnifiedDiff: n.Diff}), nil
-	case "turn/plan/updated":
+	case wire.NoteTurnPlanUpdated:
 		return one(plan(n)), nil
-	case "thread/tokenUsage/updated":
+	case wire.NoteThreadTokenUsageUpdated:
 		if n.TokenUsage == nil {
 			return nil, nil
 		}
-		tr.usage = n.TokenUsage.info()
+		tr.usage = usageInfo(n.TokenUsage)
 		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
-	case "account/rateLimits/updated":
+	case wire.NoteAccountRateLimitsUpdated:
 		return tr.rateLimits(n.RateLimits), nil
-	case "error":
+	case wire.NoteError:
 		return tr.error(n)
 	}
 	return nil, nil
@@ -92,16 +92,16 @@ func (tr *translator) notification(method string, n *note) ([]protocol.EventMsg,
 func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m} }
 
 // started translates the start of an item.
-func (tr *translator) started(it item) []protocol.EventMsg {
+func (tr *translator) started(it wire.Item) []protocol.EventMsg {
 	switch it.Type {
-	case itemCommand, itemFileChange:
-		tr.open[it.ID] = &openItem{item: it, held: true}
+	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
+		tr.open[it.ID] = &openItem{Item: it, held: true}
 		if _, known := tr.items[it.ID]; !known {
 			tr.items[it.ID] = false
 		}
-	case itemMCPToolCall:
-		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: it.invocation()})
-	case itemWebSearch:
+	case wire.ThreadItemMcpToolCall:
+		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
+	case wire.ThreadItemWebSearch:
 		return one(protocol.WebSearchBegin{CallID: it.ID})
 	}
 	return nil
@@ -122,7 +122,7 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 		return nil
 	}
 	o.held = false
-	if o.Type == itemFileChange {
+	if o.Type == wire.ThreadItemFileChange {
 		return one(protocol.PatchApplyBegin{CallID: o.ID, AutoApproved: !o.asked, Changes: fileChanges(o.Changes)})
 	}
 	return one(protocol.ExecCommandBegin{
@@ -141,16 +141,16 @@ func splitCommand(line string) []string {
 }
 
 // completed translates the end of an item.
-func (tr *translator) completed(it item) []protocol.EventMsg {
+func (tr *translator) completed(it wire.Item) []protocol.EventMsg {
 	switch it.Type {
-	case itemAgentMessage:
+	case wire.ThreadItemAgentMessage:
 		tr.last = &it.Text
 		tr.coming.Reset()
-		if it.Phase == "final_answer" {
+		if it.Phase == wire.MessagePhaseFinalAnswer {
 			tr.final = &it.Text
 		}
 		return one(protocol.AgentMessage{Message: it.Text})
-	case itemReasoning:
+	case wire.ThreadItemReasoning:
 		var all []protocol.EventMsg
 		for _, s := range it.Summary {
 			all = append(all, protocol.AgentReasoning{Text: s})
@@ -159,15 +159,15 @@ func (tr *translator) completed(it item) []protocol.EventMsg {
 			all = append(all, protocol.AgentReasoningRawContent{Text: s})
 		}
 		return all
-	case itemCommand, itemFileChange:
+	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
 		return tr.ran(it)
-	case itemMCPToolCall:
+	case wire.ThreadItemMcpToolCall:
 		return one(protocol.MCPToolCallEnd{
-			CallID: it.ID, Invocation: it.invocation(), Duration: milliseconds(it.DurationMS), Result: it.toolResult(),
+			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMS), Result: toolResult(&it),
 		})
-	case itemWebSearch:
+	case wire.ThreadItemWebSearch:
 		return one(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
-	case itemImageView:
+	case wire.ThreadItemImageView:
 		return one(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
 	}
 	return nil
@@ -175,24 +175,24 @@ func (tr *translator) completed(it item) []protocol.EventMsg {
 
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
-func (tr *translator) ran(it item) []protocol.EventMsg {
+func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 	asked := tr.items[it.ID]
 	tr.items[it.ID] = asked
 	o := tr.open[it.ID]
 	if o == nil { // no start was reported
-		tr.open[it.ID] = &openItem{item: it, held: true}
+		tr.open[it.ID] = &openItem{Item: it, held: true}
 		o = tr.open[it.ID]
 	}
 	defer delete(tr.open, it.ID)
-	if it.Status == "declined" && o.held {
+	if it.Status == wire.CommandExecutionStatusDeclined && o.held {
 		if asked {
 			return nil
 		}
 		return one(declined(it))
 	}
 	events := tr.release(it.ID)
-	if it.Type == itemFileChange {
-		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == "completed"}
+	if it.Type == wire.ThreadItemFileChange {
+		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == wire.PatchApplyStatusCompleted}
 		if end.Success {
 			end.Stdout = patchSummary(it.Changes)
 		}
@@ -200,7 +200,7 @@ func (tr *translator) ran(it item) []protocol.EventMsg {
 	}
 	code := -1
 	if it.ExitCode != nil {
-		code = *it.ExitCode
+		code = int(*it.ExitCode)
 	}
 	return append(events, protocol.ExecCommandEnd{
 		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
@@ -209,38 +209,38 @@ func (tr *translator) ran(it item) []protocol.EventMsg {
 }
 
 // rateLimits records the limits and returns an event unless they are empty.
-func (tr *translator) rateLimits(r *rateLimits) []protocol.EventMsg {
+func (tr *translator) rateLimits(r *wire.RateLimits) []protocol.EventMsg {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
 	}
-	tr.limits = &protocol.RateLimits{Primary: r.Primary.window(tr.now()), Secondary: r.Secondary.window(tr.now())}
+	tr.limits = &protocol.RateLimits{Primary: limitWindow(r.Primary, tr.now()), Secondary: limitWindow(r.Secondary, tr.now())}
 	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 }
 
 // error translates an error after which Codex tries again. Another error ends the
 // turn and is reported at its end.
-func (tr *translator) error(n *note) ([]protocol.EventMsg, error) {
-	var e turnError
-	if err := json.Unmarshal(n.Error, &e); err != nil {
-		return nil, err
+func (tr *translator) error(n *wire.Note) ([]protocol.EventMsg, error) {
+	e := n.Error
+	if e == nil {
+		e = &wire.TurnError{}
 	}
 	if !n.WillRetry {
-		tr.failed = &e
+		tr.failed = e
 		return nil, nil
 	}
 	msg := e.Message
-	if e.Details != "" {
-		msg += ": " + e.Details
+	if e.AdditionalDetails != "" {
+		msg += ": " + e.AdditionalDetails
 	}
 	return one(protocol.StreamError{Message: msg}), nil
 }
 
 // end translates the end of the turn, and returns the error that it ends with.
-func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
+func (tr *translator) end(t *wire.Turn) ([]protocol.EventMsg, error) {
 	switch t.Status {
-	case "completed":
+	case wire.TurnStatusCompleted:
 		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil
-	case "interrupted":
+	case wire.TurnStatusInterrupted:
 		return tr.abort(nil)
 	}
 	e := t.Error
@@ -248,7 +248,7 @@ func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 		e = tr.failed
 	}
 	if e == nil {
-		e = &turnError{Message: "the turn ended as " + t.Status}
+		e = &wire.TurnError{Message: "the turn ended as " + t.Status}
 	}
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
 		text := tr.answer()
@@ -257,7 +257,7 @@ func (tr *translator) end(t *wireTurn) ([]protocol.EventMsg, error) {
 		}
 		return one(protocol.TaskComplete{LastAgentMessage: text, Incomplete: whyIncomplete(reason)}), nil
 	}
-	return tr.fail(e.text())
+	return tr.fail(textOf(e))
 }
 
 // incomplete begins Codex's message about a response that the provider cut off.
@@ -293,10 +293,10 @@ func (tr *translator) answer() *string {
 	return tr.last
 }
 
-func plan(n *note) protocol.PlanUpdate {
+func plan(n *wire.Note) protocol.PlanUpdate {
 	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
 	for _, s := range n.Plan {
-		if s.Status == "inProgress" {
+		if s.Status == wire.TurnPlanStepStatusInProgress {
 			s.Status = "in_progress"
 		}
 		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
@@ -304,35 +304,35 @@ func plan(n *note) protocol.PlanUpdate {
 	return p
 }
 
-func (u *tokenUsage) info() *protocol.TokenUsageInfo {
+func usageInfo(u *wire.TokenUsage) *protocol.TokenUsageInfo {
 	return &protocol.TokenUsageInfo{
-		TotalTokenUsage: u.Total.usage(), LastTokenUsage: u.Last.usage(), ModelContextWindow: u.Window,
+		TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow,
 	}
 }
 
-func (c tokenCount) usage() protocol.TokenUsage {
+func usageOf(c wire.TokenCount) protocol.TokenUsage {
 	return protocol.TokenUsage{
-		InputTokens: c.Input, CachedInputTokens: c.Cached, OutputTokens: c.Output,
-		ReasoningOutputTokens: c.Reasoning, TotalTokens: c.Total,
+		InputTokens: c.InputTokens, CachedInputTokens: c.CachedInputTokens, OutputTokens: c.OutputTokens,
+		ReasoningOutputTokens: c.ReasoningOutputTokens, TotalTokens: c.TotalTokens,
 	}
 }
 
-func (w *rateWindow) window(now time.Time) *protocol.RateLimitWindow {
+func limitWindow(w *wire.RateWindow, now time.Time) *protocol.RateLimitWindow {
 	if w == nil {
 		return nil
 	}
-	out := &protocol.RateLimitWindow{UsedPercent: w.UsedPercent, WindowMinutes: w.Minutes}
+	out := &protocol.RateLimitWindow{UsedPercent: float64(w.UsedPercent), WindowMinutes: w.WindowDurationMins}
 	if w.ResetsAt != nil {
 		out.ResetsInSeconds = new(max(0, *w.ResetsAt-now.Unix()))
 	}
 	return out
 }
 
-func (it *item) invocation() protocol.MCPInvocation {
+func invocation(it *wire.Item) protocol.MCPInvocation {
 	return protocol.MCPInvocation{Server: it.Server, Tool: it.Tool, Arguments: it.Arguments}
 }
 
-func (it *item) toolResult() protocol.MCPToolCallResult {
+func toolResult(it *wire.Item) protocol.MCPToolCallResult {
 	switch {
 	case it.Error != nil:
 		return protocol.MCPToolCallResult{Err: &it.Error.Message}
@@ -348,11 +348,11 @@ func milliseconds(n int64) protocol.Duration {
 
 // parsedCommands translates the actions of a command. It never returns nil, so that the
 // event has a list.
-func parsedCommands(actions []commandAction) []protocol.ParsedCommand {
+func parsedCommands(actions []wire.CommandAction) []protocol.ParsedCommand {
 	list := make([]protocol.ParsedCommand, 0, len(actions))
 	for _, a := range actions {
 		p := protocol.ParsedCommand{Type: a.Type, Cmd: a.Command, Name: a.Name, Query: a.Query, Path: a.Path}
-		if p.Type == "listFiles" {
+		if p.Type == wire.CommandActionListFiles {
 			p.Type = "list_files"
 		}
 		list = append(list, p)
@@ -360,14 +360,14 @@ func parsedCommands(actions []commandAction) []protocol.ParsedCommand {
 	return list
 }
 
-func fileChanges(updates []fileUpdate) map[string]protocol.FileChange {
+func fileChanges(updates []wire.FileUpdate) map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(updates))
 	for _, u := range updates {
 		var c protocol.FileChange
 		switch u.Kind.Type {
-		case "add":
+		case wire.PatchChangeKindAdd:
 			c.Add = &protocol.FileContent{Content: u.Diff}
-		case "delete":
+		case wire.PatchChangeKindDelete:
 			c.Delete = &protocol.FileContent{Content: u.Diff}
 		default:
 			c.Update = &protocol.FileUpdate{UnifiedDiff: u.Diff, MovePath: u.Kind.MovePath}
@@ -378,15 +378,15 @@ func fileChanges(updates []fileUpdate) map[string]protocol.FileChange {
 }
 
 // patchSummary lists the files that a patch changed, one a line.
-func patchSummary(updates []fileUpdate) string {
+func patchSummary(updates []wire.FileUpdate) string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
 	for _, u := range updates {
 		letter, path := "M", u.Path
 		switch {
-		case u.Kind.Type == "add":
+		case u.Kind.Type == wire.PatchChangeKindAdd:
 			letter = "A"
-		case u.Kind.Type == "delete":
+		case u.Kind.Type == wire.PatchChangeKindDelete:
 			letter = "D"
 		case u.Kind.MovePath != nil:
 			path = *u.Kind.MovePath

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -37,11 +38,11 @@ type turn struct {
 
 	mu       sync.Mutex // also keeps the events in order
 	id       string
-	result   *wireTurn // of turn/completed
-	reviews  bool      // the turn is a review; does not change
-	reviewer string    // the id that interrupts a review, once it is known
-	ended    bool      // no further event is emitted
-	aborted  error     // why an answer aborted the turn; no further question is asked
+	result   *wire.Turn // of turn/completed
+	reviews  bool       // the turn is a review; does not change
+	reviewer string     // the id that interrupts a review, once it is known
+	ended    bool       // no further event is emitted
+	aborted  error      // why an answer aborted the turn; no further question is asked
 	tr       *translator
 	timers   map[string]*time.Timer            // of items whose beginning is held back
 	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
@@ -97,7 +98,7 @@ func (r *turn) activate() {
 }
 
 // complete records the server's result; nil means that the turn never started.
-func (r *turn) complete(t *wireTurn) {
+func (r *turn) complete(t *wire.Turn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -126,13 +127,13 @@ func (r *turn) finish(last []protocol.EventMsg) {
 }
 
 // translate emits the events of a notification of the thread or of a sub-agent.
-func (r *turn) translate(method string, n *note) {
+func (r *turn) translate(method string, n *wire.Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	if method != "error" { // many notifications have no event
+	if method != wire.NoteError { // many notifications have no event
 		engine.Alive(r.host)
 	}
 	events, err := r.tr.notification(method, n)
@@ -143,7 +144,7 @@ func (r *turn) translate(method string, n *note) {
 	for _, e := range events {
 		r.host.Emit(e)
 	}
-	if method != "item/started" {
+	if method != wire.NoteItemStarted {
 		return
 	}
 	for id, o := range r.tr.open {
@@ -204,14 +205,14 @@ func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Event
 func (r *turn) cutShort() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.result != nil && r.result.Status == "interrupted"
+	return r.result != nil && r.result.Status == wire.TurnStatusInterrupted
 }
 
 // clear ends the commands that an interrupted turn and its sub-agents left running. Codex
 // would keep them for a later turn. Versions without the method answer with an error.
 func (r *turn) clear(ctx context.Context) {
 	for thread := range r.turns() {
-		_ = r.thread.child.peer.Call(ctx, "thread/backgroundTerminals/clean", map[string]string{"threadId": thread}, nil)
+		_ = r.thread.child.peer.Call(ctx, wire.CallThreadBackgroundTerminalsClean, wire.ThreadRef{ThreadID: thread}, nil)
 	}
 }
 
@@ -221,7 +222,7 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.result != nil && r.result.Status == "completed":
+	case r.result != nil && r.result.Status == wire.TurnStatusCompleted:
 		return r.tr.end(r.result)
 	case interrupted != nil:
 		return r.tr.abort(interrupted)
@@ -262,7 +263,7 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 			r.clear(ctx)
 		case <-c.gone:
 		case <-ctx.Done():
-			c.kill(&timeoutError{"turn/interrupt", interruptLimit})
+			c.kill(&timeoutError{wire.CallTurnInterrupt, interruptLimit})
 		}
 	})
 }
@@ -278,7 +279,7 @@ func (r *turn) begun(start *jsonrpc.Call) bool {
 	for {
 		select {
 		case <-answered:
-			var reply turnReply
+			var reply wire.TurnReply
 			if start.Result(&reply) != nil {
 				r.complete(nil) // it never began
 				return false
@@ -295,7 +296,7 @@ func (r *turn) begun(start *jsonrpc.Call) bool {
 			return false
 		case <-limit.C:
 			if !c.answers() {
-				c.kill(&timeoutError{"turn/start", interruptLimit})
+				c.kill(&timeoutError{wire.CallTurnStart, interruptLimit})
 			}
 		}
 	}
@@ -310,14 +311,9 @@ func (r *turn) cut(ctx context.Context) {
 		}
 		if turn != "" {
 			// Refused if the turn has just ended by itself; completed is closed then.
-			_ = r.thread.child.peer.Call(ctx, "turn/interrupt", interruptParams{ThreadID: thread, TurnID: turn}, nil)
+			_ = r.thread.child.peer.Call(ctx, wire.CallTurnInterrupt, wire.InterruptParams{ThreadID: thread, TurnID: turn}, nil)
 		}
 	}
-}
-
-type interruptParams struct {
-	ThreadID string `json:"threadId"`
-	TurnID   string `json:"turnId"`
 }
 
 // turns returns the ids of the turn and of its sub-agents' turns by thread.

@@ -289,6 +289,33 @@ const (
 	TurnStatusInterrupted = "interrupted"
 )
 
+// UsesNote reports whether a notification is read.
+func UsesNote(method string) bool {
+	switch method {
+	case "account/login/completed",
+		"account/rateLimits/updated",
+		"configWarning",
+		"deprecationNotice",
+		"error",
+		"item/agentMessage/delta",
+		"item/commandExecution/outputDelta",
+		"item/completed",
+		"item/reasoning/summaryPartAdded",
+		"item/reasoning/summaryTextDelta",
+		"item/reasoning/textDelta",
+		"item/started",
+		"serverRequest/resolved",
+		"thread/tokenUsage/updated",
+		"turn/completed",
+		"turn/diff/updated",
+		"turn/plan/updated",
+		"turn/started",
+		"warning":
+		return true
+	}
+	return false
+}
+
 // KnownNote reports whether the schema has a notification.
 func KnownNote(method string) bool {
 	switch method {

@@ -270,9 +270,9 @@ type LoginCancelled struct {
 
 // LoginEnd is made of AccountLoginCompletedNotification.
 type LoginEnd struct {
-	Error   *string `json:"error,omitzero"`
-	LoginID string  `json:"loginId,omitzero"`
-	Success bool    `json:"success"`
+	Error   string `json:"error,omitzero"`
+	LoginID string `json:"loginId,omitzero"`
+	Success bool   `json:"success"`
 }
 
 // LoginParams is made of LoginAccountParams:apiKey, LoginAccountParams:chatgpt.
@@ -411,6 +411,11 @@ type RevertParams struct {
 	ThreadID     string `json:"threadId"`
 }
 
+// RevertReply is made of ThreadRevertResponse.
+type RevertReply struct {
+	Thread Thread `json:"thread"`
+}
+
 // ReviewParams is made of ReviewStartParams.
 type ReviewParams struct {
 	Target   ReviewTarget `json:"target"`
@@ -484,15 +489,15 @@ type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }
 
-// ThreadReply is made of ThreadResumeResponse, ThreadRevertResponse, ThreadStartResponse.
+// ThreadReply is made of ThreadResumeResponse, ThreadStartResponse.
 type ThreadReply struct {
-	ApprovalPolicy    json.RawMessage `json:"approvalPolicy,omitzero"`
-	ApprovalsReviewer string          `json:"approvalsReviewer,omitzero"`
-	Cwd               string          `json:"cwd,omitzero"`
-	Model             string          `json:"model,omitzero"`
-	ModelProvider     string          `json:"modelProvider,omitzero"`
+	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"`
+	ApprovalsReviewer string          `json:"approvalsReviewer"`
+	Cwd               string          `json:"cwd"`
+	Model             string          `json:"model"`
+	ModelProvider     string          `json:"modelProvider"`
 	ReasoningEffort   string          `json:"reasoningEffort,omitzero"`
-	Sandbox           *SandboxPolicy  `json:"sandbox,omitzero"`
+	Sandbox           SandboxPolicy   `json:"sandbox"`
 	Thread            Thread          `json:"thread"`
 }
 
