@@ -105,7 +105,7 @@ func (l *lens) emitType(b *bytes.Buffer, t *lensType) {
 		fmt.Fprintf(b, "\t%s %s `json:\"%s%s\"`%s\n", f.name, typ, f.json, option, note)
 	}
 	if t.asked {
-		b.WriteString("\n\t// Unknown are the members that the schema does not have, as an object.\n\tUnknown jsontext.Value `json:\",unknown\"`\n")
+		b.WriteString("\n\t// Unknown are the members that the schema does not have, as an object.\n\tUnknown jsontext.Value `json:\",embed\"`\n")
 	}
 	b.WriteString("}\n")
 }

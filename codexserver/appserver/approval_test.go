@@ -104,7 +104,7 @@ func questions() []question {
 	yes := decide(elicit.Approved)
 	for word, want := range map[elicit.Decision][2]string{
 		elicit.Approved:           {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
-		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"session"}`, `{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"session"}`, `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		elicit.Denied:             {`{"permissions":{},"scope":"turn"}`, `{"action":"decline","content":null}`},
 		elicit.Abort:              {`{"permissions":{},"scope":"turn"}`, `{"action":"cancel","content":null}`},
 	} {
@@ -177,11 +177,11 @@ func TestQuestions(t *testing.T) {
 func TestToolQuestionShowsItsArguments(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, tt := range []struct{ params, message, session string }{
-		{`{}`, "Run it?", `{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+		{`{}`, "Run it?", `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		{`{"id":9007199254740993,"s":"a"}`, "Run it?\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`",
-			`{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		{"{\"s\":\"a\u202eb\"}", "Run it?\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)",
-			`{"action":"accept","content":{},"_meta":{"persist":"session"}}`},
+			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		{`{"s":"` + long + `"}`, "characters hidden) …", `{"action":"accept","content":{}}`}, // for once
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,7 @@ type child struct {
 	lostAt  time.Time
 	threads map[string]*thread  // of conversations
 	agents  map[string]subAgent // by the ids of their threads
+	unknown map[string]bool     // methods that were reported as unknown
 	limits  *wire.RateLimits    // of the account, as last reported
 	logins  map[string]chan protocol.LoginChatGPTComplete
 }
@@ -64,7 +66,7 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *s
 	c := &child{
 		log: o.logger(), stderr: stderr, programs: programs,
 		gone:    make(chan struct{}),
-		threads: map[string]*thread{}, agents: map[string]subAgent{},
+		threads: map[string]*thread{}, agents: map[string]subAgent{}, unknown: map[string]bool{},
 		logins: map[string]chan protocol.LoginChatGPTComplete{},
 	}
 	c.peer = jsonrpc.NewPeer(&endWatcher{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
@@ -251,6 +253,9 @@ func (c *child) handler() jsonrpc.Handler {
 		if r.IsNotification() {
 			return nil, c.notification(r)
 		}
+		if !wire.KnownAsk(r.Method) {
+			c.warnUnknown("request", r.Method)
+		}
 		return m.ServeRPC(context.WithValue(ctx, requestKey{}, r.ID), r)
 	})
 }
@@ -261,6 +266,9 @@ type requestKey struct{}
 // notification handles one notification. It is called for one at a time.
 func (c *child) notification(r *jsonrpc.Request) error {
 	if !wire.UsesNote(r.Method) {
+		if !wire.KnownNote(r.Method) {
+			c.warnUnknown("notification", r.Method)
+		}
 		return nil
 	}
 	if r.Method == wire.NoteAccountLoginCompleted {
@@ -270,7 +278,10 @@ func (c *child) notification(r *jsonrpc.Request) error {
 	var n wire.Note
 	if err := r.Bind(&n); err != nil {
 		c.log.Warn("codex: notification not understood", "method", r.Method, "error", err)
-		return nil
+		if r.Method != wire.NoteTurnCompleted {
+			return nil
+		}
+		n = endOnly(r.Params, err) // a turn must not wait for another end
 	}
 	switch r.Method {
 	case wire.NoteWarning, wire.NoteConfigWarning, wire.NoteDeprecationNotice:
@@ -294,6 +305,38 @@ func (c *child) notification(r *jsonrpc.Request) error {
 		agent.root.agentNotification(r.Method, &n)
 	}
 	return nil
+}
+
+// endOnly reads which turn has ended, and nothing else, from an end that is not understood.
+func endOnly(params json.RawMessage, why error) wire.Note {
+	var end struct {
+		ThreadID string `json:"threadId"`
+		Turn     struct {
+			ID string `json:"id"`
+		} `json:"turn"`
+	}
+	if json.Unmarshal(params, &end) != nil {
+		return wire.Note{}
+	}
+	return wire.Note{ThreadID: end.ThreadID, Turn: &wire.Turn{
+		ID: end.Turn.ID, Status: wire.TurnStatusFailed, Error: &wire.TurnError{Message: "codex reported the end of the turn in an unknown form: " + why.Error()},
+	}}
+}
+
+// maxUnknownMethods bounds the unknown methods that are remembered.
+const maxUnknownMethods = 100
+
+// warnUnknown reports a method that the schema does not have, once.
+func (c *child) warnUnknown(kind, method string) {
+	c.mu.Lock()
+	known := c.unknown[method] || len(c.unknown) >= maxUnknownMethods
+	if !known {
+		c.unknown[method] = true
+	}
+	c.mu.Unlock()
+	if !known {
+		c.log.Warn("codex: unknown "+kind+"; this codexmcp is older than Codex", "method", method, "version", c.version.String())
+	}
 }
 
 // rateLimited records the account's limits and returns the threads to notify.

@@ -253,8 +253,8 @@ func (c *child) askFileChange(ctx context.Context, p wire.FileApproval) (wire.Fi
 	if o == nil || len(o.Changes) == 0 {
 		return refuse(errors.New("its changes were not announced"))
 	}
-	if kind := unknownKind(o.Changes); kind != "" {
-		return refuse(fmt.Errorf("it changes a file in the unknown way %q", kind))
+	if err := shows(o.Changes); err != nil {
+		return refuse(err)
 	}
 	q := patchApproval(&p, o, a.agent)
 	if len(q.Changes) != len(o.Changes) {
@@ -308,21 +308,29 @@ func (c *child) askPermissions(ctx context.Context, p wire.Permissions) (wire.Pe
 // askElicitation handles questions of Codex's MCP servers, and the approval of calls of
 // their tools.
 func (c *child) askElicitation(ctx context.Context, p elicitation) (wire.ElicitationReply, error) {
+	reply := c.elicited(ctx, &p)
+	if reply.Content == nil {
+		reply.Content = json.RawMessage("null") // the form that all versions were tried with
+	}
+	return reply, nil
+}
+
+func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationReply {
 	a, err := c.ask(ctx, p.ThreadID, "")
 	if err != nil {
 		c.refuse(wire.AskMcpServerElicitationRequest, err)
-		return declinedElicitation, nil
+		return declinedElicitation
 	}
 	defer a.done()
-	reply, err := a.elicit(&p)
+	reply, err := a.elicit(p)
 	if err != nil {
 		c.refuse(wire.AskMcpServerElicitationRequest, err)
-		return declinedElicitation, nil
+		return declinedElicitation
 	}
 	if a.ctx.Err() != nil {
-		return wire.ElicitationReply{Action: "cancel"}, nil
+		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
 	}
-	return reply, nil
+	return reply
 }
 
 func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {

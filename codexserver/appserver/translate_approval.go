@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -212,16 +211,19 @@ func unknown(objects ...jsontext.Value) string {
 	return "Codex also says what this version does not know: " + elicit.OneLine(strings.Join(names, ", "), maxUnknown)
 }
 
-// unknownKind returns a way to change a file that no question shows, or "".
-func unknownKind(updates []wire.FileUpdate) string {
+// shows returns an error unless a question can show the changes.
+func shows(updates []wire.FileUpdate) error {
 	for _, u := range updates {
 		switch u.Kind.Type {
 		case wire.PatchChangeKindAdd, wire.PatchChangeKindDelete, wire.PatchChangeKindUpdate:
 		default:
-			return cmp.Or(u.Kind.Type, "none")
+			return fmt.Errorf("it changes a file in the unknown way %q", u.Kind.Type)
+		}
+		if more := unknown(u.Unknown); more != "" && u.Diff == "" {
+			return fmt.Errorf("the change of a file has an unknown form: %s", more)
 		}
 	}
-	return ""
+	return nil
 }
 
 // reason joins remarks of the bridge and the model's own reason.

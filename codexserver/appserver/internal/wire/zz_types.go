@@ -70,7 +70,7 @@ type CommandApproval struct {
 	TurnID                          string            `json:"turnId"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // CommandDecision is made of CommandExecutionRequestApprovalResponse.
@@ -111,7 +111,7 @@ type Elicitation struct {
 	URL             string          `json:"url,omitzero"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // ElicitationReply is made of McpServerElicitationRequestResponse.
@@ -147,7 +147,7 @@ type FileApproval struct {
 	TurnID      string          `json:"turnId"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // FileDecision is made of FileChangeRequestApprovalResponse.
@@ -161,7 +161,7 @@ type FileKind struct {
 	Type     string  `json:"type"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // FileMatch is made of FuzzyFileSearchResult.
@@ -181,7 +181,7 @@ type FileUpdate struct {
 	Path string   `json:"path"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // HostRule is made of NetworkPolicyAmendment.
@@ -190,7 +190,7 @@ type HostRule struct {
 	Host   string `json:"host"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // InitializeParams is made of InitializeParams.
@@ -319,7 +319,7 @@ type Network struct {
 	Protocol string `json:"protocol"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
@@ -355,7 +355,7 @@ type Permissions struct {
 	TurnID        string          `json:"turnId"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // PermissionsReply is made of PermissionsRequestApprovalResponse.
@@ -380,7 +380,7 @@ type Question struct {
 	Question string           `json:"question"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // QuestionOption is made of ToolRequestUserInputOption.
@@ -389,7 +389,7 @@ type QuestionOption struct {
 	Label       string `json:"label"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // RateLimits is made of RateLimitSnapshot.
@@ -598,7 +598,7 @@ type UserInput struct {
 	TurnID           string          `json:"turnId"`
 
 	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",unknown"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // UserInputReply is made of ToolRequestUserInputResponse.

@@ -1,0 +1,192 @@
+package appserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestNextCodex runs turns of a Codex that is newer than this package.
+func TestNextCodex(t *testing.T) {
+	const more = `,"added":{"a":[1]},"alsoAdded":"x"`
+	for _, tt := range []struct {
+		name  string
+		reply string // of thread/start
+		turn  func(*testing.T, *run)
+		says  string // what the turn answers
+		fails string // or how it fails
+		logs  []string
+	}{
+		{name: "unknown methods", says: "done", turn: func(t *testing.T, r *run) {
+			for range 2 {
+				r.notify("item/hologram/delta", `{"threadId":%q}`, threadID)
+				if got := r.ask("item/hologram/requestApproval", `{"threadId":%q,"turnId":%q}`, threadID, turnID); !strings.HasPrefix(got, "error: method not found") {
+					t.Errorf("an unknown request is answered with %s", got)
+				}
+			}
+			r.say("done")
+			r.complete("completed")
+		}, logs: []string{"item/hologram/delta", "item/hologram/requestApproval"}},
+		{name: "methods that are known and not read", says: "done", turn: func(_ *testing.T, r *run) {
+			r.notify("thread/status/changed", `{"threadId":%q}`, threadID)
+			r.say("done")
+			r.complete("completed")
+		}},
+		{name: "unknown members", says: "done",
+			reply: `{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t","items":[],"status":"completed"` + more + `}]` + more + `},"model":"m","cwd":"/work","approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"` + more + `}` + more + `}`,
+			turn: func(_ *testing.T, r *run) {
+				r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m","text":"done","phase":"thought"`+more+`}`+more+`}`, threadID, turnID)
+				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"completed","items":[]`+more+`}`+more+`}`, threadID, turnID)
+			}},
+		{name: "unknown items and words", says: "done", turn: func(_ *testing.T, r *run) {
+			r.item(threadID, turnID, `{"type":"hologram","id":"h","text":{"not":"a text"},"status":7}`)
+			r.item(threadID, turnID, strings.Replace(command, "inProgress", "beaming", 1))
+			r.notify("turn/plan/updated", `{"threadId":%q,"turnId":%q,"plan":[{"step":"s","status":"paused"}]}`, threadID, turnID)
+			r.say("done")
+			r.complete("completed")
+		}},
+		{name: "a member of another type", says: "done", turn: func(_ *testing.T, r *run) {
+			r.item(threadID, turnID, strings.Replace(command, `"/work"`, `{"path":"/work"}`, 1))
+			r.say("done")
+			r.complete("completed")
+		}, logs: []string{"item commandExecution"}},
+		{name: "an end in another form", fails: "unknown form", turn: func(_ *testing.T, r *run) {
+			r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":{"completed":true},"items":[]}}`, threadID, turnID)
+		}, logs: []string{"turn/completed"}},
+		{name: "an end in an unknown way", fails: "the turn ended as evaporated", turn: func(_ *testing.T, r *run) { r.complete("evaporated") }},
+		{name: "a thread in another form", fails: "thread/id", reply: `{"thread":{"id":{"uuid":"x"}},"sandbox":{"type":"readOnly"}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				if tt.reply != "" {
+					f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) { return json.RawMessage(tt.reply), nil }
+				}
+				f.turn = func(r *run) { tt.turn(t, r) }
+				var logged bytes.Buffer
+				e := f.engine(appserver.Options{Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+				h := &recorder{}
+				conv, err := e.Start(t.Context(), protocol.Config{}, h)
+				if err == nil {
+					err = conv.Turn(t.Context(), text("go"))
+				}
+				e.Close()
+				switch {
+				case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
+					t.Errorf("error %v, want %q", err, tt.fails)
+				case tt.fails == "" && completed(h) != tt.says:
+					t.Errorf("answer %q, want %q", completed(h), tt.says)
+				}
+				for _, part := range tt.logs {
+					if n := strings.Count(logged.String(), part); n == 0 || strings.HasPrefix(tt.name, "unknown methods") && n != 1 {
+						t.Errorf("%q is logged %d times in %s", part, n, &logged)
+					}
+				}
+				if len(tt.logs) == 0 && logged.Len() > 0 {
+					t.Errorf("logged: %s", &logged)
+				}
+			})
+		})
+	}
+}
+
+// TestNextApprovals asks for approvals with members and words that this package does not know.
+// What a person cannot judge is refused; the rest is shown, and lasts for no second time.
+func TestNextApprovals(t *testing.T) {
+	patch := func(from, to string) func(*run) {
+		return func(r *run) { r.item(threadID, turnID, strings.Replace(patchItem, from, to, 1)) }
+	}
+	const accepted = `{"decision":"accept"}`
+	for _, tt := range []struct {
+		name, method, params string
+		before               func(*run)
+		want                 string
+		shown                string // "" if nobody is asked
+		again                bool   // whether a person is asked a second time, after an approval for the session
+	}{
+		{"a new member of a command", askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true", true},
+		{"a new member that is null", askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), withItems, accepted, "rm x", false},
+		{"a new member of a host", askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, nil, accepted, "ports = [1]", true},
+		{"permissions under another name", askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), withItems, accepted, `morePermissions = {"fileSystem"`, true},
+		{"a new kind of command", askCommand, strings.Replace(execParams, `{`, `{"kind":"hologram",`, 1), withItems, denied, "", false},
+		{"a new member of a patch", askPatch, strings.Replace(patchParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true", true},
+		{"a new member of a change", askPatch, patchParams, patch(`"diff"`, `"mode":"0777","diff"`), accepted, `mode = "0777"`, true},
+		{"a new kind of change", askPatch, patchParams, patch(`"add"`, `"symlink"`), denied, "", false},
+		{"a change under another name", askPatch, patchParams, patch(`"diff"`, `"content"`), denied, "", false},
+		{"a change of another type", askPatch, patchParams, patch(`"x\n"`, `["x"]`), denied, "", false},
+		{"a new member of permissions", askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`, true},
+		{"a new member of a tool call", askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), nil, `{"action":"accept","content":{}}`, "asRoot = true", true},
+		{"a new mode of a form", askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), nil, `{"action":"decline","content":null}`, "", false},
+		{"a secret under another name", askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), nil, `{"answers":{}}`, "", false},
+		{"a new member of the model's questions", askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), nil, `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var answers []string
+				f.turn = func(r *run) {
+					if tt.before != nil {
+						tt.before(r)
+					}
+					for range 2 {
+						answers = append(answers, r.ask(tt.method, "%s", tt.params))
+					}
+					answered(r)
+				}
+				var shown []string
+				show := func(text string) elicit.Outcome {
+					shown = append(shown, text)
+					return elicit.Outcome{Decision: elicit.ApprovedForSession}
+				}
+				h := &recorder{
+					exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+						if strings.Contains(q.Reason, "does not know") && (q.Safe || !q.Replaceable || !q.Once || q.Lasting != "") {
+							t.Errorf("a rule may decide about %+v", q)
+						}
+						out := show(strings.Join(append(q.Command, q.Reason), " "))
+						if q.Once {
+							out.Decision = elicit.Approved // as the board does
+						}
+						return out
+					},
+					patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+						show(strings.Join(q.Notes, " "))
+						return elicit.Outcome{Decision: elicit.Approved}
+					},
+					approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+						show(q.Message)
+						return elicit.Outcome{Decision: elicit.Approved}
+					},
+					elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+						show(string(params))
+						return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
+					},
+				}
+				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+					t.Fatal(err)
+				}
+				for _, got := range answers {
+					if got != tt.want {
+						t.Errorf("answer %s, want %s", got, tt.want)
+					}
+				}
+				times := map[bool]int{false: 1, true: 2}[tt.again]
+				if tt.shown == "" {
+					times = 0
+				}
+				if len(shown) != times || times > 0 && !strings.Contains(shown[0], tt.shown) {
+					t.Errorf("a person sees %q, want %d times %q", shown, times, tt.shown)
+				}
+			})
+		})
+	}
+}
