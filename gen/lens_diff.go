@@ -11,23 +11,6 @@ import (
 // members, but only with the types of those members that it uses.
 func (l *lens) prune() map[string]any {
 	kept := map[string]any{}
-	for union, methods := range map[string]map[string]string{allCalls: l.Calls, allAsks: l.Asks, allNotes: l.Notes} {
-		var arms, others []any
-		known := methodsOf(l.definitions, union)
-		for _, method := range slices.Sorted(maps.Keys(known)) {
-			if _, ok := methods[method]; !ok {
-				others = append(others, method)
-				continue
-			}
-			members := map[string]any{"method": map[string]any{"type": "string", "enum": []any{method}}}
-			if known[method] != "" {
-				members["params"] = map[string]any{"$ref": "#/definitions/" + known[method]}
-			}
-			arms = append(arms, map[string]any{"properties": members})
-		}
-		other := map[string]any{"properties": map[string]any{"method": map[string]any{"type": "string", "enum": others}}}
-		kept[union] = map[string]any{"oneOf": append(arms, other)}
-	}
 	for name := range l.whole {
 		kept[name] = l.definitions[name]
 	}
@@ -48,7 +31,25 @@ func (l *lens) prune() map[string]any {
 			}
 		}
 	}
-	return cutRefs(kept, kept).(map[string]any)
+	kept = cutRefs(kept, kept).(map[string]any)
+	for union, methods := range map[string]map[string]string{allCalls: l.Calls, allAsks: l.Asks, allNotes: l.Notes} {
+		var arms, others []any
+		known := methodsOf(l.definitions, union)
+		for _, method := range slices.Sorted(maps.Keys(known)) {
+			if _, ok := methods[method]; !ok {
+				others = append(others, method)
+				continue
+			}
+			members := map[string]any{"method": map[string]any{"type": "string", "enum": []any{method}}}
+			if known[method] != "" {
+				members["params"] = map[string]any{"$ref": "#/definitions/" + known[method]}
+			}
+			arms = append(arms, map[string]any{"properties": members})
+		}
+		other := map[string]any{"properties": map[string]any{"method": map[string]any{"type": "string", "enum": others}}}
+		kept[union] = map[string]any{"oneOf": append(arms, other)}
+	}
+	return kept
 }
 
 // pruneNode returns a definition, or an arm of one, with the types of the used members only.

@@ -94,7 +94,7 @@ func (u user) refresh(usage usage, old, new map[string]any) (map[string]any, err
 	if at := proseLeft(kept, "#"); at != "" {
 		return nil, fmt.Errorf("%s: a text is left although all prose keywords were dropped", at)
 	}
-	lines := after.changes(before.prune(), kept)
+	lines := before.changes(before.prune(), kept)
 	fmt.Fprintf(u.report, "changes for this package: %d\n", len(lines))
 	for _, line := range lines {
 		fmt.Fprintf(u.report, "  %s\n", line)

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const wireFolder = "../codexserver/appserver/internal/wire"
+
+// next is a schema of Codex that a row changes.
+type next map[string]any
+
+// part returns a definition, or the arm DEFINITION:TAG of one.
+func (n next) part(source string) map[string]any {
+	name, tag, isArm := strings.Cut(source, ":")
+	node := n[name]
+	if isArm {
+		_, node = armOf(node, tag)
+	}
+	return node.(map[string]any)
+}
+
+func (n next) rename(source, from, to string) {
+	d := n.part(source)
+	members := objectMembers(d)
+	members[to] = members[from]
+	delete(members, from)
+	for i, name := range listOf(d, "required") {
+		if name == from {
+			listOf(d, "required")[i] = to
+		}
+	}
+}
+
+func (n next) add(source, name, schema string, required bool) {
+	d := n.part(source)
+	objectMembers(d)[name] = parse(schema)
+	if required {
+		d["required"] = append(listOf(d, "required"), name)
+	}
+}
+
+func (n next) addArm(name, schema string) {
+	n.part(name)["oneOf"] = append(listOf(n[name], "oneOf"), parse(schema))
+}
+
+// replace replaces text in a definition, or drops the arms that contain it if to is "".
+func (n next) replace(name, from, to string) {
+	if to == "" {
+		arms := listOf(n[name], "oneOf")
+		n.part(name)["oneOf"] = slices.DeleteFunc(arms, func(arm any) bool { return strings.Contains(compact(arm), from) })
+		return
+	}
+	n[name] = parse(strings.ReplaceAll(compact(n[name]), from, to))
+}
+
+// move renames a definition, with all references.
+func (n next) move(from, to string) {
+	all := parse(strings.ReplaceAll(compact(map[string]any(n)), `"#/definitions/`+from+`"`, `"#/definitions/`+to+`"`)).(map[string]any)
+	clear(n)
+	maps.Copy(n, all)
+	n[to] = n[from]
+	delete(n, from)
+}
+
+func parse(text string) (v any) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestNextCodex takes schemas of Codex that do not exist yet. The report must name each change.
+// Then gen refuses the schema, or the bridge does not compile, or it compiles and works as it is;
+// how it then reads messages of such a Codex, the tests of appserver show.
+func TestNextCodex(t *testing.T) {
+	type row struct {
+		name    string
+		change  func(next)
+		report  string // a line of the report has this
+		refused string // gen refuses the schema with this
+		build   string // the compiler refuses the bridge with this
+	}
+	const text, number = `{"type":"string"}`, `{"type":"integer","format":"int64"}`
+	rows := []row{
+		{"nothing", func(n next) {}, "", "", ""},
+		{"a member of an answer is renamed", func(n next) { n.rename("Thread", "path", "rolloutPath") },
+			"Thread: perhaps path is called rolloutPath now", "Thread/path: the member is gone", ""},
+		{"a member of params is renamed", func(n next) { n.rename("ThreadStartParams", "cwd", "folder") },
+			"ThreadStartParams: the member cwd is gone (used)", "ThreadStartParams/cwd: the member is gone", ""},
+		{"a member of an item is renamed", func(n next) { n.rename("ThreadItem:fileChange", "changes", "edits") },
+			"ThreadItem:fileChange: perhaps changes is called edits now", "ThreadItem:fileChange/changes: the member is gone", ""},
+		{"a member that is not used is renamed", func(n next) { n.rename("Thread", "gitInfo", "git") },
+			"Thread: perhaps gitInfo is called git now", "", ""},
+		{"params need a new member", func(n next) { n.add("TurnStartParams", "consent", text, true) },
+			"TurnStartParams: the member consent is new, and required", "TurnStartParams/consent: a required member that is not sent", ""},
+		{"an arm of params needs a new member", func(n next) { n.add("UserInput:text", "language", text, true) },
+			"UserInput:text: the member language is new, and required", "UserInput:text/language: a required member that is not sent", ""},
+		{"an answer to a question needs a new member", func(n next) { n.add("FileChangeRequestApprovalResponse", "signature", text, true) },
+			"FileChangeRequestApprovalResponse: the member signature is new, and required", "a required member that is not sent", ""},
+		{"params take a new member", func(n next) { n.add("TurnStartParams", "colour", text, false) },
+			"TurnStartParams: the member colour is new", "", ""},
+		{"a member of params becomes required", func(n next) {
+			n.part("TurnStartParams")["required"] = append(listOf(n["TurnStartParams"], "required"), "personality")
+		}, "TurnStartParams: personality is required now", "TurnStartParams/personality: a required member that is not sent", ""},
+		{"an answer has a new member", func(n next) { n.add("Turn", "cost", number, true) }, "Turn: the member cost is new", "", ""},
+		{"a member of an answer becomes optional", func(n next) {
+			n.part("Thread")["required"] = slices.DeleteFunc(listOf(n["Thread"], "required"), func(v any) bool { return v == "preview" })
+		}, "Thread: preview is optional now (used)", "", ""},
+		{"a new item", func(n next) {
+			n.addArm("ThreadItem", `{"type":"object","properties":{"type":{"type":"string","enum":["hologram"]},"id":{"type":"string"}},"required":["id","type"]}`)
+		}, "ThreadItem: the choice hologram is new", "", ""},
+		{"an item is gone", func(n next) { n.replace("ThreadItem", `"fileChange"`, "") },
+			"ThreadItem: the choice fileChange is gone (used)", "ThreadItem:fileChange: the arm is gone", ""},
+		{"an item that is not used is gone", func(n next) { n.replace("ThreadItem", `"sleep"`, "") },
+			"ThreadItem: the choice sleep is gone", "", ""},
+		{"a method is gone", func(n next) { n.replace(allCalls, `"turn/steer"`, "") },
+			"method is gone: turn/steer (used)", "the method turn/steer is gone", ""},
+		{"a method that is not used is gone", func(n next) { n.replace(allCalls, `"thread/fork",`, ` `) }, "method is gone: thread/fork", "", ""},
+		{"the end of a turn is renamed", func(n next) { n.replace(allNotes, `"turn/completed"`, `"turn/ended"`) },
+			"new notification: turn/ended", "the method turn/completed is gone", ""},
+		{"a new approval", func(n next) {
+			n.addArm(allAsks, `{"properties":{"method":{"type":"string","enum":["item/hologram/requestApproval"]}}}`)
+		}, "new request to us: item/hologram/requestApproval; it is refused", "", ""},
+		{"an approval is renamed", func(n next) {
+			n.replace(allAsks, `"item/fileChange/requestApproval"`, `"item/edit/requestApproval"`)
+		}, "request to us is gone: item/fileChange/requestApproval (used)", "the method item/fileChange/requestApproval is gone", ""},
+		{"an approval has a new member", func(n next) { n.add("CommandExecutionRequestApprovalParams", "asRoot", `{"type":"boolean"}`, false) },
+			"CommandExecutionRequestApprovalParams: the member asRoot is new", "CommandExecutionRequestApprovalParams/asRoot: a new member of a request", ""},
+		{"a change of a file has a new member", func(n next) { n.add("FileUpdateChange", "mode", text, false) },
+			"FileUpdateChange: the member mode is new", "FileUpdateChange/mode: a new member of a request", ""},
+		{"a new kind of command", func(n next) { n.addArm("CommandExecutionApprovalKind", `{"type":"string","enum":["script"]}`) },
+			"CommandExecutionApprovalKind: the choice script is new", "", ""},
+		{"a new kind of change", func(n next) {
+			n.addArm("PatchChangeKind", `{"type":"object","properties":{"type":{"type":"string","enum":["symlink"]}},"required":["type"]}`)
+		}, "PatchChangeKind: the choice symlink is new", "", ""},
+		{"a decision is gone", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, "") },
+			"FileChangeApprovalDecision: the choice acceptForSession is gone (used)", "", "FileChangeApprovalDecisionAcceptForSession"},
+		{"a decision is another word", func(n next) { n.replace("CommandExecutionApprovalDecision", `"decline"`, `"refuse"`) },
+			"CommandExecutionApprovalDecision: the choice refuse is new", "", "CommandExecutionApprovalDecisionDecline"},
+		{"decisions about patches are written otherwise", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, `"accept_for_session"`) },
+			"FileChangeApprovalDecision: the choice accept_for_session is new", "", "duplicate key false"},
+		{"a word of the sandbox is written otherwise", func(n next) { n.replace("SandboxMode", `"read-only"`, `"read_only"`) },
+			"SandboxMode: the choice read_only is new", "", "duplicate key false"},
+		{"a number becomes a text", func(n next) { objectMembers(n.part("Thread"))["createdAt"] = parse(text) },
+			"Thread: the type of createdAt has changed (used)", "", "time.Unix"},
+		{"a text becomes an object", func(n next) {
+			objectMembers(n.part("ThreadItem:commandExecution"))["command"] = parse(`{"type":"array","items":{"type":"string"}}`)
+		}, "ThreadItem:commandExecution: the type of command has changed (used)", "", "o.Command"},
+		{"an object becomes a choice", func(n next) {
+			n["TurnError"] = map[string]any{"oneOf": []any{n["TurnError"], parse(`{"properties":{"type":{"type":"string","enum":["none"]}}}`)}}
+		}, "TurnError: the member message is gone", "TurnError: it is a choice now", ""},
+		{"params are another definition", func(n next) { n.move("ThreadStartParams", "ThreadBeginParams") },
+			"thread/start: its params are ThreadBeginParams, not ThreadStartParams", "thread/start: its params are ThreadBeginParams", ""},
+		{"what is read by hand", func(n next) { n.replace("CodexErrorInfo", "httpStatusCode", "status") },
+			"CodexErrorInfo:httpConnectionFailed: the type of httpConnectionFailed has changed", "", ""},
+		{"a keyword that gen does not know", func(n next) { n.part("Thread")["mustHave"] = []any{"id"} }, "", `keyword "mustHave" is not known`, ""},
+	}
+	text2, err := os.ReadFile(filepath.Join(wireFolder, "schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := user{uses: filepath.Join(wireFolder, "uses.json"), schema: "schema.json", out: wireFolder}
+	words, err := os.ReadFile(u.uses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage, err := readUsage(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCompiler(t)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			old, err := bundleOf(text2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := next(parse(compact(old)).(map[string]any))
+			row.change(changed)
+			if (compact(old) == compact(map[string]any(changed))) != (row.name == "nothing") {
+				t.Fatal("the row changes nothing")
+			}
+			var report strings.Builder
+			u := u
+			u.report = &report
+			kept, err := u.refresh(usage, old, changed)
+			if row.name == "nothing" && report.String() != "changes for this package: 0\n" || !strings.Contains(report.String(), row.report) {
+				t.Errorf("the report does not say %q:\n%s", row.report, &report)
+			}
+			if row.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), row.refused) {
+					t.Errorf("error %v, want %q", err, row.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &report)
+			}
+			files, err := u.generate(usage, kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.name == "nothing" {
+				for name, text := range files {
+					if is, err := os.ReadFile(filepath.Join(wireFolder, name)); err != nil || string(is) != string(text) {
+						t.Errorf("%s differs, %v", name, err)
+					}
+				}
+				return
+			}
+			if errs := c.check(t, files); errs != "" && row.build == "" || !strings.Contains(errs, row.build) {
+				t.Errorf("the compiler says %q, want %q", errs, row.build)
+			}
+		})
+	}
+}
+
+// compiler checks the types of the bridge with other files of its package of types.
+type compiler struct {
+	fset    *token.FileSet
+	bridge  []*ast.File
+	exports map[string]string // files of compiled packages by path
+}
+
+const module = "github.com/codexmcp/codexmcp/"
+
+func newCompiler(t *testing.T) *compiler {
+	t.Helper()
+	c := &compiler{fset: token.NewFileSet(), exports: map[string]string{}}
+	const bridge = "../codexserver/appserver"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", bridge).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), "=")
+		c.exports[path] = file
+	}
+	p, err := build.ImportDir(bridge, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range p.GoFiles {
+		c.bridge = append(c.bridge, c.parse(t, filepath.Join(bridge, name), nil))
+	}
+	return c
+}
+
+func (c *compiler) parse(t *testing.T, name string, text []byte) *ast.File {
+	t.Helper()
+	var source any
+	if text != nil {
+		source = text
+	}
+	f, err := parser.ParseFile(c.fset, name, source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// check returns the errors of the compiler.
+func (c *compiler) check(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	var all []string
+	config := types.Config{
+		Importer: importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(c.exports[path]) }),
+		Error:    func(err error) { all = append(all, err.Error()) },
+	}
+	var generated []*ast.File
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		generated = append(generated, c.parse(t, name, files[name]))
+	}
+	const path = module + "codexserver/appserver/internal/wire"
+	wire, err := config.Check(path, c.fset, generated, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Importer = withPackage{config.Importer, wire}
+	_, _ = config.Check(module+"codexserver/appserver", c.fset, c.bridge, nil) // Error has the errors
+	return strings.Join(all, "\n")
+}
+
+// withPackage imports a package in place of the compiled one.
+type withPackage struct {
+	types.Importer
+	own *types.Package
+}
+
+func (w withPackage) Import(path string) (*types.Package, error) {
+	if path == w.own.Path() {
+		return w.own, nil
+	}
+	return w.Importer.Import(path)
+}
