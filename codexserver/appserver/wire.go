@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
 
@@ -21,6 +22,14 @@ const (
 	callDiff       = "gitDiffToRemote"
 	callRollback   = "thread/rollback"
 )
+
+// The words of September 2025 are sent as they are. A map with two equal keys does not compile.
+var _ = map[bool]struct{}{false: {}, wire.SandboxModeReadOnly == string(protocol.SandboxReadOnly) &&
+	wire.SandboxModeWorkspaceWrite == string(protocol.SandboxWorkspaceWrite) &&
+	wire.SandboxModeDangerFullAccess == string(protocol.SandboxDangerFullAccess) &&
+	wire.AskForApprovalUntrusted == string(protocol.ApprovalUntrusted) &&
+	wire.AskForApprovalOnRequest == string(protocol.ApprovalOnRequest) &&
+	wire.AskForApprovalNever == string(protocol.ApprovalNever): {}}
 
 // threadParams are those of thread/start and thread/resume.
 type threadParams struct {
