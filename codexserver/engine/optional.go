@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Shortener], [Writer] and [Reviewer] on the [Conversation]; an engine finds
+// [Steerer], [Shortener], [Continuable], [Writer] and [Reviewer] on the [Conversation]; an engine finds
 // [Watcher] on the [Host]. A client does not have methods whose
 // interface the engine lacks.
 
@@ -73,6 +73,15 @@ type Resumer interface {
 	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
 	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
+}
+
+// Continuer is a [Resumer] that can continue turns of processes that have ended. Its
+// conversations are [Continuable].
+type Continuer interface {
+	Resumer
+	// CanContinue returns why this process could not continue turns now, such as a missing
+	// key of the provider, or nil.
+	CanContinue(ctx context.Context) error
 }
 
 // Library is an engine that keeps a list of its conversations.
@@ -149,6 +158,17 @@ type Shortener interface {
 	// ShortensHistory does nothing; it marks a conversation whose Turn heeds Rollback and
 	// Compact of its input.
 	ShortensHistory()
+}
+
+// Continuable is a conversation that can continue a turn whose process has ended.
+type Continuable interface {
+	// Continue runs the rest of the turn with a key, as [Conversation.Turn] does, in a
+	// conversation that was resumed with [protocol.Config.Continues]. If the turn had ended,
+	// Continue reports its end again. If it cannot be continued, the [*TurnError] says why.
+	//
+	// What was running does not run again; the model is told. What waited for an answer
+	// is asked again. Note, unless nil, receives what a person should know.
+	Continue(ctx context.Context, key string, note func(words string)) error
 }
 
 // Writer is a conversation that knows where its commands may write.

@@ -30,7 +30,7 @@ func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, [
 	var running sync.WaitGroup
 	for i, call := range calls {
 		tools := *t.tools
-		tools.Acting = nil
+		tools.Acting = t.note
 		tools.Host = queuedHost{t.toolHost(), q, i}
 		running.Go(func() {
 			defer q.done(i)

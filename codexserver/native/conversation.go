@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
 )
 
@@ -46,6 +47,7 @@ type conversation struct {
 	rules         string               // the text of the AGENTS.md files
 	now           protocol.TurnContext // the policies, folder and model of turns
 	readOnly      bool                 // nothing may widen the policies in now
+	continues     bool                 // a turn of another process continues, with narrower policies
 	chosen        bool                 // a call has chosen the effort
 	search        *bool                // whether to search the web; nil when the call did not say
 	sent          protocol.TurnContext // what the model was last sent of now
@@ -259,16 +261,28 @@ func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	c.host.EmitAs(submission, m)
 }
 
-// toolHost is the conversation as its tools see it.
+// toolHost is the conversation as the tools of a turn see it.
 type toolHost struct {
 	engine.Host
-	conversation *conversation
+	turn *turn
 }
 
-func (c *conversation) toolHost() toolHost { return toolHost{c.host, c} }
+func (t *turn) toolHost() toolHost { return toolHost{t.host, t} }
 
 // Emit implements [engine.Host].
-func (h toolHost) Emit(m protocol.EventMsg) { h.conversation.emit(m) }
+func (h toolHost) Emit(m protocol.EventMsg) { h.turn.emit(m) }
+
+// ApproveExec implements [engine.Host].
+func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	h.turn.asks(r.CallID)
+	return h.turn.decided(ctx, r.CallID, "the command was not run", h.Host.ApproveExec(ctx, r))
+}
+
+// ApprovePatch implements [engine.Host].
+func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
+	h.turn.asks(r.CallID)
+	return h.turn.decided(ctx, r.CallID, "the patch was not applied", h.Host.ApprovePatch(ctx, r))
+}
 
 // WritableRoots implements [engine.Writer].
 func (c *conversation) WritableRoots() []string {

@@ -154,6 +154,6 @@ func (c *conversation) reload() (*rollout.Rollout, error) {
 		return nil, fmt.Errorf("%s belongs to another conversation", path)
 	}
 	c.file = file
-	c.remember(old)
+	c.remember(old, 0)
 	return old, nil
 }

@@ -212,7 +212,9 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 		}
 		invocation.Arguments = stdjson.RawMessage(raw)
 	}
-	t.commit()
+	if err := t.act(tool.Act{Call: call.ID, Tool: target.server + "/" + target.tool}); err != nil {
+		return tool.Result{Output: "not called: " + err.Error()}, nil
+	}
 	t.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
 	begin := time.Now()
 	result, err := target.client.Call(ctx, target.tool, invocation.Arguments)

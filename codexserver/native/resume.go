@@ -68,6 +68,12 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	if call.Cwd == "" {
 		call.Cwd = old.Meta.Cwd
 	}
+	if call.Continues {
+		call.Bounded = true
+		if last := old.Context; last != nil && call.Model == "" {
+			call.Model = last.Model
+		}
+	}
 	cfg, err := e.config(call)
 	if err == nil {
 		err = e.addRoots(cfg, &call)
@@ -87,18 +93,23 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 	}
 	c.meta = old.Meta
 	c.restorePolicies(old.Context, &call)
+	if call.Continues {
+		c.narrow(old.Context)
+	}
 	c.restorePrompts(&old.Meta, &call)
 	c.restoreChoices(old, &call)
 	c.readOnly = call.ReadOnly
 	c.confine()
-	c.remember(old)
+	c.remember(old, 0)
 	c.usage = old.Usage
 	return c, nil
 }
 
 // remember takes the history from a rollout. It replaces a beginning that was summarised, or
 // that the rollout or the model has no room for, by the user's own words.
-func (c *conversation) remember(old *rollout.Rollout) {
+//
+// The last items, as many as open, stay as they are: their calls may lack answers.
+func (c *conversation) remember(old *rollout.Rollout, open int) {
 	items, said, summary, left := old.Items, userTexts(old.Before), old.Summary, old.Left
 	if left > 0 {
 		n := c.newest(items)
@@ -110,7 +121,8 @@ func (c *conversation) remember(old *rollout.Rollout) {
 	if summary != "" {
 		items = append(append(c.opening(), c.bridge(said, summary)), items...)
 	}
-	c.history = valid(items)
+	whole := max(len(items)-open, 0)
+	c.history = append(valid(items[:whole]), items[whole:]...)
 	if old.Skipped > 0 {
 		c.engine.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
@@ -181,7 +193,9 @@ func (c *conversation) catchUp(old *rollout.Rollout) {
 
 // introduce adds changes to the history and sends the host the events of the past.
 func (c *conversation) introduce(old *rollout.Rollout) {
-	c.catchUp(old)
+	if !c.continues { // otherwise after the answers to the calls of the turn
+		c.catchUp(old)
+	}
 	configured := c.configured()
 	if old.EventsLeft > 0 {
 		first, err := protocol.AppendEvent(nil, protocol.BackgroundEvent{Message: fmt.Sprintf("%d older events are left out", old.EventsLeft)})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -135,6 +136,7 @@ func (t *turn) keepUnread(left []inboxMessage) {
 }
 
 func (t *turn) recordMessage(l inboxMessage) {
+	t.write(rollout.Record{Kind: rollout.MessageComes})
 	t.record(l.message)
 	t.checkWrite(t.file.Event(l.event))
 	t.emit(l.event)

@@ -2,12 +2,15 @@ package native
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -27,8 +30,12 @@ type turn struct {
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
 	round    []protocol.ResponseItem
+	roundCut model.Cut
 	inbox    *inbox
 	input    []protocol.InputItem // what the user sent to this turn
+	key      string               // of the turn, see [protocol.TurnInput]
+	schema   json.RawMessage      // of the last message
+	noting   sync.Mutex           // held while a concurrent call writes a record
 	form     *form                // of the last message; nil leaves it open
 	answer   final
 	incoming incoming
@@ -82,6 +89,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	c.inform()
 	c.turns++
 	t.inbox, t.input, t.budget, t.incoming.emit = box, in.Items, in.MaxTokens, c.emit
+	t.key, t.schema = in.Key, in.OutputSchema
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
@@ -91,15 +99,17 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	if err == nil {
 		c.notify(t.input, last)
 	}
-	return c.finish(ctx, &t.answer, err)
+	return t.finish(ctx, err)
 }
 
 // finish reports how a turn ended.
-func (c *conversation) finish(ctx context.Context, last *final, err error) error {
+func (t *turn) finish(ctx context.Context, err error) error {
+	c, last := t.conversation, &t.answer
 	var abort *engine.AbortError
 	var limit *limitError
 	switch {
 	case err == nil:
+		t.ends(&rollout.End{Message: last.message(), Incomplete: last.incomplete()})
 		c.emit(protocol.TaskComplete{LastAgentMessage: last.message(), Incomplete: last.incomplete()})
 		return nil
 	case ctx.Err() != nil:
@@ -111,9 +121,11 @@ func (c *conversation) finish(ctx context.Context, last *final, err error) error
 		errors.As(err, &abort)
 	}
 	if abort != nil {
+		t.ends(&rollout.End{Aborted: abort.Error()})
 		c.emit(protocol.TurnAborted{Reason: abort.Reason})
 		return abort
 	}
+	t.ends(&rollout.End{Error: err.Error()})
 	return c.fail(err)
 }
 
@@ -144,6 +156,11 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		}
 	}
 	t.tools = t.box.Turn(t.toolContext())
+	return t.loop(ctx)
+}
+
+// loop requests responses of the model and runs their calls until a response has none.
+func (t *turn) loop(ctx context.Context) error {
 	for {
 		resp, err := t.respond(ctx)
 		if err != nil && t.answer.resumed && ctx.Err() == nil {
@@ -153,7 +170,7 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		if err != nil {
 			return err
 		}
-		called, err := t.act(ctx, resp)
+		called, err := t.obey(ctx, resp)
 		switch {
 		case err != nil:
 			return err
@@ -173,7 +190,7 @@ func (t *turn) toolContext() tool.Context {
 		ApprovalPolicy: t.now.ApprovalPolicy,
 		SandboxPolicy:  t.now.SandboxPolicy,
 		Host:           t.toolHost(),
-		Acting:         t.commit,
+		Acting:         t.act,
 	}
 	if t.reviews {
 		c.ApprovalPolicy, c.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
@@ -198,6 +215,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if err != nil {
 		return err
 	}
+	t.begins()
 	t.record(message)
 	t.checkWrite(t.file.Event(event))
 	return nil
@@ -256,10 +274,10 @@ func (t *turn) spend(u protocol.TokenUsage) {
 	t.count(u)
 }
 
-// act runs the calls of a response and reports whether it had any.
-func (t *turn) act(ctx context.Context, resp *model.Response) (called bool, err error) {
+// obey runs the calls of a response and reports whether it had any.
+func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err error) {
 	drop(resp)
-	t.round = resp.Items
+	t.round, t.roundCut = resp.Items, resp.Cut
 	var calls []tool.Call
 	var from []int // the index of each call in the response
 	for i, item := range resp.Items {
@@ -335,7 +353,11 @@ func (t *turn) emitUsage() {
 // commit adds the response to the history. It is called before each action that the
 // history must have.
 func (t *turn) commit() {
+	if t.round == nil {
+		return
+	}
 	t.record(t.round...)
+	t.write(rollout.Record{Kind: rollout.ResponseEnds, Cut: string(t.roundCut)})
 	t.round = nil
 }
 

@@ -114,6 +114,10 @@ type Config struct {
 	// resumed conversation then does not keep those of its last turn if they allow more
 	// than the configuration does.
 	Bounded bool
+	// Continues is true when a turn continues that began in a process which has ended. No
+	// caller chooses then: its policies are those of the turn, as far as the configuration
+	// allows no less, and its model is that of the turn.
+	Continues bool
 	// BaseInstructions replaces the model's instructions; empty is a value.
 	BaseInstructions *string
 	// DeveloperInstructions overrides developer_instructions: a message with

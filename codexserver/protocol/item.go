@@ -64,6 +64,9 @@ type TurnInput struct {
 	// Compact replaces the history by a summary before the turn. Only the conversations
 	// of some engines can do either; see package engine. Without Items the turn ends then.
 	Compact bool
+	// Key names the turn for [engine.Continuable], a random text. "" is a turn that no other
+	// process continues.
+	Key string
 }
 
 // Shortens reports whether the history changes before the turn.

@@ -11,7 +11,7 @@ type RolloutLine struct {
 	// Type says what Payload is.
 	Type RolloutType `json:"type"`
 	// Payload is a [SessionMeta], a [ResponseItem], a flat [EventMsg], a
-	// [TurnContext] or a [Compacted].
+	// [TurnContext], a [Compacted], or a record of the native engine.
 	Payload json.RawMessage `json:"payload"`
 }
 
@@ -25,6 +25,9 @@ const (
 	RolloutEventMsg     RolloutType = "event_msg"
 	RolloutTurnContext  RolloutType = "turn_context"
 	RolloutCompacted    RolloutType = "compacted"
+	// RolloutRecord is what the native engine needs to continue a turn after a crash. Codex
+	// does not know it.
+	RolloutRecord RolloutType = "codex_mcp"
 )
 
 // SessionMeta is the first line of a rollout.

@@ -20,14 +20,17 @@ type mark uint64
 // leastMark is more than anyone sets this limit to.
 const leastMark = 1 << 40
 
-// newMark returns a mark below the limit of this process, because a process may not raise it. It
-// returns 0 if there is none.
+// marks is how many marks a pool has: those that follow its first one.
+const marks = 1 << 20
+
+// newMark returns the first mark of a pool. All are below the limit of this process, because a
+// process may not raise it. It returns 0 if there is none.
 func newMark() mark {
 	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &own); err != nil || own.Max <= leastMark {
+	if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &own); err != nil || own.Max <= leastMark+marks {
 		return 0
 	}
-	return mark(leastMark + rand.Uint64N(min(own.Max, 1<<62)-leastMark))
+	return mark(leastMark + rand.Uint64N(min(own.Max, 1<<62)-leastMark-marks))
 }
 
 func (m mark) String() string { return strconv.FormatUint(uint64(m), 10) }
@@ -40,13 +43,72 @@ func (m mark) set() {
 }
 
 // processes returns the live processes with the mark.
-func (m mark) processes() (found []entry) {
+func (m mark) processes() []entry { return m.among(1) }
+
+// among returns the live processes with one of n marks that begin with m.
+func (m mark) among(n uint64) (found []entry) {
+	if m == 0 {
+		return nil
+	}
 	for _, p := range processes() {
-		if m != 0 && !p.Dead && limitOfLocks(p.PID) == m.String() {
+		limit, err := strconv.ParseUint(limitOfLocks(p.PID), 10, 64)
+		if err == nil && !p.Dead && limit >= uint64(m) && limit-uint64(m) < n {
 			found = append(found, p)
 		}
 	}
 	return found
+}
+
+// Mark identifies the processes of this pool for [EndMarked] in a later process, or is "" if
+// nothing does.
+func (p *Pool) Mark() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first := p.first(); first != 0 {
+		return first.String()
+	}
+	return ""
+}
+
+// first returns the first mark of the pool. The caller holds the lock.
+func (p *Pool) first() mark {
+	if !p.marked {
+		p.base, p.marked = newMark(), true
+	}
+	return p.base
+}
+
+// nextMark returns the mark of a new keeper. The caller holds the lock.
+func (p *Pool) nextMark() mark {
+	first := p.first()
+	if first == 0 {
+		return 0
+	}
+	p.keepers++
+	return first + mark(p.keepers%marks)
+}
+
+// EndMarked ends what the pool with a mark has left, for at most [Grace], and reports whether
+// nothing is left. That pool's process has ended, so its keepers do the same.
+func EndMarked(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < leastMark {
+		return true
+	}
+	m := mark(n)
+	if len(m.among(marks)) == 0 {
+		return true
+	}
+	stopAll(func() []entry { return m.among(marks) })
+	for deadline := time.Now().Add(Grace); ; {
+		left := m.among(marks)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return len(left) == 0
+		}
+		signalAll(left, unix.SIGKILL)
+		pause := time.NewTimer(time.Millisecond)
+		<-pause.C
+	}
 }
 
 // limitOfLocks returns the hard limit of file locks of a process.

@@ -54,6 +54,10 @@ type Pool struct {
 	all    map[*keeper]bool
 	closed bool
 	busy   sync.WaitGroup // a goroutine for each keeper's process, and each command
+
+	base    mark // the first of the keepers' marks, if marked
+	marked  bool
+	keepers uint64 // how many keepers were started
 }
 
 // keeper is a keeper's process as the server sees it.
@@ -203,7 +207,7 @@ func (p *Pool) spawn() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := newMark()
+	m := p.nextMark()
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{name, m.String()}, Env: []string{}, Dir: "/",
 		ExtraFiles: []*os.File{theirs},

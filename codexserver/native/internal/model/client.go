@@ -47,6 +47,12 @@ type Client struct {
 	blind  atomic.Pointer[string] // the model that takes no images
 }
 
+// Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
+func (c *Client) Ready() error {
+	_, err := c.key()
+	return err
+}
+
 // Stream sends a request and calls emit with the events of the response, on the caller's
 // goroutine. It returns the whole response, an error of this package, or the context's
 // cause.

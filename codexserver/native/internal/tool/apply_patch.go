@@ -212,7 +212,9 @@ func (a application) run(auto bool, apply func() error) string {
 
 func (a application) apply(auto bool, apply func() error) (output string, err error) {
 	t := a.turn
-	t.acting()
+	if err := t.acting(Act{Call: a.id, Writes: a.plan.Writes()}); err != nil {
+		return fmt.Sprintf("the patch was not applied: %v", err), nil
+	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
 	end := t.box.options.Activity.Begin()
 	err = apply()

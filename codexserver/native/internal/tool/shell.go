@@ -167,8 +167,31 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	if inv, ok := patch.Recognize(r.Command); ok {
 		return t.patch(ctx, call.ID, inv.Text, inv.In(r.named))
 	}
-	output, err := r.decide(ctx)
+	var output string
+	if call.Stopped {
+		output, err = r.again(ctx)
+	} else {
+		output, err = r.decide(ctx)
+	}
 	return Result{Output: output}, err
+}
+
+// again asks to run a command outside of the sandbox that has stopped it.
+func (r run) again(ctx context.Context) (output string, err error) {
+	after := policy.AfterDenial(r.turn.ApprovalPolicy)
+	switch verdict, _ := r.judge(); verdict.Action {
+	case policy.Ask:
+		after = policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule}
+	case policy.Refuse:
+		after = verdict
+	}
+	if after.Action != policy.Ask {
+		return "not run again: " + after.Reason, nil
+	}
+	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
+		return refusal, err
+	}
+	return r.free(ctx)
 }
 
 // input returns the basis of the policy's decision, if the command can be confined.
@@ -399,7 +422,9 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
 	}
-	t.acting()
+	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
+		return nil, "not run: " + err.Error(), nil
+	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
 	end := o.Activity.Begin()

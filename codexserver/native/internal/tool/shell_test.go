@@ -171,7 +171,7 @@ func TestShellInterrupted(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	turn, h := begin(t, t.TempDir())
-	turn.Acting = func() { h.add(nil, "acting") }
+	turn.Acting = func(tool.Act) error { h.add(nil, "acting"); return nil }
 	turn.Host = canceller{h, func() { cancel(cause) }}
 	_, err := turn.Call(ctx, shellCall(t, "", "sh", "-c", "echo x; sleep 60"))
 	if !errors.Is(err, cause) || h.steps() != "acting, begin" {
@@ -336,12 +336,11 @@ func TestOwnChange(t *testing.T) {
 			turn := newBox(t, tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
 				Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
-			turn.Acting = func() {
+			turn.Acting = func(tool.Act) error {
 				if tt.during != nil {
-					if err := tt.during(dir, activity); err != nil {
-						t.Error(err)
-					}
+					return tt.during(dir, activity)
 				}
+				return nil
 			}
 			if _, err := turn.Call(t.Context(), touch); err != nil {
 				t.Fatal(err)

@@ -29,6 +29,9 @@ type Call struct {
 	Custom    bool
 	// Shell is the action of a model with a built-in shell tool, or nil.
 	Shell *protocol.LocalShellAction
+	// Stopped is true for a command that has run in the sandbox, which stopped it. The call
+	// only asks to run it outside.
+	Stopped bool
 }
 
 // Result is a tool's result for the model.
@@ -160,8 +163,22 @@ type Context struct {
 	// Host receives the events and the questions.
 	Host engine.Host
 	// Acting, unless nil, is called before a call does anything that the model must
-	// remember later. Concurrent calls may call it at the same time.
-	Acting func()
+	// remember later. After an error the call does nothing. Concurrent calls may call it at
+	// the same time.
+	Acting func(Act) error
+}
+
+// Act is what a call is about to do.
+type Act struct {
+	// Call is the id of the call.
+	Call string
+	// Command and Cwd describe a command.
+	Command []string
+	Cwd     string
+	// Tool is the name of a tool of an MCP server.
+	Tool string
+	// Writes are the files of a patch.
+	Writes []patch.Write
 }
 
 // AbortError reports that the answer to an approval ends the turn.
@@ -234,10 +251,11 @@ func (t *Turn) Independent(call Call) bool {
 // UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
 func (t *Turn) UnifiedDiff() string { return t.diff.Text(repo.Root(t.Cwd)) }
 
-func (t *Turn) acting() {
-	if t.Acting != nil {
-		t.Acting()
+func (t *Turn) acting(a Act) error {
+	if t.Acting == nil {
+		return nil
 	}
+	return t.Acting(a)
 }
 
 // confine returns the sandbox of the turn.

@@ -48,7 +48,7 @@ func (t *Turn) updatePlan(call Call) Result {
 		}
 		plan.Plan = append(plan.Plan, protocol.PlanStep{Step: *step.Step, Status: *step.Status})
 	}
-	t.acting()
+	_ = t.acting(Act{}) // nothing to record, so it cannot fail
 	t.Host.Emit(plan)
 	return Result{Output: "Plan updated"}
 }

@@ -41,7 +41,7 @@ func (t *Turn) viewImage(call Call) Result {
 	if err != nil {
 		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}
 	}
-	t.acting()
+	_ = t.acting(Act{}) // nothing to record, so it cannot fail
 	t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
 	return Result{
 		Output: "attached local image path",

@@ -1,0 +1,171 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// stepModel answers with the next of some steps that the history does not have yet, then with
+// what the steps returned.
+func stepModel(steps ...providertest.ToolCall) providertest.Turn {
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		outputs := r.ToolOutputs()
+		if n := len(outputs); n < len(steps) {
+			return providertest.Turn{Text: []string{fmt.Sprint("step ", n+1)}, ToolCalls: steps[n : n+1]}
+		}
+		var all []string
+		for _, o := range outputs {
+			words := "ok"
+			for _, bad := range []string{"interrupted", "not changed", "aborted"} {
+				if strings.Contains(o.Output, bad) {
+					words = bad
+				}
+			}
+			all = append(all, words)
+		}
+		return providertest.Say("done: " + strings.Join(all, ", "))
+	}}
+}
+
+// work is a turn of three commands and a patch.
+func work(dir string) []providertest.ToolCall {
+	echo := func(id, name string) providertest.ToolCall {
+		return providertest.Shell(id, "sh", "-c", "echo "+name+" >> "+filepath.Join(dir, "ran"))
+	}
+	return []providertest.ToolCall{
+		echo("c1", "one"), echo("c2", "two"),
+		providertest.Shell("c3", "apply_patch", "*** Begin Patch\n*** Add File: a\n+a\n*** Add File: b\n+b\n*** End Patch\n"),
+		echo("c4", "three"),
+	}
+}
+
+// continued continues a turn, and returns its answer and the notes.
+func continued(t *testing.T, b *bench, path, key string, h *host) (answer string, notes []string, err error) {
+	t.Helper()
+	c, err := b.engine.Resume(t.Context(), path, protocol.Config{Continues: true}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	err = c.(engine.Continuable).Continue(t.Context(), key, func(words string) { notes = append(notes, words) })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.events {
+		if end, ok := m.(protocol.TaskComplete); ok && end.LastAgentMessage != nil {
+			answer = *end.LastAgentMessage
+		}
+	}
+	return answer, notes, err
+}
+
+// TestContinue cuts the file of a turn after each of its lines, and within each line, and
+// continues the turn. No call that had begun runs again, every other runs once, and each
+// question that has no decision in the file is asked again.
+func TestContinue(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
+			b.provider.Add(stepModel(work(b.cwd)...))
+			h := &host{exec: approve}
+			c := b.start(t, h, protocol.Config{})
+			in := say("go")
+			in.Key = "key"
+			if err := c.Turn(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			path := configured(t, h).RolloutPath
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole := rolloutText(t, path)
+			lines := strings.SplitAfter(strings.TrimSuffix(whole, "\n"), "\n")
+			begins := 0
+			for i, line := range lines {
+				if i == 0 {
+					continue
+				}
+				if strings.Contains(line, `"turn_begins"`) {
+					begins = i
+				}
+				for _, torn := range []bool{false, true} {
+					if begins == 0 || i == begins && torn {
+						continue
+					}
+					t.Run(fmt.Sprint(i, torn), func(t *testing.T) {
+						text := strings.Join(lines[:i+1], "")
+						if torn {
+							text = strings.Join(lines[:i], "") + line[:len(line)/2]
+						}
+						checkContinued(t, b, path, text)
+					})
+				}
+			}
+			if begins == 0 {
+				t.Error("there is no record of the beginning")
+			}
+			validRequests(t, b.provider)
+		})
+	}
+}
+
+func checkContinued(t *testing.T, b *bench, path, text string) {
+	ran := filepath.Join(b.cwd, "ran")
+	for _, name := range []string{"ran", "a", "b"} {
+		_ = os.Remove(filepath.Join(b.cwd, name))
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	complete := text[:strings.LastIndex(text, "\n")+1]
+	asks := 0
+	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
+	answer, notes, err := continued(t, b, path, "key", h)
+	if !strings.Contains(complete, `"user_message"`) {
+		var failed *engine.TurnError
+		if answer == "" && !errors.As(err, &failed) {
+			t.Errorf("without its message: %q, %v", answer, err)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := os.ReadFile(ran)
+	want, wantAsks, interrupted := "", 0, 0
+	for _, step := range []struct{ id, name string }{{"c1", "one\n"}, {"c2", "two\n"}, {"c4", "three\n"}} {
+		begun := strings.Contains(complete, `"call_begins","call":"`+step.id)
+		if !begun {
+			want += step.name
+			wantAsks++
+		} else if !strings.Contains(complete, `function_call_output","call_id":"`+step.id) {
+			interrupted++
+		}
+	}
+	if string(got) != want {
+		t.Errorf("ran %q, want %q", got, want)
+	}
+	if asks != wantAsks {
+		t.Errorf("%d questions, want %d", asks, wantAsks)
+	}
+	if n := strings.Count(answer, "interrupted"); n != interrupted || len(notes) != interrupted {
+		t.Errorf("%s: %q, want %d interrupted", answer, notes, interrupted)
+	}
+	if !strings.HasPrefix(answer, "done: ") || strings.Count(answer, ",") != 3 {
+		t.Errorf("the answer is %q", answer)
+	}
+	// The file is that of an ended turn: its end can be reported again.
+	again, _, err := continued(t, b, path, "key", &host{})
+	if err != nil || again != answer {
+		t.Errorf("again: %q, %v", again, err)
+	}
+}
