@@ -149,6 +149,10 @@ type TaskOptions struct {
 	Grace time.Duration
 	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
 	Limit int
+	// NoResume leaves the tasks and background turns of a server that was killed as they
+	// are. By default the next server with the same Home continues them after the first
+	// call of a client, if its engine is an [engine.Continuer].
+	NoResume bool
 }
 
 const (
@@ -201,7 +205,7 @@ func New(e engine.Engine, o *Options) *Server {
 	table := mcptool.New(e, &mcptool.Options{
 		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home, Folders: o.Folders, Turns: o.Turns,
+		Home: o.Home, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
 	folder := o.Folder
 	if folder == "" && len(o.Folders) > 0 {
@@ -216,7 +220,7 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Home != "" && !o.Tasks.Never {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log}), mcp.TaskOptions{
 			Grace: max(cmp.Or(o.Tasks.Grace, defaultGrace), 0),
-			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks),
+			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks), Continue: !o.Tasks.NoResume,
 		}, log.Warn)
 	}
 	var relay *board.Relay
@@ -285,6 +289,10 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	}
 	session := mcp.NewLegacySession(client, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
 	own := mcp.NewModernSession(client, false)
+	client.ContinueIn(own)
+	if p != nil {
+		client.ContinueIn(p.session)
+	}
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)

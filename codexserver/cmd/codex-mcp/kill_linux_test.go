@@ -2,122 +2,253 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 var kills = flag.Int("kills", 20, "kill the server at this `number` of moments of its tasks")
 
-// tasksOfARound is the number of tasks of a server before it is killed, and commandsOfATask
-// the number of commands of each task, one after another.
-const tasksOfARound, commandsOfATask = 2, 2
+// worked matches the name of a task in a request to the model.
+var worked = regexp.MustCompile(`task-(n[0-9]+)`)
 
-// TestEndToEndKilledTasks kills the program at random moments of its tasks; the commands of
-// some tasks are approved. The next program finds each task that the client knows, in the
-// last state that the client saw or ended, and each thread continues. No command runs twice
-// or without approval.
-func TestEndToEndKilledTasks(t *testing.T) {
-	f := newFolders(t)
+// steps is how many calls a task makes: three commands, of which a rule allows the first and the
+// last, and a patch. The first one leaves a process running.
+const steps = 4
+
+// workModel does the next step that the history does not have.
+func workModel(f folders) providertest.Turn {
 	ran := filepath.Join(f.cwd, "ran")
-	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-		verb, name, _ := strings.Cut(r.LastUserText(), " ")
-		if verb == "resume" {
-			return providertest.Say("resumed " + name)
-		}
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		name := string(worked.FindSubmatch(r.Body)[1])
+		cut := ""
 		n := 0
 		for _, output := range r.ToolOutputs() {
-			if strings.HasPrefix(output.CallID, name+"-") {
-				n++
+			if n++; strings.HasPrefix(output.Output, "interrupted") || strings.HasPrefix(output.Output, "aborted") {
+				cut += fmt.Sprintf(" interrupted-%d", n)
 			}
 		}
-		if n == commandsOfATask {
-			return providertest.Say("done " + name)
+		id := fmt.Sprintf("%s-%d", name, n+1)
+		switch n {
+		case 0:
+			return providertest.Call(providertest.Shell(id, "sh", "-e", "-c", fmt.Sprintf("echo %s >> %q; setsid sleep 600 > /dev/null 2>&1 & sleep 0.02; echo out", id, ran)))
+		case 1:
+			return providertest.Call(providertest.Shell(id, "sh", "-c", fmt.Sprintf("echo %s >> %q; sleep 0.01", id, ran)))
+		case 2:
+			patch := "*** Begin Patch\n"
+			for _, file := range "abc" {
+				patch += fmt.Sprintf("*** Add File: %s.%c\n%s", name, file, strings.Repeat("+line\n", 2000))
+			}
+			return providertest.Call(providertest.Shell(id, "apply_patch", patch+"*** End Patch\n"))
+		case 3:
+			return providertest.Call(providertest.Shell(id, "sh", "-e", "-c", fmt.Sprintf("sleep 0.01; echo %s >> %q", id, ran)))
 		}
-		id := fmt.Sprintf("%s-%d", name, n)
-		return providertest.Call(providertest.Shell(id, "bash", "-c", fmt.Sprintf("echo %s >> %q", id, ran)))
-	}})
+		return providertest.Say("done " + name + cut)
+	}}
+}
+
+// TestEndToEndKilledTasks kills the program at moments of tasks: after a change of the
+// conversation's file, or at any time; some servers that continue a task are killed too. The
+// next program continues each task to its end. Package history checks what happened.
+func TestEndToEndKilledTasks(t *testing.T) {
+	f := newFolders(t)
+	model := providertest.New(workModel(f))
 	t.Cleanup(model.Close)
-	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
-
-	k := &killer{t: t, f: f}
-	k.usual = time.Second
-	for round := range *kills {
-		s := k.start()
-		s.check(k.fresh())
-		s.work(fmt.Sprint(round), round%5 > 0)
-		s.kill()
-	}
-	s := k.start()
-	s.check(k.fresh())
-	unfinished := 0
-	for _, task := range k.tasks {
-		s.find(task)
-		if !strings.Contains(task.seen.Message, "done") {
-			unfinished++
-		}
-	}
-	s.kill()
-	t.Logf("%d kills, %d of them within a task: %d tasks were answered, %d of them did not finish; %d questions were answered",
-		*kills, k.during, len(k.tasks), unfinished, k.accepted)
-	if *kills >= 20 && (unfinished == 0 || unfinished == len(k.tasks)) {
-		t.Error("no server was killed during its tasks")
-	}
-
-	data, err := os.ReadFile(ran)
-	if err != nil {
+	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	record := filepath.Join(f.home, "record")
+	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"sh\", \"-e\"], outside = true}]\n", record)
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	count := map[string]int{} // of lines, and of commands by task
+	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
+	t.Cleanup(func() { k.sweep() })
+	h := &history.History{Free: func([]string) bool { return false }}
+	foreground, killed, interrupted := 0, 0, 0
+	for n := range *kills {
+		name := fmt.Sprintf("n%d", n)
+		task, kills := k.run(name)
+		killed += kills
+		if task == nil {
+			foreground++ // its call ended with the server, as every call without a task
+			continue
+		}
+		if !strings.Contains(task.Told, "done "+name) {
+			t.Errorf("task %s was told %.2000s", name, task.Told)
+		}
+		if strings.Contains(task.Told, "interrupted-") {
+			interrupted++
+		}
+		h.Tasks = append(h.Tasks, *task)
+		paths, err := filepath.Glob(filepath.Join(f.home, "sessions", "*", "*", "*", "rollout-*"+task.Thread+".jsonl"))
+		if err != nil || len(paths) != 1 {
+			t.Fatalf("%v, %v", paths, err)
+		}
+		if err := h.ReadRollout(paths[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	k.effects(h)
+	h.Left = k.left()
+	for _, fault := range h.Check() {
+		t.Error(fault)
+	}
+	t.Logf("%d kills; %d tasks, in %d of them a call was interrupted; %d calls without a task", killed, len(h.Tasks), interrupted, foreground)
+	if *kills >= 20 && (killed < *kills/2 || len(h.Tasks) < *kills/2) {
+		t.Error("too few servers were killed within their tasks")
+	}
+}
+
+// effects counts what commands have done.
+func (k *killer) effects(h *history.History) {
+	data, err := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	count := map[string]int{}
 	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		name, _, _ := strings.Cut(line, "-")
-		count[name]++
-		if count[line]++; count[line] > 1 {
-			t.Errorf("command %s ran %d times", line, count[line])
+		count[strings.TrimSpace(line)]++
+	}
+	for _, c := range h.Calls {
+		if !c.Patch {
+			c.Effects = count[c.Call]
+			delete(count, c.Call)
 		}
 	}
-	for _, task := range k.tasks {
-		if n := count[task.name]; task.asks && n > len(task.accepted) {
-			t.Errorf("task %s ran %d commands, and %d were approved", task.name, n, len(task.accepted))
+	for id, n := range count { // of calls without a task
+		if n > 1 {
+			k.t.Errorf("%s ran %d times", id, n)
 		}
 	}
 }
 
-// killer starts servers of one home, one after another, and keeps the tasks that they
-// returned.
+// run runs a task and kills its server once or twice. It returns what its client was told, or nil
+// if the call had not become a task.
+func (k *killer) run(name string) (task *history.Task, kills int) {
+	id := ""
+	told := ""
+	for life := 0; ; life++ {
+		s := k.start()
+		stop := make(chan struct{})
+		var killing sync.WaitGroup
+		if life == 0 || life == 1 && mathrand.N(4) == 0 {
+			killing.Go(func() {
+				if s.killLater(id, stop) {
+					kills++
+				}
+			})
+		}
+		var v taskView
+		ok := true
+		if life == 0 {
+			v, ok = s.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":"task-%s"},%s`, name, pollingClient))
+			if id = v.TaskID; ok && id == "" {
+				k.t.Errorf("task %s: %+v", name, v)
+			}
+		}
+		for ok && id != "" {
+			if v, ok = s.poll(id); v.Status == "completed" || v.Status == "cancelled" {
+				told = string(v.Result)
+				break
+			}
+			<-time.After(2 * time.Millisecond)
+		}
+		close(stop)
+		killing.Wait()
+		if told != "" {
+			s.end()
+			thread, _, _ := strings.Cut(id, ".")
+			return &history.Task{Name: name, Thread: thread, Ended: v.Status == "completed", Told: told}, kills
+		}
+		s.kill()
+		if life == 0 && id == "" {
+			if id = k.lost(); id == "" {
+				return nil, kills
+			}
+		}
+	}
+}
+
+// lost returns the id of an unfinished task whose id the client did not get, or "".
+func (k *killer) lost() string {
+	entries, err := taskfile.New(k.f.home, nil).List()
+	if err != nil {
+		k.t.Error(err)
+	}
+	for _, e := range entries {
+		if e.Owner == taskfile.Gone {
+			return e.Task.ID
+		}
+	}
+	return ""
+}
+
+// killLater kills the server after some changes of the newest conversation's file, or after a time.
+// It returns false if stop is closed before.
+func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
+	changes, after := mathrand.N(45), time.After(mathrand.N(400*time.Millisecond))
+	if mathrand.N(4) > 0 {
+		after = nil
+	}
+	thread, _, _ := strings.Cut(id, ".")
+	path, size := "", int64(0)
+	for changes > 0 {
+		select {
+		case <-stop:
+			return false
+		case <-after:
+			changes = 0
+			continue
+		case <-time.After(200 * time.Microsecond):
+		}
+		if path == "" {
+			paths, _ := filepath.Glob(filepath.Join(s.f.home, "sessions", "*", "*", "*", "rollout-*"+thread+".jsonl"))
+			slices.SortFunc(paths, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+			if len(paths) <= s.conversations && thread == "" {
+				continue
+			}
+			path = paths[len(paths)-1]
+			s.conversations = len(paths)
+		}
+		if info, err := os.Stat(path); err == nil && info.Size() != size {
+			size = info.Size()
+			changes--
+		}
+	}
+	<-time.After(mathrand.N(2 * time.Millisecond))
+	_ = s.cmd.Process.Kill()
+	return true
+}
+
+// killer starts servers of one home, one after another.
 type killer struct {
-	t *testing.T
-	f folders
+	t    *testing.T
+	f    folders
+	mark string // a variable that all their processes inherit
 
-	mu       sync.Mutex
-	usual    time.Duration // from the answer with a task to the end of a round
-	during   int           // kills before the end of a task
-	tasks    []*killedTask
-	checked  int // of tasks
-	accepted int
-}
-
-// killedTask is a task as the client sees it.
-type killedTask struct {
-	name, id string
-	asks     bool
-	accepted map[string]bool // questions
-	seen     taskView
+	conversations int // that have begun
 }
 
 // taskView is the result of tasks/get or tools/call.
@@ -130,13 +261,6 @@ type taskView struct {
 	Result        json.RawMessage            `json:"result"`
 	Content       json.RawMessage            `json:"content"` // of a call that is not a task
 	IsError       bool                       `json:"isError"`
-}
-
-// fresh returns the tasks that were not returned before.
-func (k *killer) fresh() []*killedTask {
-	fresh := k.tasks[k.checked:]
-	k.checked = len(k.tasks)
-	return fresh
 }
 
 // mortal is a server that will be killed.
@@ -153,7 +277,7 @@ func (k *killer) start() *mortal {
 	bin := built(k.t)
 	cmd := exec.Command(bin, "-engine", "native", "-c", "tasks.grace=0s")
 	cmd.Dir = k.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		k.t.Fatal(err)
@@ -196,115 +320,49 @@ func (s *mortal) call(method, members string) (v taskView, ok bool) {
 	return v, err == nil
 }
 
-// work runs tasks and kills the server before all have ended; with late, after one of them was
-// answered.
-func (s *mortal) work(round string, late bool) {
-	answered, dead, killed := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	first := sync.OnceFunc(func() { close(answered) })
-	if !late {
-		first()
-	}
-	var begun time.Time
-	go func() {
-		defer close(killed)
-		<-answered
-		begun = time.Now()
-		select {
-		case <-dead:
-		case <-time.After(rand.N(s.usual * 5 / 4)):
-			_ = s.cmd.Process.Kill()
-		}
-	}()
-	var working sync.WaitGroup
-	var cut atomic.Bool
-	for n := range tasksOfARound {
-		working.Go(func() {
-			task := &killedTask{name: fmt.Sprintf("%s.%d", round, n), asks: n > 0, accepted: map[string]bool{}}
-			policy := map[bool]string{true: "untrusted", false: "never"}[task.asks]
-			v, ok := s.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":"run %s","approval-policy":%q},%s`, task.name, policy, pollingClient))
-			first()
-			if !ok {
-				cut.Store(true)
-				return
-			}
-			if v.ResultType != "task" || v.TaskID == "" {
-				s.t.Errorf("task %s: %+v", task.name, v)
-				return
-			}
-			s.mu.Lock()
-			task.id = v.TaskID
-			s.tasks = append(s.tasks, task)
-			s.mu.Unlock()
-			for s.poll(task) {
-				<-time.After(10 * time.Millisecond)
-			}
-			if task.seen.Status != "completed" {
-				cut.Store(true)
-			}
-		})
-	}
-	working.Wait()
-	close(dead)
-	<-killed
-	switch took := time.Since(begun); { // the load of the machine changes
-	case !cut.Load():
-		s.usual = (s.usual + took) / 2
-	default:
-		s.during++
-		s.usual = max(s.usual, took) + s.usual/20
-	}
+// end ends the server as its client does, and waits for it.
+func (s *mortal) end() {
+	_ = s.in.Close()
+	<-s.ends
+	_ = s.cmd.Wait()
 }
 
-// poll gets a task once and answers its questions. It reports whether the task continues.
-func (s *mortal) poll(task *killedTask) bool {
-	v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, task.id, pollingClient))
-	if !ok {
-		return false
-	}
-	task.seen = v
+// poll gets a task once and accepts its questions. It returns false if the server was killed.
+func (s *mortal) poll(id string) (v taskView, ok bool) {
+	v, ok = s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
 	for key := range v.InputRequests {
-		task.accepted[key] = true // also where the answer does not arrive
-		s.mu.Lock()
-		s.accepted++
-		s.mu.Unlock()
 		for range 2 {
-			if _, ok := s.call("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{%q:{"action":"accept"}},%s`, task.id, key, pollingClient)); !ok {
-				return false
+			if _, ok := s.call("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{%q:{"action":"accept"}},%s`, id, key, pollingClient)); !ok {
+				return v, false
 			}
 		}
 	}
-	return v.Status == "working" || v.Status == "input_required"
+	return v, ok
 }
 
-// find gets a task of an earlier server.
-func (s *mortal) find(task *killedTask) {
-	s.t.Helper()
-	v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, task.id, pollingClient))
-	if !ok {
-		s.t.Fatalf("task %s is not found", task.name)
-	}
-	if v.Status != "completed" || v.TaskID != task.id {
-		s.t.Errorf("task %s is %+v after the end of its server", task.name, v)
-	}
-	if task.seen.Status == "completed" && string(v.Result) != string(task.seen.Result) {
-		s.t.Errorf("task %s was answered with %s, and then with %s", task.name, task.seen.Result, v.Result)
-	}
-	task.seen = v
-}
-
-// check gets the tasks of the previous server and continues their threads.
-func (s *mortal) check(tasks []*killedTask) {
-	s.t.Helper()
-	var going sync.WaitGroup
-	for _, task := range tasks {
-		s.find(task)
-		going.Go(func() {
-			id, _, _ := strings.Cut(task.id, ".")
-			v, ok := s.call("tools/call", fmt.Sprintf(`"name":"codex-reply","arguments":{"prompt":"resume %s","threadId":%q},%s`, task.name, id, waitingClient))
-			if !ok || v.IsError || !strings.Contains(string(v.Content), "resumed "+task.name) {
-				s.t.Errorf("thread of task %s is not resumed: %+v", task.name, v)
+// left returns the processes that are left of the servers, after a while.
+func (k *killer) left() (left []string) {
+	for deadline := time.Now().Add(limit); ; <-time.After(10 * time.Millisecond) {
+		left = nil
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, dir := range dirs {
+			if env, _ := os.ReadFile(dir + "/environ"); strings.Contains(string(env), k.mark) {
+				words, _ := os.ReadFile(dir + "/cmdline")
+				left = append(left, fmt.Sprintf("%s %q", filepath.Base(dir), words))
 			}
-		})
+		}
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
 	}
-	going.Wait()
+}
+
+// sweep kills what is left when the test failed.
+func (k *killer) sweep() {
+	for _, p := range k.left() {
+		word, _, _ := strings.Cut(p, " ")
+		if pid, err := strconv.Atoi(word); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }

@@ -83,8 +83,9 @@ type settingsFile struct {
 	AlwaysLoad bool     `json:"always_load"`
 
 	Tasks struct {
-		Mode  string   `json:"mode"`
-		Grace Duration `json:"grace"`
+		Mode   string   `json:"mode"`
+		Grace  Duration `json:"grace"`
+		Resume bool     `json:"resume"`
 	} `json:"tasks"`
 
 	Results struct {
@@ -153,7 +154,7 @@ func (f *settingsFile) settings() *Settings {
 		Hint:        f.Results.Hint,
 		Patience:    f.Calls.Patience.settings(),
 		Stall:       orNone(time.Duration(l.Stall)),
-		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks},
+		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks, NoResume: !f.Tasks.Resume},
 
 		Changes: Changes{Off: !f.Changes.Track, Files: f.Changes.Files, Before: time.Duration(f.Changes.Before), After: time.Duration(f.Changes.After)},
 
@@ -226,6 +227,8 @@ type Tasks struct {
 	Grace time.Duration
 	// Limit is how many tasks may be unfinished at a time.
 	Limit int
+	// NoResume leaves the work of a server that was killed as it is.
+	NoResume bool
 }
 
 // The words of tasks.mode.
@@ -448,7 +451,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f := &settingsFile{}
 	f.Approvals.Timeout = unset
 	f.Tools = slices.Clone(Choosable)
-	f.Tasks.Mode = tasksAuto
+	f.Tasks.Mode, f.Tasks.Resume = tasksAuto, true
 	f.Results.Hint = "auto"
 	f.Calls.Patience = patience(unset)
 	f.Tasks.Grace = Duration(DefaultGrace)

@@ -36,6 +36,7 @@ type call struct {
 	job      *mcptool.Job // the turn; nil before it is queued, and for tools without one
 	changed  chan struct{}
 	taskable bool // the call may become a task
+	form     bool // the client of the first request shows forms
 	task     *task
 }
 
@@ -63,6 +64,8 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	tc.Attendance.Leaves, tc.Background.Leaves = true, true
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
+	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keep(j, c.tool, q.form, q.client.Name) }
+	c.form = q.form
 	own, background := board.Place(deaf{s}), board.Place(deaf{s})
 	if q.form {
 		own, background = client{c}, hold{s}

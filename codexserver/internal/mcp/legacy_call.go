@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -58,6 +59,14 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	}
 	c := ss.call(ctx, r.ID, o, ss.outlet())
 	own := legacyClient{ss, c.ID}
+	var place board.Place
+	if ss.canAsk() && !ss.unasked {
+		place = own
+	}
+	if home := ss.home; home != nil {
+		home.takeUp(place)
+		c.Kept = func(j *mcptool.Job) { home.keep(j, p.Name, ss.canAsk(), ss.host()) }
+	}
 	ss.places(c, own, own, ss.canAsk(), ss.unasked)
 	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
 	c.Asks, c.Folder, c.Begun, c.Host, c.Late = ss.canAsk(), ss.folder, job.Store, ss.host(), late

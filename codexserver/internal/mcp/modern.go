@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	stdjson "encoding/json"
+	"sync"
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/internal/era"
@@ -22,6 +23,7 @@ type ModernSession struct {
 	states states
 	last   atomic.Pointer[metadata] // of the last request
 	reads  chan struct{}            // has an element for each task file that is being read
+	taken  sync.Once                // for the work of servers that were killed
 }
 
 // NewModernSession returns a session of a client. If shared is true, the requests come over
@@ -95,6 +97,7 @@ func (s *ModernSession) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta j
 		return s.long(q, s.listen)
 	}
 	if s.server.Tasks.serves() {
+		s.takeUp(nil)
 		switch r.Method {
 		case modern.TasksGet.Name():
 			return s.getTask(q)

@@ -4,6 +4,7 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -32,6 +33,7 @@ type questionnaire struct {
 	questions []*question // the open ones, in order of arrival
 	racing    []*question // those that were answered less than the time race ago
 	keys      int         // how many questions there were
+	life      int         // how many processes have had the call before
 	rounds    int         // how many results had questions
 }
 
@@ -61,6 +63,9 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMe
 	c.mu.Lock()
 	c.keys++
 	q.key = "q" + strconv.Itoa(c.keys)
+	if c.life > 0 { // an answer to a question of the process before is none to this one
+		q.key = fmt.Sprintf("q%d.%d", c.life+1, c.keys)
+	}
 	c.questions = append(c.questions, q)
 	c.change()
 	c.mu.Unlock()

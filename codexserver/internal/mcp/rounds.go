@@ -28,6 +28,7 @@ func (s *ModernSession) callTool(q *request) (any, error) {
 	case p.state != nil:
 		return s.retry(q, p)
 	}
+	s.takeUp(nil)
 	return s.long(q, func(q *request) (any, error) {
 		c, err := s.newCall(q, p)
 		if err != nil {

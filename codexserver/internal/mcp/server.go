@@ -75,7 +75,12 @@ type Client struct {
 	jobs      *mcptool.Jobs
 	running   sync.WaitGroup // what outlives its request
 	pace      pace
+	home      *ModernSession // where turns of servers that were killed continue; nil for nowhere
 }
+
+// ContinueIn makes turns of servers that were killed continue in a session, after the first
+// call of this client.
+func (c *Client) ContinueIn(s *ModernSession) { c.home = s }
 
 // NewClient returns a client of a principal, which must be closed. Its turns end with ctx.
 func (s *Server) NewClient(ctx context.Context, principal string, threads *thread.Share) *Client {

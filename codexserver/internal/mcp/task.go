@@ -44,6 +44,7 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	if err == nil {
 		t.file, err = c.session.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
+			Resume: c.keepsake(job, false),
 		}, t)
 	}
 	if err != nil {
@@ -87,7 +88,7 @@ func (t *task) keep() {
 		now, file, changed, job := c.now(true), t.file, c.changed, c.job
 		c.mu.Unlock()
 		if now.status != file.Status || acted || ticked && now.doing != file.Message {
-			file.Status, file.Message, file.Did = now.status, now.doing, job.Did()
+			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), c.keepsake(job, false)
 			t.write(file)
 		}
 		ticked, acted = false, false
@@ -138,7 +139,7 @@ func (t *task) end() {
 		}
 		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
 	}
-	file.Did = nil // the result has it
+	file.Did, file.Resume = nil, nil // the result has what it did
 	err := c.session.server.Tasks.finish(&file)
 	if err != nil {
 		c.session.log.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)

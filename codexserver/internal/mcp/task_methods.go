@@ -136,6 +136,9 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 	case err != nil:
 		return nil, file, owner, fmt.Errorf("read the task: %w", err)
 	}
+	if owner == taskfile.Gone {
+		s.continueTask(file)
+	}
 	if t := s.live(id); t != nil { // it became a task meanwhile
 		return t, file, taskfile.Self, nil
 	}

@@ -17,6 +17,9 @@ type TaskOptions struct {
 	// Limit is how many tasks of one principal, and calls that may become one, may be
 	// unfinished at a time.
 	Limit int
+	// Continue makes this server continue the tasks and background turns of servers that were
+	// killed.
+	Continue bool
 }
 
 // Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
@@ -31,6 +34,8 @@ type Tasks struct {
 	calls map[string]int // by principal: calls that are tasks or may become one
 	byID  map[string]*task
 	swept time.Time
+
+	adopting sync.Mutex // held while a task of another server is taken over
 }
 
 // NewTasks returns an empty Tasks. Their files are in store.
@@ -72,6 +77,13 @@ func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
 	ts.byID[written.ID] = t
 	ts.sweep()
 	return written, nil
+}
+
+// add adds a task that this process serves from now on.
+func (ts *Tasks) add(t *task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.byID[t.file.ID] = t
 }
 
 // sweepEvery is how often expired files are removed.

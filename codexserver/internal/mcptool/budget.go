@@ -72,11 +72,11 @@ type meter struct {
 	timer  *time.Timer             // nil without a limit of time, and before the turn begins
 }
 
-// begin starts the time of the turn.
-func (m *meter) begin() {
+// begin starts the time of the turn, of which a part may have passed in another process.
+func (m *meter) begin(passed time.Duration) {
 	if d := m.budget.time(); d > 0 {
 		words := plural(*m.budget.Minutes, "minute")
-		m.timer = time.AfterFunc(d, func() { m.stop(&spentError{words}) })
+		m.timer = time.AfterFunc(max(d-passed, 1), func() { m.stop(&spentError{words}) })
 	}
 }
 

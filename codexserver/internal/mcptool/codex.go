@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // codexTool starts a conversation. Names, types and enums are those of Codex's
@@ -135,7 +136,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		job.remark(w)
 		conversation.Warn(c.ID, w)
 	}
-	job.schema = a.schema
+	job.schema, job.rawSchema = a.schema, jsontext.Value(a.OutputSchema)
 	return c.run(ctx, job, conversation, in, a.Background)
 }
 

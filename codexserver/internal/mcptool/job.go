@@ -32,16 +32,22 @@ type Job struct {
 	report     *report.Collector
 	meter      meter
 	schema     *outputschema.Schema // of the answer, or nil
+	rawSchema  jsontext.Value       // the same as JSON
 	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
 	before     []*Job        // turns of the thread, see [Jobs.lost]
 	review     *reviewCall   // nil for other turns
 	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
+	acted      chan struct{} // has an element if there is news for [Job.Acted]
+	key        string        // of the turn, see [protocol.TurnInput]
+	orphan     *Orphan       // the turn that the job continues, or nil
 
 	mu         sync.Mutex
 	background bool
-	remarks    []string // why questions could not be answered, and what was left out
+	began      time.Time            // when the turn began, perhaps in another process
+	used       *protocol.TokenUsage // what the thread had used then
+	remarks    []string             // why questions could not be answered, and what was left out
 	now        moment
 	end        ending
 }
@@ -75,8 +81,9 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	j := &Job{
 		attendance: a, options: o, room: c.table.room(c.MaxText), report: report.New(o.Report), done: make(chan struct{}),
-		hint: o.Hint.wanted(c.Host),
-		now:  moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
+		acted: make(chan struct{}, 1),
+		hint:  o.Hint.wanted(c.Host),
+		now:   moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
 	}
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
@@ -110,6 +117,13 @@ func (j *Job) Event(e thread.Event) {
 	}
 	j.mu.Unlock()
 	j.report.Event(e.Msg)
+	switch e.Msg.(type) {
+	case protocol.TaskStarted, protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
+		select {
+		case j.acted <- struct{}{}:
+		default:
+		}
+	}
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.report.Tokens())
 	}
@@ -207,13 +221,24 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		var commands int
 		turn, commands = j.thread.Trail().Count()
 		j.report.Number(commands)
-		j.report.Begin(ctx, j.thread.Info(), j.thread.Usage(), j.thread.WritableRoots()...)
-		j.meter.begin()
+		used := j.thread.Usage()
+		began := time.Now()
+		if j.orphan != nil {
+			used, began = j.orphan.turn.Used, j.orphan.turn.Began
+		}
+		j.mu.Lock()
+		j.began, j.used = began, used
+		j.mu.Unlock()
+		j.report.Begin(ctx, j.thread.Info(), used, j.thread.WritableRoots()...)
+		j.meter.begin(time.Since(began))
 	}
 	var err error
-	if j.review != nil {
+	switch {
+	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
-	} else {
+	case j.orphan != nil:
+		err = j.thread.Continue(ctx, ticket, a, j.key, j.remark)
+	default:
 		err = j.thread.Turn(ctx, ticket, a, in)
 	}
 	j.meter.end()

@@ -2,6 +2,7 @@ package mcptool
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"sync"
@@ -50,7 +51,14 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		ticket.Leave()
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
+	if c.table.Continues() && j.review == nil && j.key == "" && (c.Durable || background || c.Late != nil) {
+		j.key = rand.Text()
+	}
+	in.Key = j.key
 	j.leave, c.leave = c.leave, nil
+	if background && c.Kept != nil {
+		c.Kept(j)
+	}
 	if c.Begun != nil {
 		c.Begun(j)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // replyTool continues a conversation. Older clients write conversationId or sessionId
@@ -125,7 +126,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		return failure(id, "codex-reply: "+err.Error())
 	}
 	if len(in.Items) > 0 {
-		job.schema = a.schema
+		job.schema, job.rawSchema = a.schema, jsontext.Value(a.OutputSchema)
 	}
 	switch a.WhileRunning {
 	case steerTurn:

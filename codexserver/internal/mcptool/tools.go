@@ -52,6 +52,11 @@ type Call struct {
 	Late context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
+	// Durable is true if another process may continue the turn when this one is killed.
+	Durable bool
+	// Kept, unless nil, is called when a turn begins in the background or goes there, before
+	// the call is answered.
+	Kept func(*Job)
 	// Host is the name that the client has in its clientInfo, or "".
 	Host string
 	// Folder returns the folder to work in if the call does not name one. "" is the
@@ -107,6 +112,9 @@ type Options struct {
 	Hint Hint
 	// Turns is how many turns may run or be queued at a time. 0 means no limit.
 	Turns int
+	// Continues makes turns of tasks and in the background such that another process can
+	// continue them, if the engine is an [engine.Continuer].
+	Continues bool
 }
 
 // maxResult returns the size of the longest answer in bytes.

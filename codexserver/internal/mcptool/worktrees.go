@@ -94,7 +94,12 @@ func (t *Table) revived(id string) func() protocol.Config {
 // in the bounds nor in a worktree of a repository there. The rollout may come from a user
 // who could name other folders.
 func (t *Table) revive(ctx context.Context, c *call, id string, job *Job) (*thread.Thread, error) {
-	th, err := c.Threads.Revive(ctx, id, job.attendance, t.revived(id))
+	return t.reviveAs(ctx, c, id, job, t.revived(id))
+}
+
+// reviveAs is revive with a function that returns the configuration for resuming the thread.
+func (t *Table) reviveAs(ctx context.Context, c *call, id string, job *Job, config func() protocol.Config) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, id, job.attendance, config)
 	if err != nil || t.options.bounds() == nil {
 		return th, err
 	}

@@ -65,7 +65,8 @@ type Collector struct {
 	last     int                         // the number of the thread's last command
 	approved map[string]approval.Decider // by the call that was approved
 	patches  patches
-	diff     string // of the turn
+	earlier  []Change // of the process that ran the turn before
+	diff     string   // of the turn
 	tokens   tokens
 }
 
@@ -109,7 +110,7 @@ func realPath(path string) string {
 func (c *Collector) Number(commands int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = commands
+	c.last = max(c.last, commands)
 }
 
 // Ready is called before each event is delivered. If the event begins a change of files,
@@ -304,7 +305,7 @@ func (c *Collector) patched() []Change {
 	for _, change := range c.patches.changes(c.dir) {
 		list = append(list, Change{change, ByPatch})
 	}
-	return list
+	return c.withEarlier(list)
 }
 
 // Diff returns the turn's changes in git's form, after the turn has ended. Lines that

@@ -70,6 +70,7 @@ func reason(err error) string {
 // begin begins to take the snapshot of a folder, and of further ones.
 func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	switch {
+	case t.failed != nil: // the turn continues
 	case t.options.Off:
 		t.failed = errOff
 	case t.options.Scratch.Dir == "":

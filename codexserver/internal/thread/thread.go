@@ -91,6 +91,23 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 	}))
 }
 
+// Continue runs the rest of a turn of a process that has ended, see [engine.Continuable]. It
+// returns what [Thread.Turn] does.
+func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, key string, note func(words string)) error {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
+		t.host.trail.Begin("[the turn continues that the server's end has cut]")
+		defer func() { t.host.trail.End(err) }()
+		if a.Begin != nil {
+			a.Begin(ctx)
+		}
+		c, ok := t.conversation.(engine.Continuable)
+		if !ok {
+			return &engine.TurnError{Message: "the server ended while this turn ran, and the engine cannot continue it"}
+		}
+		return c.Continue(ctx, key, note)
+	}))
+}
+
 // inWords returns what a turn is asked for, for people.
 func inWords(in protocol.TurnInput) string {
 	words := protocol.TextOf(in.Items)

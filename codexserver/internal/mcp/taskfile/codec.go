@@ -71,6 +71,11 @@ func check(t Task) error {
 			return err
 		}
 	}
+	if t.Resume != nil {
+		if err := checkObject("resume", t.Resume, !t.Status.Finished()); err != nil {
+			return err
+		}
+	}
 	if err := checkObject("result", t.Result, t.Status == Completed); err != nil {
 		return err
 	}

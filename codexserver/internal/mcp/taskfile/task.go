@@ -49,6 +49,9 @@ type Task struct {
 	// Did is what an unfinished task has done so far, a JSON object, or nil. It is for the
 	// client if the server ends before the task.
 	Did jsontext.Value `json:"did,omitzero"`
+	// Resume is what another server needs to continue an unfinished task, a JSON object, or
+	// nil if no other does.
+	Resume jsontext.Value `json:"resume,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
 	Result jsontext.Value `json:"result,omitzero"`
 	// Error is the JSON-RPC error of a failed task, a JSON object.

@@ -1,0 +1,262 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The work of a server that was killed is in the files of its tasks, and of its turns in the
+// background, which are tasks that no client was given. The next server continues it when its
+// client makes the first call: a client that starts a server only to see what it offers
+// makes none.
+
+// keepsake is what the file of a task has for the next server.
+type keepsake struct {
+	// Turn is [mcptool.Job.Keepsake].
+	Turn jsontext.Value `json:"turn"`
+	// Form is true if the client shows forms, and Host is its name.
+	Form bool   `json:"form,omitzero"`
+	Host string `json:"host,omitzero"`
+	// Background is true for a turn in the background.
+	Background bool `json:"background,omitzero"`
+	// Life is how many servers have continued the turn.
+	Life int `json:"life,omitzero"`
+}
+
+// keepsake returns what the next server needs to continue the turn of the call, or nil.
+func (c *call) keepsake(j *mcptool.Job, background bool) jsontext.Value {
+	return encodeKeepsake(j, keepsake{Form: c.form, Host: c.call.Host, Background: background, Life: c.life})
+}
+
+func encodeKeepsake(j *mcptool.Job, k keepsake) jsontext.Value {
+	if k.Turn = j.Keepsake(); k.Turn == nil {
+		return nil
+	}
+	raw, err := jsonv2.Marshal(k, jsontext.AllowInvalidUTF8(true))
+	if err != nil { // does not happen
+		return nil
+	}
+	return raw
+}
+
+// continues reports whether this server continues the work of others.
+func (ts *Tasks) continues() bool { return ts != nil && ts.options.Continue }
+
+// keep writes a file for a turn in the background until it ends, so that the next server
+// can continue it.
+func (s *ModernSession) keep(j *mcptool.Job, tool string, form bool, host string) {
+	if !s.server.Tasks.continues() || j.Keepsake() == nil {
+		return
+	}
+	k := &kept{session: s, job: j, keepsake: keepsake{Form: form, Host: host, Background: true}}
+	id, err := taskfile.NewID(j.ThreadID())
+	if err == nil {
+		k.file, err = s.server.Tasks.store.Create(taskfile.Task{
+			ID: id, Principal: s.principal, Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
+			Resume: encodeKeepsake(j, k.keepsake),
+		})
+	}
+	if err != nil {
+		s.log.Warn("a turn in the background would not survive this server", "error", err)
+		return
+	}
+	s.running.Go(k.follow)
+}
+
+// kept is the file of a turn in the background.
+type kept struct {
+	session  *ModernSession
+	job      *mcptool.Job
+	file     taskfile.Task
+	keepsake keepsake
+}
+
+// follow updates the file until the turn ends, and then removes it.
+func (k *kept) follow() {
+	store := k.session.server.Tasks.store
+	for {
+		changed, ended := k.job.Acted(fileTick)
+		if ended {
+			break
+		}
+		if !changed {
+			continue
+		}
+		file := k.file
+		file.Did, file.Resume = k.job.Did(), encodeKeepsake(k.job, k.keepsake)
+		if _, err := store.Update(file); err != nil {
+			k.session.log.Warn("the file of a turn in the background", "error", err)
+		}
+	}
+	if err := store.Remove(k.file.ID); err != nil {
+		k.session.log.Warn("the file of a turn in the background", "error", err)
+	}
+}
+
+// takeUp continues the work of servers that were killed, once, in the background. Place asks
+// the questions of turns in the background, or is nil for this session's.
+func (s *ModernSession) takeUp(place board.Place) {
+	if !s.server.Tasks.continues() {
+		return
+	}
+	s.taken.Do(func() {
+		s.running.Go(func() {
+			all, err := s.server.Tasks.store.List()
+			if err != nil {
+				s.log.Warn("tasks of other servers", "error", err)
+			}
+			for _, e := range all {
+				if s.ctx.Err() != nil {
+					return
+				}
+				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal && e.Task.Resume != nil {
+					s.continueAs(e.Task, place)
+				}
+			}
+		})
+	})
+}
+
+// continueTask continues a task of a server that was killed, if this server does that. What
+// prevents it is logged.
+func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
+
+func (s *ModernSession) continueAs(file taskfile.Task, place board.Place) {
+	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
+		return
+	}
+	if err := s.continued(file.ID, place); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
+		s.log.Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
+	}
+}
+
+// continued continues a task. Several goroutines and servers may try; one does.
+func (s *ModernSession) continued(id string, place board.Place) error {
+	tasks := s.server.Tasks
+	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
+		return err
+	}
+	tasks.adopting.Lock()
+	defer tasks.adopting.Unlock()
+	before, owner, err := tasks.store.Get(id)
+	if err != nil || owner != taskfile.Gone {
+		return err
+	}
+	var k keepsake
+	if err := jsonv2.Unmarshal(before.Resume, &k); err != nil {
+		return err
+	}
+	file, err := tasks.store.Adopt(id)
+	if err != nil {
+		return err
+	}
+	giveUp := func(err error) error { return errors.Join(err, tasks.store.Return(file, before.Server)) }
+	k.Life++
+	if file.Resume, err = jsonv2.Marshal(k); err == nil {
+		file, err = tasks.store.Update(file) // before a question has a key
+	}
+	if err == nil {
+		err = tasks.enter(s.principal)
+	}
+	if err != nil {
+		return giveUp(err)
+	}
+	cut := mcptool.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did}
+	if k.Background {
+		err = s.continueInBackground(file, k, cut, place)
+	} else {
+		err = s.continueCall(file, k, cut)
+	}
+	if err != nil {
+		tasks.leave(s.principal)
+		return giveUp(err)
+	}
+	return nil
+}
+
+// continueCall continues the call of a task.
+func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
+	c := &call{session: s, tool: file.Tool, done: make(chan struct{}), changed: make(chan struct{}), hurry: func() {}}
+	c.form, c.life, c.adrift = k.Form, k.Life, true
+	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
+	if k.Form {
+		c.client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	}
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	tc := s.Client.call(c.ctx, jsonrpc.ID{}, callWatcher{call: c})
+	tc.Attendance.Leaves, tc.Attendance.Patience = true, patience
+	tc.Shared, tc.MaxText, tc.Begun, tc.Host, tc.Durable = s.shared, maxText, c.begin, k.Host, true
+	own := board.Place(deaf{s})
+	if k.Form {
+		own = client{c}
+		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
+	}
+	s.places(tc, own, own, k.Form, false)
+	c.call = tc
+	turn, err := s.server.Tools.Reopen(c.ctx, tc, cut)
+	if err != nil {
+		c.cancel(nil)
+		return err
+	}
+	t := &task{call: c, file: file, listeners: map[*listener]bool{}, acted: make(chan struct{}, 1)}
+	c.task = t
+	s.server.Tasks.add(t)
+	s.running.Go(func() {
+		defer close(c.done)
+		defer s.server.Tasks.leave(s.principal)
+		defer c.cancel(nil)
+		var err error
+		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) { return turn.Run(c.ctx, false), nil })
+		if err != nil {
+			c.result = mcptool.Broken()
+		}
+	})
+	s.running.Go(t.keep)
+	return nil
+}
+
+// nobody observes nothing.
+type nobody struct{ thread.NoQuestions }
+
+// Event implements [thread.Observer].
+func (nobody) Event(thread.Event) {}
+
+// continueInBackground continues a turn in the background.
+func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, place board.Place) error {
+	tc := s.Client.call(s.ctx, jsonrpc.ID{}, nobody{})
+	tc.Shared, tc.MaxText, tc.Host, tc.Durable = s.shared, maxText, k.Host, true
+	switch {
+	case !k.Form:
+		place = deaf{s}
+	case place == nil:
+		place = hold{s}
+	}
+	tc.Attendance = tc.Background
+	s.places(tc, place, place, k.Form, false)
+	var job *mcptool.Job
+	tc.Begun = func(j *mcptool.Job) { job = j }
+	turn, err := s.server.Tools.Reopen(s.ctx, tc, cut)
+	if err != nil {
+		return err
+	}
+	turn.Run(s.ctx, true)
+	s.server.Tasks.leave(s.principal) // it was counted as a task, which it is not
+	if job == nil {
+		return s.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
+	}
+	kept := &kept{session: s, job: job, file: file, keepsake: k}
+	s.running.Go(kept.follow)
+	return nil
+}

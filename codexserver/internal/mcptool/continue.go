@@ -1,0 +1,148 @@
+package mcptool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A turn of a task or in the background can outlive its process: [Job.Keepsake] is what
+// another one needs to continue it, with [Table.Reopen].
+
+// Orphan is a turn whose process has ended.
+type Orphan struct {
+	// Thread is the id of its thread.
+	Thread string
+	// Keepsake is the last [Job.Keepsake] of its job, and Did the last [Job.Did].
+	Keepsake, Did jsontext.Value
+
+	turn keepsake
+}
+
+// keepsake is what a job keeps for another process.
+type keepsake struct {
+	Key   string               `json:"key"`
+	Began time.Time            `json:"began,omitzero"`
+	Used  *protocol.TokenUsage `json:"used,omitzero"`
+	// Tokens and Minutes are the budget.
+	Tokens  *int64         `json:"tokens,omitzero"`
+	Minutes *float64       `json:"minutes,omitzero"`
+	Schema  jsontext.Value `json:"schema,omitzero"`
+}
+
+// Continues reports whether turns of processes that have ended are continued.
+func (t *Table) Continues() bool {
+	_, ok := t.engine.(engine.Continuer)
+	return ok && t.options.Continues
+}
+
+// CanContinue returns why no turn can be continued now, or nil.
+func (t *Table) CanContinue(ctx context.Context) error {
+	e, ok := t.engine.(engine.Continuer)
+	if !ok || !t.options.Continues {
+		return errors.New("this server does not continue turns of others")
+	}
+	return e.CanContinue(ctx)
+}
+
+// Keepsake returns what another process needs to continue the turn, or nil if none does.
+func (j *Job) Keepsake() jsontext.Value {
+	if j.key == "" {
+		return nil
+	}
+	j.mu.Lock()
+	k := keepsake{Key: j.key, Began: j.began, Used: j.used}
+	j.mu.Unlock()
+	if b := j.meter.budget; b != nil {
+		k.Tokens, k.Minutes = b.Tokens, b.Minutes
+	}
+	k.Schema = j.rawSchema
+	raw, err := json.Marshal(k, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil // such as a budget that is not a number
+	}
+	return raw
+}
+
+// Continued is a turn that continues here.
+type Continued struct {
+	call   *call
+	job    *Job
+	thread *thread.Thread
+}
+
+// Reopen opens the thread of a turn to continue it. If it fails, another process may still
+// continue the turn.
+func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, error) {
+	if err := json.Unmarshal(cut.Keepsake, &cut.turn); err != nil {
+		return nil, fmt.Errorf("continuing a turn: %w", err)
+	}
+	if cut.turn.Key == "" {
+		return nil, errors.New("continuing a turn: it has no key")
+	}
+	if cut.turn.Began.IsZero() {
+		cut.turn.Began = time.Now()
+	}
+	own := &call{Call: c, table: t}
+	leave, err := t.turns.enter()
+	if err != nil {
+		return nil, err
+	}
+	own.leave = leave
+	j := own.newJob(c.Attendance)
+	j.key, j.orphan, j.began, j.used = cut.turn.Key, &cut, cut.turn.Began, cut.turn.Used
+	if cut.turn.Tokens != nil || cut.turn.Minutes != nil {
+		j.meter.budget = &budget{Tokens: cut.turn.Tokens, Minutes: cut.turn.Minutes}
+	}
+	if j.rawSchema = cut.turn.Schema; j.rawSchema != nil {
+		j.schema, err = outputschema.Compile([]byte(j.rawSchema))
+	}
+	j.report.Continue(cut.Did)
+	var th *thread.Thread
+	if err == nil {
+		th, err = t.reviveAs(ctx, own, cut.Thread, j, func() protocol.Config {
+			cfg := t.revived(cut.Thread)()
+			cfg.Continues = true
+			return cfg
+		})
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return &Continued{own, j, th}, nil
+}
+
+// Run runs the rest of the turn and returns its result. In the background it returns at
+// once, and codex-wait has the result.
+func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallToolResult {
+	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{}, background)
+	if c.call.leave != nil {
+		c.call.leave()
+	}
+	return r
+}
+
+// Acted waits until a command, a patch or the turn begins or ends, for at most a time. It
+// reports whether there is news, and whether the turn has ended.
+func (j *Job) Acted(most time.Duration) (news, ended bool) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		return true, true
+	case <-j.acted:
+		return true, false
+	case <-timer.C:
+		return false, false
+	}
+}
