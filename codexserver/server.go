@@ -76,6 +76,8 @@ type Options struct {
 	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
 	// it is never reported.
 	Stall time.Duration
+	// Keep says how much is kept in Home.
+	Keep KeepOptions
 	// Changes say how the changes of a turn are found.
 	Changes ChangeOptions
 	// Tasks says how calls of clients with tasks (MCP extension
@@ -138,6 +140,16 @@ type ChangeOptions struct {
 	Before time.Duration
 	// After is how long reading may take after the turn. Default: 30s.
 	After time.Duration
+}
+
+// KeepOptions say how much is kept in [Options].Home. The zero value keeps everything.
+type KeepOptions struct {
+	// Worktrees is how long a git worktree is kept that was not used and has no work to lose.
+	// Default: forever.
+	Worktrees time.Duration
+	// MaxWorktrees is how many worktrees there may be. A call for one more is refused. Default:
+	// no limit.
+	MaxWorktrees int
 }
 
 // TaskOptions say how calls become tasks. The zero value is the default.
@@ -206,6 +218,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
+		Worktrees: max(o.Keep.Worktrees, 0), MaxWorktrees: max(o.Keep.MaxWorktrees, 0),
 	})
 	folder := o.Folder
 	if folder == "" && len(o.Folders) > 0 {

@@ -24,8 +24,13 @@ func (t *turn) independents(calls []tool.Call) int {
 // calls, as if they had run one after another: the events of a call wait until the calls
 // before it have ended.
 func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, []error) {
-	t.commit() // now, since concurrent calls must not write to the history
 	results, errs := make([]tool.Result, len(calls)), make([]error, len(calls))
+	if err := t.act(tool.Act{}); err != nil { // now, since concurrent calls must not write to the history
+		for i := range errs {
+			errs[i] = err
+		}
+		return results, errs
+	}
 	q := &eventQueue{emit: t.emit, calls: make([]queuedCall, len(calls))}
 	var running sync.WaitGroup
 	for i, call := range calls {

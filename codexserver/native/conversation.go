@@ -58,7 +58,7 @@ type conversation struct {
 	turns         int
 	compactions   int
 	meta          protocol.SessionMeta // the rollout's first line
-	missing       bool                 // the rollout lacks lines, and the user was informed
+	missing       error                // why the rollout lacks lines, as the user was told; nil if it is whole
 	gone          bool                 // the rollout is gone and could not be written again
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's

@@ -100,8 +100,8 @@
 //   - The model calls unknown tools, passes invalid arguments, or never stops
 //     calling: it gets an error, and [Limits] end the turn.
 //   - The conversation's file cannot be written, such as on a full disk: an event
-//     reports it, the conversation continues, and the missing lines are written
-//     later. A file that was removed is written again.
+//     reports it, and the turn fails before anything more runs. The missing lines
+//     are written with the next turn. A file that was removed is written again.
 //   - Another server runs a turn of the conversation: Resume and Turn fail, and
 //     their errors name that server's process.
 //   - This system has no sandbox: an event reports it, and the engine asks before

@@ -213,7 +213,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 		invocation.Arguments = stdjson.RawMessage(raw)
 	}
 	if err := t.act(tool.Act{Call: call.ID, Tool: target.server + "/" + target.tool}); err != nil {
-		return tool.Result{Output: "not called: " + err.Error()}, nil
+		return tool.Result{}, err
 	}
 	t.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
 	begin := time.Now()

@@ -47,6 +47,9 @@ func (t *turn) ends(end *rollout.End) {
 // record, because that process could do it again.
 func (t *turn) act(a tool.Act) error {
 	t.commit()
+	if err := t.kept(); err != nil {
+		return err
+	}
 	return t.note(a)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// checkWrite handles the result of a write to the rollout. After an error the conversation
-// continues; the user is informed once.
+// checkWrite handles the result of a write to the rollout. The user is informed of an error
+// once. Until the lines are written, [turn.kept] fails.
 func (c *conversation) checkWrite(err error) {
 	if news := c.writeNews(err); news != "" {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
@@ -32,23 +32,33 @@ func (c *conversation) writeNews(err error) (news string) {
 	if errors.Is(err, rollout.ErrGone) && !c.gone {
 		why := err
 		if err = c.rewrite(); err == nil {
-			c.missing = false
+			c.missing = nil
 			log.Warn("the conversation's file was written again", "reason", why)
 			return fmt.Sprintf("%s was removed or cut; it was written again", c.file.Path())
 		}
 		c.gone = true // the next turn tries again, rather than each line
 	}
 	switch {
-	case err == nil && c.missing:
-		c.missing = false
+	case err == nil && c.missing != nil:
+		c.missing = nil
 		log.Info("the conversation's file is complete again")
 		return "the conversation's file is complete again"
-	case err != nil && !c.missing:
-		c.missing = true
+	case err != nil && c.missing == nil:
+		c.missing = err
 		log.Error("the conversation cannot be written to its file", "error", err)
 		return fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err)
 	}
 	return ""
+}
+
+// kept returns an error while the rollout lacks lines that were recorded, such as on a full
+// disk. Nothing may run then: what it does would be in no file, and the next server would not
+// know that it ran.
+func (t *turn) kept() error {
+	if t.missing == nil {
+		return nil
+	}
+	return fmt.Errorf("the conversation cannot be written to its file, so nothing more was run: %w", t.missing)
 }
 
 // follow continues in the archive if the rollout was moved there, and reports whether it

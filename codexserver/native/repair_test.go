@@ -50,11 +50,10 @@ func (b *bench) resumed(t *testing.T, path string) string {
 	return lastRequest(b)
 }
 
-// TestRolloutIsCompletedLater makes the rollout unwritable for a time: it is complete
-// afterwards.
+// TestRolloutIsCompletedLater makes the rollout unwritable for a time: turns fail without a
+// request to the model, and the rollout is complete afterwards.
 func TestRolloutIsCompletedLater(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Say("one"),
-		providertest.Call(providertest.Shell("c1", "echo", "hi")), providertest.Say("two"), providertest.Say("three"))
+	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("three"))
 	h := &host{exec: approve}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
@@ -64,7 +63,13 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.take()
-	turn(t, c, "second")
+	var failed *engine.TurnError
+	if err := c.Turn(t.Context(), say("second")); !errors.As(err, &failed) || !strings.Contains(failed.Message, "nothing more was run") {
+		t.Errorf("while it cannot be written: %v", err)
+	}
+	if n := len(b.provider.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n-1)
+	}
 	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "cannot be written to its file") {
 		t.Errorf("while it cannot be written: %q", news)
 	}
@@ -78,7 +83,7 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	inOrder(t, b.resumed(t, path), "first", "one", "second", "c1", "two", "third", "three", "the end")
+	inOrder(t, b.resumed(t, path), "first", "one", "second", "third", "three", "the end")
 }
 
 // TestRemovedRollout removes the rollout of an open conversation: it is written again.

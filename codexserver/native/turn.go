@@ -225,6 +225,9 @@ func (t *turn) begin(in protocol.TurnInput) error {
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	t.readInbox()
 	t.checkWrite(t.file.TurnContext(t.now))
+	if err := t.kept(); err != nil {
+		return nil, err
+	}
 	req := &model.Request{
 		Model:          t.now.Model,
 		Instructions:   t.instructions,

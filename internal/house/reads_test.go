@@ -14,9 +14,11 @@ var readers = []string{
 	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/servertest/",              // what tests look at
-	"codexserver/cmd/codex-mcp/main.go",             // files that the user's flags name, for writing
+	"codexserver/cmd/codex-mcp/logfile.go",          // files that the user's flags name, for writing
 	"codexserver/internal/repo/copy.go",             // copies in folders of ours, for writing
 	"codexserver/internal/repo/lock.go",             // files of its own, for locking and writing
+	"codexserver/internal/repo/private.go",          // folders of its own, for locking
+	"codexserver/internal/repo/sweep.go",            // the same
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }

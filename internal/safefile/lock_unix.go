@@ -19,12 +19,26 @@ func Lock(f syscall.Conn) error { return lock(f, unix.LOCK_EX) }
 // another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return lock(f, unix.LOCK_SH) }
 
-func lock(f syscall.Conn, how int) error {
+// Await locks a file exclusively, and waits until no other open file has it locked.
+func Await(f syscall.Conn) error {
+	for {
+		if err := flock(f, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Unlock ends the lock of an open file.
+func Unlock(f syscall.Conn) error { return flock(f, unix.LOCK_UN) }
+
+func lock(f syscall.Conn, how int) error { return flock(f, how|unix.LOCK_NB) }
+
+func flock(f syscall.Conn, how int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = conn.Control(func(fd uintptr) { failed = unix.Flock(int(fd), how|unix.LOCK_NB) })
+	err = conn.Control(func(fd uintptr) { failed = unix.Flock(int(fd), how) })
 	return errors.Join(err, failed)
 }

@@ -17,14 +17,36 @@ func Lock(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK
 // another open file has it locked exclusively.
 func Share(f syscall.Conn) error { return lock(f, 0) }
 
+// Await locks a file exclusively, and waits until no other open file has it locked.
+func Await(f syscall.Conn) error {
+	return control(f, func(h windows.Handle) error {
+		return windows.LockFileEx(h, windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
+	})
+}
+
+// Unlock ends the lock of [Await].
+func Unlock(f syscall.Conn) error {
+	return control(f, func(h windows.Handle) error {
+		return windows.UnlockFileEx(h, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
+	})
+}
+
+// awaited is the place of the lock of [Await], beyond the end of every file: here a lock keeps
+// others from writing to its place.
+const awaited = 1 << 30
+
 func lock(f syscall.Conn, how uint32) error {
+	return control(f, func(h windows.Handle) error {
+		return windows.LockFileEx(h, how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
+	})
+}
+
+func control(f syscall.Conn, do func(windows.Handle) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = conn.Control(func(fd uintptr) {
-		failed = windows.LockFileEx(windows.Handle(fd), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
-	})
+	err = conn.Control(func(fd uintptr) { failed = do(windows.Handle(fd)) })
 	return errors.Join(err, failed)
 }

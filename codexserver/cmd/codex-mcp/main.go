@@ -174,27 +174,28 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, err := c.appendTo(c.record, c.settings.ApprovalLog)
+	record, closeRecord, err := c.sink(c.record, c.settings.ApprovalLog)
 	if err != nil {
 		return fmt.Errorf("approvals.log: %w", err)
 	}
-	defer record.Close()
-	traced, err := c.appendTo(c.trace, o.trace)
+	defer closeRecord()
+	traced, closeTrace, err := c.sink(c.trace, o.trace)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
-	defer traced.Close()
+	defer closeTrace()
 	so := &codexserver.Options{
 		Approvals:    c.settings.Approvals,
 		Rules:        c.rules(),
-		Record:       record.writer(),
-		Trace:        traced.writer(),
+		Record:       record,
+		Trace:        traced,
 		Home:         c.home,
 		MaxResult:    c.settings.MaxResult,
 		Hint:         c.settings.Hint,
 		Patience:     c.settings.Patience,
 		Stall:        c.settings.Stall,
 		Changes:      codexserver.ChangeOptions(c.settings.Changes),
+		Keep:         codexserver.KeepOptions{Worktrees: c.settings.Keep.Worktrees, MaxWorktrees: c.settings.Keep.MaxWorktrees},
 		Tasks:        codexserver.TaskOptions(c.settings.Tasks),
 		EngineName:   e.name,
 		EngineReason: e.reason,
@@ -226,30 +227,4 @@ func (c *configuration) rules() approval.Rules {
 		rules.Allow = append(rules.Allow, approval.Rule{Command: r.Command, Outside: r.Outside})
 	}
 	return rules
-}
-
-// sink is a file to append to; without a file it is nothing.
-type sink struct{ *os.File }
-
-// appendTo returns the inherited file, or else opens the file at path.
-func (c *configuration) appendTo(inherited *os.File, path string) (sink, error) {
-	if path == "" || inherited != nil {
-		return sink{inherited}, nil
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	return sink{f}, err
-}
-
-func (s sink) writer() io.Writer {
-	if s.File == nil {
-		return nil
-	}
-	return s.File
-}
-
-func (s sink) Close() error {
-	if s.File == nil {
-		return nil
-	}
-	return s.File.Close()
 }

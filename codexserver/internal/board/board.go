@@ -74,6 +74,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 	}
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
+	b.record(r, &d)
 	if !ruled {
 		b.cover(r, d)
 	}
@@ -85,13 +86,26 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 		facts = append(facts, "principal", r.Thread.Principal)
 	}
 	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", facts...)
-	if err := guard(b.log, "Record", func() error { return b.options.Record.add(r, d, b.options.Approver) }); err != nil {
-		b.log.Warn("approval not recorded", "error", err)
-	}
 	if desk := b.options.Desk; desk != nil {
 		_ = guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
 	}
 	return d
+}
+
+// record records the decision. An approval that cannot be recorded does not count: nothing runs
+// that the record lacks.
+func (b *Board) record(r *approval.Request, d *approval.Decision) {
+	err := guard(b.log, "Record", func() error { return b.options.Record.add(r, *d, b.options.Approver) })
+	if err == nil {
+		return
+	}
+	b.log.Warn("approval not recorded", "error", err)
+	if !d.Decision.Approves() {
+		return
+	}
+	words := fmt.Sprintf("the approval could not be recorded, so it does not count: %v", err)
+	d.Outcome = elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: words, Level: slog.LevelWarn}
+	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
 }
 
 // rule asks the rules. A rule that panics denies.

@@ -326,18 +326,25 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestPanics checks that a panic of foreign code affects neither the decision nor the
-// process.
+// TestPanics checks that a panic of foreign code does not affect the process, and approves
+// nothing.
 func TestPanics(t *testing.T) {
 	var log servertest.Journal
 	boom := func() { panic("a fault") }
 	b := board.New(&board.Options{
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept), OnDecided: boom},
-		Record: board.NewRecord(brokenWriter{boom}),
 		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
 		t.Errorf("decided %q", got.Decision)
+	}
+	b = board.New(&board.Options{
+		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept)},
+		Record: board.NewRecord(brokenWriter{boom}),
+		Logger: log.Logger(),
+	}, nil)
+	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied {
+		t.Errorf("without a record: decided %q", got.Decision)
 	}
 	b = board.New(&board.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		panic("a fault")

@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestRecordFails checks that a failure of the record is logged and does not change the
-// decision.
+// TestRecordFails checks that an approval that cannot be recorded does not count, and that the
+// failure is logged and told.
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -31,8 +31,13 @@ func TestRecordFails(t *testing.T) {
 			defer b.Attach(newClient(servertest.Say(servertest.Accept), nil))()
 			r := request()
 			r.Event = tt.event
-			if got := b.Decide(t.Context(), r); got.Decision != elicit.Approved {
-				t.Errorf("decided %q", got.Decision)
+			want := elicit.Approved
+			if tt.want != "" {
+				want = elicit.Denied
+			}
+			got := b.Decide(t.Context(), r)
+			if told := strings.Contains(got.ForModel()+strings.Join(got.Remarks, ""), "could not be recorded"); got.Decision != want || told != (tt.want != "") {
+				t.Errorf("decided %q, %q, %q", got.Decision, got.ForModel(), got.Remarks)
 			}
 			if noted := strings.Contains(log.String(), "not recorded"); noted != (tt.want != "") || !strings.Contains(log.String(), tt.want) {
 				t.Errorf("logged %s", &log)

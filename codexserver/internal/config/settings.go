@@ -52,10 +52,12 @@ type Settings struct {
 	LockedArguments []string
 	// TrustedCalls lets the argument config of a call set every key.
 	TrustedCalls bool
-	HTTP         HTTP
-	Auth         Auth
-	Limits       Limits
-	Sandbox      Sandbox
+	// Keep says how much is kept, and for how long.
+	Keep    Keep
+	HTTP    HTTP
+	Auth    Auth
+	Limits  Limits
+	Sandbox Sandbox
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string
 }
@@ -104,6 +106,8 @@ type settingsFile struct {
 
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
+
+	Keep keepTable `json:"keep"`
 
 	HTTP  httpTable `json:"http"`
 	Drain struct {
@@ -160,6 +164,7 @@ func (f *settingsFile) settings() *Settings {
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
+		Keep:            f.Keep.settings(),
 		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout)),
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
@@ -321,7 +326,7 @@ func (p patience) settings() time.Duration {
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -469,6 +474,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ToolCalls = DefaultToolCalls
 	f.Limits.Command = Duration(DefaultCommand)
 	f.Limits.Idle = Duration(DefaultIdle)
+	f.Keep = defaultKeep
 	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, from.locate(err)
 	}
@@ -530,7 +536,7 @@ func (f *settingsFile) check() error {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
 		}
 	}
-	if err := f.HTTP.check(); err != nil {
+	if err := errors.Join(f.HTTP.check(), f.Keep.check()); err != nil {
 		return err
 	}
 	return f.checkLimits()

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,6 +116,10 @@ type Options struct {
 	// Continues makes turns of tasks and in the background such that another process can
 	// continue them, if the engine is an [engine.Continuer].
 	Continues bool
+	// Worktrees is how long an unused worktree without work to lose is kept, 0 forever.
+	// MaxWorktrees is how many there may be, 0 means no limit.
+	Worktrees    time.Duration
+	MaxWorktrees int
 }
 
 // maxResult returns the size of the longest answer in bytes.
@@ -136,6 +141,7 @@ type Table struct {
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
 	turns   *turns
+	sweeper sweeper
 	// deciding is true for clients that decide what the turns of others ask, and have
 	// no turns of their own.
 	deciding bool
@@ -164,9 +170,10 @@ func New(e engine.Engine, o *Options) *Table {
 	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
-		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs)}
+		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: o.MaxWorktrees}
 		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
 	}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: o.Worktrees, log: o.Report.Logger}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
@@ -262,6 +269,10 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	}
 	own := &call{Call: c, table: t}
 	if IsTurn(name) {
+		if err := t.checkRoom(); err != nil {
+			return failure("", name+": "+err.Error())
+		}
+		t.sweeper.begin(c.Jobs)
 		leave, err := t.turns.enter()
 		if err != nil {
 			return failure("", name+": "+err.Error())
@@ -282,6 +293,21 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		return failure("", name+": "+err.Error())
 	}
 	return r
+}
+
+// turnRoom is how many bytes must be free on the disk of the home before a turn begins: enough for
+// what it writes before its first action, and to say how it ended.
+const turnRoom = 512 << 10
+
+// checkRoom fails if the home has no room for a turn.
+func (t *Table) checkRoom() error {
+	if t.options.Home == "" {
+		return nil
+	}
+	if err := safefile.Room(t.options.Home, turnRoom); err != nil {
+		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", t.options.Home, err)
+	}
+	return nil
 }
 
 // check returns the arguments with numbers inside their bounds, or an error that names an

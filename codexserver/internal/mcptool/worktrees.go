@@ -19,6 +19,7 @@ import (
 // worktrees are the git worktrees of threads. Nil means that the server has none.
 type worktrees struct {
 	store repo.Store
+	most  int // worktrees there may be; 0 means no limit
 
 	recovery sync.Once
 	trouble  error // of the recovery
@@ -62,6 +63,9 @@ var errNoWorktrees = errors.New("this server keeps no files, so it has no worktr
 func (ws *worktrees) create(ctx context.Context, cwd string, uncommitted bool) (w *repo.Worktree, words string, err error) {
 	if ws == nil {
 		return nil, "", errNoWorktrees
+	}
+	if err := ws.room(); err != nil {
+		return nil, "", err
 	}
 	w, skipped, err := ws.open().Create(ctx, repo.CreateOptions{Cwd: cwd, Uncommitted: uncommitted})
 	if err != nil {
@@ -119,14 +123,21 @@ func (ws *worktrees) config(id string) (cfg protocol.Config) {
 	if ws == nil {
 		return cfg
 	}
-	if _, err := os.Lstat(ws.store.Records); err != nil {
-		return cfg // there are no worktrees
+	if !ws.any() {
+		return cfg
 	}
 	// If the worktree is not found, the thread's folder is one that no command may write to.
 	if w, err := ws.open().Find(id); err == nil {
+		w.Used()
 		place(&cfg, w)
 	}
 	return cfg
+}
+
+// any reports whether there may be worktrees.
+func (ws *worktrees) any() bool {
+	_, err := os.Lstat(ws.store.Records)
+	return err == nil
 }
 
 // bind records the thread of a worktree. If that fails it ends the thread, which could not

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // source is a repository, whose files are read as data.
@@ -54,6 +56,7 @@ type private struct {
 	// the only folder in which git writes.
 	dir, common, scratch string
 	env, options         []string // of every call
+	held                 *os.File // the temporary folder, locked; or nil
 }
 
 // private returns the private git folder in scratch, which exists or is made later.
@@ -82,10 +85,11 @@ func (s Scratch) temporary(ctx context.Context, r source, refs ...string) (*priv
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = os.MkdirTemp(dir, "git-*"); err != nil {
+	if dir, err = os.MkdirTemp(dir, scratchPrefix+"*"); err != nil {
 		return nil, err
 	}
 	p := r.private(dir)
+	p.hold()
 	if err := p.make(ctx, refs...); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
@@ -125,7 +129,29 @@ func (p *private) configure(text string) error {
 	return os.WriteFile(filepath.Join(p.common, "config"), []byte(text), 0o600)
 }
 
-func (p *private) remove() error { return os.RemoveAll(p.scratch) }
+// scratchPrefix begins the name of a temporary private git folder.
+const scratchPrefix = "git-"
+
+// hold locks the temporary folder until it is removed or the process ends, so that [Scratch.Sweep]
+// of another process leaves it. Where folders cannot be locked, Sweep removes nothing.
+func (p *private) hold() {
+	if f, err := os.Open(p.scratch); err == nil {
+		if safefile.Share(f) == nil {
+			p.held = f
+		} else {
+			_ = f.Close()
+		}
+	}
+}
+
+func (p *private) remove() error {
+	err := os.RemoveAll(p.scratch)
+	if p.held != nil {
+		_ = p.held.Close() // which unlocks it
+		p.held = nil
+	}
+	return err
+}
 
 // git runs git on the private folder. By default the working tree is that of the repository.
 func (p *private) git(ctx context.Context, c call, args ...string) (string, error) {

@@ -38,6 +38,7 @@ type Store struct {
 	logger *slog.Logger
 	now    func() time.Time
 	server Server
+	most   int // finished tasks that a sweep leaves
 
 	// life is held for reading while a file is written. A file must not be written after
 	// the lock was released: another process may already have reported the task as lost.
@@ -60,7 +61,7 @@ func New(home string, o *Options) *Store {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), logger: o.Logger, now: o.Now, unfinished: map[string]*entry{}}
+	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), logger: o.Logger, now: o.Now, most: maxFinished, unfinished: map[string]*entry{}}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}

@@ -8,9 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
+
+// maxFinished is how many finished tasks of all servers are kept. The oldest are removed.
+const maxFinished = 4096
 
 // minLockAge is the age at which a lock may be removed. A new file may not be locked yet.
 const minLockAge = time.Hour
@@ -39,6 +43,33 @@ func (s *Store) Sweep(ctx context.Context) error {
 		}
 		if err := s.sweep(root, f); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
 			s.logger.Warn("a file among the tasks was not swept", slog.String("path", filepath.Join(s.dir, f.Name())), slog.Any("error", err))
+		}
+	}
+	return s.thin(ctx, root, files)
+}
+
+// thin removes the oldest finished tasks if there are too many.
+func (s *Store) thin(ctx context.Context, root *os.Root, files []fs.DirEntry) error {
+	if len(files) <= s.most {
+		return nil
+	}
+	var finished []Task
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		id, ok := fileID(f.Name())
+		if !ok {
+			continue
+		}
+		if t, err := read(root, id); err == nil && t.Status.Finished() {
+			finished = append(finished, Task{ID: id, Updated: t.Updated})
+		}
+	}
+	slices.SortFunc(finished, func(a, b Task) int { return a.Updated.Compare(b.Updated) })
+	for _, t := range finished[:max(0, len(finished)-s.most)] {
+		if err := root.Remove(fileName(t.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("sweeping the tasks: %w", err)
 		}
 	}
 	return nil

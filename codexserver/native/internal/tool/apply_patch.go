@@ -127,7 +127,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	})
 	switch verdict.Action {
 	case policy.Run:
-		return a.run(true, a.confined(false)), nil
+		return a.run(true, a.confined(false))
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
@@ -135,7 +135,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
-		return a.run(false, a.plan.Apply), nil
+		return a.run(false, a.plan.Apply)
 	}
 	return strings.Join(append([]string{verdict.Reason}, a.notes()...), ". "), nil
 }
@@ -205,24 +205,25 @@ func (a application) confined(mustJudge bool) func() error {
 }
 
 // run applies the patch, emits its events, and returns the output for the model.
-func (a application) run(auto bool, apply func() error) string {
-	output, _ := a.apply(auto, apply)
-	return output
+func (a application) run(auto bool, apply func() error) (output string, err error) {
+	output, _, err = a.apply(auto, apply)
+	return output, err
 }
 
-func (a application) apply(auto bool, apply func() error) (output string, err error) {
+// apply is run, and also returns why the patch was not applied. Err ends the turn.
+func (a application) apply(auto bool, apply func() error) (output string, failure, err error) {
 	t := a.turn
 	if err := t.acting(Act{Call: a.id, Writes: a.plan.Writes()}); err != nil {
-		return fmt.Sprintf("the patch was not applied: %v", err), nil
+		return "", nil, err
 	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
 	end := t.box.options.Activity.Begin()
-	err = apply()
+	failure = apply()
 	end()
-	if err != nil {
-		text := fmt.Sprintf("nothing was changed: %v\n", err)
+	if failure != nil {
+		text := fmt.Sprintf("nothing was changed: %v\n", failure)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
-		return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: 1}), err
+		return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: 1}), failure, nil
 	}
 	summary := a.plan.Summary()
 	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
@@ -230,15 +231,15 @@ func (a application) apply(auto bool, apply func() error) (output string, err er
 	if diff := t.UnifiedDiff(); diff != "" {
 		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
-	return proc.ModelOutput(proc.Result{Aggregated: summary}), nil
+	return proc.ModelOutput(proc.Result{Aggregated: summary}), nil, nil
 }
 
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
 // to apply it without one.
 func (a application) tryConfined(ctx context.Context) (output string, err error) {
-	output, failure := a.apply(true, a.confined(true))
-	if failure == nil || !isDenial(failure) {
-		return output, nil
+	output, failure, err := a.apply(true, a.confined(true))
+	if err != nil || failure == nil || !isDenial(failure) {
+		return output, err
 	}
 	t := a.turn
 	after := policy.AfterDenial(t.ApprovalPolicy)
@@ -261,7 +262,7 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return refusal, err
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
-	return a.run(false, a.plan.Apply), nil
+	return a.run(false, a.plan.Apply)
 }
 
 // describeLinks returns a sentence about the targets of symbolic links that a patch writes

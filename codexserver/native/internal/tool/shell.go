@@ -423,7 +423,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
 	}
 	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
-		return nil, "not run: " + err.Error(), nil
+		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder

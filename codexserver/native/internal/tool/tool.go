@@ -163,8 +163,8 @@ type Context struct {
 	// Host receives the events and the questions.
 	Host engine.Host
 	// Acting, unless nil, is called before a call does anything that the model must
-	// remember later. After an error the call does nothing. Concurrent calls may call it at
-	// the same time.
+	// remember later. With an error the call does nothing, and the error ends the turn.
+	// Concurrent calls may call it at the same time.
 	Acting func(Act) error
 }
 
@@ -217,9 +217,9 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	case call.Name == "shell", call.Name == "container.exec":
 		return t.shell(ctx, call)
 	case call.Name == "update_plan":
-		return t.updatePlan(call), nil
+		return t.updatePlan(call)
 	case call.Name == "view_image":
-		return t.viewImage(call), nil
+		return t.viewImage(call)
 	}
 	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
 }

@@ -19,7 +19,7 @@ var planDefinition = model.Tool{
 },"required":["plan"],"additionalProperties":false}`),
 }
 
-func (t *Turn) updatePlan(call Call) Result {
+func (t *Turn) updatePlan(call Call) (Result, error) {
 	var args struct {
 		Explanation *string `json:"explanation"`
 		Plan        *[]struct {
@@ -28,27 +28,29 @@ func (t *Turn) updatePlan(call Call) Result {
 		} `json:"plan"`
 	}
 	if err := decodeArguments(call.Arguments, &args); err != nil {
-		return Result{Output: err.Error()}
+		return Result{Output: err.Error()}, nil
 	}
 	if args.Plan == nil {
-		return Result{Output: (&argumentError{"plan", "missing"}).Error()}
+		return Result{Output: (&argumentError{"plan", "missing"}).Error()}, nil
 	}
 	plan := protocol.PlanUpdate{Explanation: args.Explanation, Plan: []protocol.PlanStep{}}
 	for i, step := range *args.Plan {
 		switch {
 		case step.Step == nil:
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.step", i), "missing"}).Error()}
+			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.step", i), "missing"}).Error()}, nil
 		case step.Status == nil:
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), "missing"}).Error()}
+			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), "missing"}).Error()}, nil
 		}
 		switch *step.Status {
 		case "pending", "in_progress", "completed":
 		default:
-			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), `want "pending", "in_progress" or "completed"`}).Error()}
+			return Result{Output: (&argumentError{fmt.Sprintf("plan.%d.status", i), `want "pending", "in_progress" or "completed"`}).Error()}, nil
 		}
 		plan.Plan = append(plan.Plan, protocol.PlanStep{Step: *step.Step, Status: *step.Status})
 	}
-	_ = t.acting(Act{}) // nothing to record, so it cannot fail
+	if err := t.acting(Act{}); err != nil {
+		return Result{}, err
+	}
 	t.Host.Emit(plan)
-	return Result{Output: "Plan updated"}
+	return Result{Output: "Plan updated"}, nil
 }

@@ -23,15 +23,15 @@ var imageDefinition = model.Tool{
 // maxImage is the size in bytes of the largest image file that is sent to the model.
 const maxImage = 20 << 20
 
-func (t *Turn) viewImage(call Call) Result {
+func (t *Turn) viewImage(call Call) (Result, error) {
 	var args struct {
 		Path string `json:"path"`
 	}
 	if err := decodeArguments(call.Arguments, &args); err != nil {
-		return Result{Output: err.Error()}
+		return Result{Output: err.Error()}, nil
 	}
 	if args.Path == "" {
-		return Result{Output: (&argumentError{"path", "missing"}).Error()}
+		return Result{Output: (&argumentError{"path", "missing"}).Error()}, nil
 	}
 	path := args.Path
 	if !filepath.IsAbs(path) {
@@ -39,9 +39,11 @@ func (t *Turn) viewImage(call Call) Result {
 	}
 	url, err := imageURL(path)
 	if err != nil {
-		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}
+		return Result{Output: fmt.Sprintf("the image cannot be shown: %v", err)}, nil
 	}
-	_ = t.acting(Act{}) // nothing to record, so it cannot fail
+	if err := t.acting(Act{}); err != nil {
+		return Result{}, err
+	}
 	t.Host.Emit(protocol.ViewImageToolCall{CallID: call.ID, Path: path})
 	return Result{
 		Output: "attached local image path",
@@ -49,7 +51,7 @@ func (t *Turn) viewImage(call Call) Result {
 			Role:    "user",
 			Content: []protocol.ContentItem{{Type: "input_image", ImageURL: url}},
 		}},
-	}
+	}, nil
 }
 
 // imageURL reads an image file as a data URL. It determines the kind by the content, or

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/go-json-experiment/json"
+)
+
+// TestEndToEndFullDisk runs the tests below in a mount namespace of its own, where the home of
+// the program is a file system of a few MiB.
+func TestEndToEndFullDisk(t *testing.T) {
+	const child = "CODEX_MCP_TEST_SMALL_DISK"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestEndToEndFullDisk$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
+			t.Skip("no user namespaces:", err)
+		}
+		if bytes.Contains(out, []byte("--- SKIP")) {
+			t.Skipf("%s", out)
+		}
+		if err != nil || bytes.Count(out, []byte("    --- PASS")) != len(fullDisks) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	for name, test := range fullDisks {
+		t.Run(name, func(t *testing.T) { test(newSmallDisk(t)) })
+	}
+}
+
+// fullDisks are the moments at which the disk of the home becomes full.
+var fullDisks = map[string]func(*smallDisk){
+	"before a call":                    fullBefore,
+	"before a task":                    fullBeforeTask,
+	"while the model answers":          fullDuringAnswer,
+	"while a command runs":             fullDuringCommand,
+	"while a question is open":         fullDuringQuestion,
+	"of the log of approvals":          fullLog,
+	"while a task runs":                fullDuringTask,
+	"for the time of one turn of some": fullForATurn,
+}
+
+// smallDisk is a program whose home is a small file system.
+type smallDisk struct {
+	*testing.T
+	f     folders
+	model *providertest.Server
+	p     *process
+	seen  map[int]bool
+	ran   string // a file on another disk to which commands append
+}
+
+func newSmallDisk(t *testing.T) *smallDisk {
+	f := newFolders(t)
+	if err := syscall.Mount("small", f.home, "tmpfs", 0, "size=8m,mode=700"); err != nil {
+		t.Skip("no file system can be mounted:", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(f.home, syscall.MNT_DETACH) })
+	d := &smallDisk{T: t, f: f, model: providertest.New(), seen: map[int]bool{}, ran: filepath.Join(f.cwd, "ran")}
+	t.Cleanup(d.model.Close)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, d.model.BaseURL()))
+	return d
+}
+
+// serve starts the program.
+func (d *smallDisk) serve(args ...string) {
+	d.Helper()
+	d.p = start(d.T, d.f, append([]string{"-engine", "native"}, args...)...)
+	d.p.hello(`{"elicitation":{}}`)
+}
+
+// fill leaves no room on the disk, and free makes room again.
+func (d *smallDisk) fill() {
+	d.Helper()
+	f, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 64<<10)
+	for len(block) > 0 {
+		if _, err := f.Write(block); err != nil {
+			if !errors.Is(err, syscall.ENOSPC) {
+				d.Fatal(err)
+			}
+			block = block[:len(block)/2]
+		}
+	}
+}
+
+func (d *smallDisk) filler() string { return filepath.Join(d.f.home, "filler") }
+
+func (d *smallDisk) free() {
+	d.Helper()
+	if err := os.Remove(d.filler()); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// long is longer than the room that a file may have left in its last page.
+var long = strings.Repeat("x", 10_000)
+
+// command returns a turn of the model that appends a word to the file of what ran. Its line in a
+// file is long.
+func (d *smallDisk) command(word string) providertest.Turn {
+	return providertest.Call(providertest.Shell(word, "bash", "-c", fmt.Sprintf("echo %s >> %q; : %s", word, d.ran, long)))
+}
+
+// call calls a tool, with an id, and returns its result.
+func (d *smallDisk) call(id int, tool string, arguments map[string]any, meta string) map[string]any {
+	d.Helper()
+	d.send(id, tool, arguments, meta)
+	return d.p.expect(map[string]any{"id": float64(id)}, d.seen)
+}
+
+func (d *smallDisk) send(id int, tool string, arguments map[string]any, meta string) {
+	d.Helper()
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s%s}}`, id, tool, text, meta))
+}
+
+// fails checks that an answer is an error that says that there is no room.
+func (d *smallDisk) fails(answer map[string]any, parts ...string) {
+	d.Helper()
+	result, _ := answer["result"].(map[string]any)
+	text, _ := json.Marshal(result["content"])
+	for _, part := range append(parts, "no space left on device") {
+		if result["isError"] != true || !strings.Contains(string(text), part) {
+			d.Errorf("the answer is not an error with %q: %v", part, answer)
+		}
+	}
+}
+
+// commands checks which commands ran.
+func (d *smallDisk) commands(want ...string) {
+	d.Helper()
+	data, err := os.ReadFile(d.ran)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		d.Fatal(err)
+	}
+	if got := strings.Fields(string(data)); strings.Join(got, " ") != strings.Join(want, " ") {
+		d.Errorf("commands %q ran, want %q", got, want)
+	}
+}
+
+// continues checks that the conversation of an answer continues when there is room, in a new
+// process, and that no file has a torn line.
+func (d *smallDisk) continues(answer map[string]any) {
+	d.Helper()
+	result, _ := answer["result"].(map[string]any)
+	structured, _ := result["structuredContent"].(map[string]any)
+	id, _ := structured["threadId"].(string)
+	if id == "" {
+		d.Fatalf("the answer names no conversation: %v", answer)
+	}
+	d.model.Reset(providertest.Say("continued"), providertest.Say("continued"))
+	for n, again := range []string{"here", "elsewhere"} {
+		if n == 1 {
+			d.p.stdin.Close()
+			d.p.wait()
+			d.seen = map[int]bool{}
+			d.serve()
+		}
+		got, _ := d.call(100+n, "codex-reply", map[string]any{"threadId": id, "prompt": again}, "")["result"].(map[string]any)
+		if text, _ := json.Marshal(got); got["isError"] == true || !strings.Contains(string(text), "continued") {
+			d.Errorf("it does not continue %s: %s", again, text)
+		}
+	}
+	requests := d.model.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "here") || !strings.Contains(last, "elsewhere") {
+		d.Errorf("the conversation is not whole: %s", last)
+	}
+	d.wholeLines(filepath.Join(d.f.home, "sessions"))
+}
+
+// wholeLines checks that all lines of the files in a folder are JSON objects.
+func (d *smallDisk) wholeLines(dir string) {
+	d.Helper()
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if filepath.Ext(path) == ".jsonl" && !bytes.HasSuffix(data, []byte("\n")) {
+			d.Errorf("%s ends with a torn line", path)
+		}
+		for line := range bytes.Lines(data) {
+			var m map[string]any
+			if json.Unmarshal(line, &m) != nil {
+				d.Errorf("%s has a torn line: %s", path, line)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		d.Error(err)
+	}
+}
+
+var diskWork = map[string]any{"prompt": "work", "approval-policy": "never"}
+
+func fullBefore(d *smallDisk) {
+	d.model.Reset(d.command("one"), providertest.Say("done"), providertest.Say("done"))
+	d.serve()
+	first := d.call(1, "codex", diskWork, "")
+	d.commands("one")
+	d.fill()
+	asked := len(d.model.Requests())
+	d.model.Reset(d.command("two"), d.command("three"))
+	d.fails(d.call(2, "codex", diskWork, ""), "nothing was started")
+	result, _ := first["result"].(map[string]any)
+	structured, _ := result["structuredContent"].(map[string]any)
+	d.fails(d.call(3, "codex-reply", map[string]any{"prompt": "more", "threadId": structured["threadId"]}, ""), "nothing was started")
+	d.commands("one")
+	if n := len(d.model.Requests()); n != asked {
+		d.Errorf("the model was asked %d times", n-asked)
+	}
+	d.free()
+	d.continues(first)
+}
+
+func fullBeforeTask(d *smallDisk) {
+	d.model.Reset(d.command("one"))
+	d.serve("-c", "tasks.grace=0s")
+	d.fill()
+	d.fails(d.call(1, "codex", diskWork, ","+pollingClient), "nothing was started")
+	d.commands()
+	if n := len(d.model.Requests()); n != 0 {
+		d.Errorf("the model was asked %d times", n)
+	}
+}
+
+func fullDuringAnswer(d *smallDisk) {
+	d.model.Reset(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		d.fill()
+		return d.command("one")
+	}}, d.command("two"))
+	d.serve()
+	answer := d.call(1, "codex", diskWork, "")
+	d.fails(answer, "nothing more was run")
+	d.commands()
+	d.free()
+	d.continues(answer)
+}
+
+func fullDuringCommand(d *smallDisk) {
+	d.model.Reset(providertest.Call(providertest.Shell("one", "bash", "-c", fmt.Sprintf("echo one >> %q; cat /dev/zero > %q; echo %s", d.ran, d.filler(), long))), d.command("two"), d.command("three"))
+	d.serve()
+	answer := d.call(1, "codex", diskWork, "")
+	d.fails(answer, "nothing more was run")
+	d.commands("one")
+	if n := len(d.model.Requests()); n != 1 {
+		d.Errorf("the model was asked %d times", n)
+	}
+	d.free()
+	d.continues(answer)
+}
+
+func fullDuringQuestion(d *smallDisk) {
+	d.model.Reset(d.command("one"), d.command("two"), providertest.Say("done"))
+	d.serve()
+	d.send(1, "codex", map[string]any{"prompt": "work", "approval-policy": "untrusted"}, "")
+	ask := d.p.expect(map[string]any{"method": "elicitation/create"}, d.seen)
+	d.fill()
+	d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{}}}`, ask["id"]))
+	answer := d.p.expect(map[string]any{"id": 1.0}, d.seen)
+	d.fails(answer, "nothing more was run")
+	if data, _ := os.ReadFile(d.ran); strings.Contains(string(data), "two") {
+		d.Error("the second command ran")
+	}
+	d.free()
+	d.continues(answer)
+}
+
+func fullLog(d *smallDisk) {
+	small := filepath.Join(d.f.user, "log")
+	if err := errors.Join(os.Mkdir(small, 0o700), syscall.Mount("small", small, "tmpfs", 0, "size=64k")); err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
+	path := filepath.Join(small, "approvals")
+	d.model.Reset(d.command("one"), d.command("two"), d.command("three"), providertest.Say("done"))
+	d.serve("-c", fmt.Sprintf("approvals.log=%q", path))
+	d.send(1, "codex", map[string]any{"prompt": "work", "approval-policy": "untrusted"}, "")
+	accept := func(before func()) {
+		ask := d.p.expect(map[string]any{"method": "elicitation/create"}, d.seen)
+		before()
+		d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{}}}`, ask["id"]))
+	}
+	accept(func() {})
+	filler := filepath.Join(small, "filler")
+	accept(func() { _ = os.WriteFile(filler, make([]byte, 64<<10), 0o600) })
+	accept(func() { _ = os.Remove(filler) })
+	answer := d.p.expect(map[string]any{"id": 1.0}, d.seen)
+	d.commands("one", "three")
+	if text, _ := json.Marshal(answer); !strings.Contains(string(text), "no space left on device") {
+		d.Errorf("the client is not told: %s", text)
+	}
+	lines, err := os.ReadFile(path)
+	if err != nil || bytes.Count(lines, []byte(`"decision":"approved"`)) < 2 {
+		d.Errorf("%v, the log has\n%s", err, lines)
+	}
+	d.wholeLines(small)
+}
+
+func fullDuringTask(d *smallDisk) {
+	d.model.Reset(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		d.fill()
+		return d.command("one")
+	}})
+	d.serve("-c", "tasks.grace=0s")
+	task, _ := d.call(1, "codex", diskWork, ","+pollingClient)["result"].(map[string]any)
+	if task["resultType"] != "task" {
+		d.Fatalf("no task: %v", task)
+	}
+	var got map[string]any
+	for n := 2; got["status"] != "completed"; n++ {
+		d.p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/get","params":{"taskId":%q,%s}}`, n, task["taskId"], pollingClient))
+		got, _ = d.p.expect(map[string]any{"id": float64(n)}, d.seen)["result"].(map[string]any)
+	}
+	d.fails(got, "nothing more was run")
+	d.commands()
+	d.wholeLines(filepath.Join(d.f.home, "codex-mcp", "tasks"))
+	d.free()
+	d.continues(got)
+}
+
+func fullForATurn(d *smallDisk) {
+	d.model.Reset(providertest.Say("one"), d.command("two"), providertest.Say("two"))
+	d.serve()
+	answer := d.call(1, "codex", diskWork, "")
+	result, _ := answer["result"].(map[string]any)
+	structured, _ := result["structuredContent"].(map[string]any)
+	again := map[string]any{"prompt": "again", "threadId": structured["threadId"]}
+	d.fill()
+	d.fails(d.call(2, "codex-reply", again, ""), "nothing was started")
+	d.free()
+	if text, _ := json.Marshal(d.call(3, "codex-reply", again, "")); !strings.Contains(string(text), "two") {
+		d.Errorf("with room again: %s", text)
+	}
+	d.commands("two")
+	d.continues(answer)
+}

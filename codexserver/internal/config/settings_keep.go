@@ -1,0 +1,45 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Keep says how much is kept in files, and for how long.
+type Keep struct {
+	// Log is the size, in bytes, at which the log of approvals or a trace is renamed and begun
+	// again. 0 means no limit.
+	Log int64
+	// Worktrees is how long an unused worktree is kept that has no work to lose. 0 means
+	// forever.
+	Worktrees time.Duration
+	// MaxWorktrees is how many worktrees there may be. 0 means no limit.
+	MaxWorktrees int
+}
+
+type keepTable struct {
+	Log          int64    `json:"log"`
+	Worktrees    Duration `json:"worktrees"`
+	MaxWorktrees int      `json:"max_worktrees"`
+}
+
+// The defaults of the table keep.
+var defaultKeep = keepTable{Log: 64 << 20, Worktrees: Duration(30 * 24 * time.Hour), MaxWorktrees: 128}
+
+func (k keepTable) settings() Keep { return Keep{k.Log, time.Duration(k.Worktrees), k.MaxWorktrees} }
+
+// minLog is the least size of a log that is renamed: some lines fit.
+const minLog = 4096
+
+func (k keepTable) check() error {
+	switch {
+	case k.Log < 0 || k.Log > 0 && k.Log < minLog:
+		return fmt.Errorf("keep.log: want 0 or at least %d", minLog)
+	case k.Worktrees > 0 && k.Worktrees < Duration(time.Hour):
+		return errors.New("keep.worktrees: want 0 or at least 1h")
+	case k.MaxWorktrees < 0:
+		return errors.New("keep.max_worktrees: want 0 or more")
+	}
+	return nil
+}
