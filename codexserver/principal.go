@@ -2,10 +2,13 @@ package codexserver
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -21,6 +24,9 @@ type Principal struct {
 	name    string
 	end     context.CancelCauseFunc
 	session *mcp.ModernSession
+	turns   context.Context // of turns in the background
+	jobs    *mcptool.Jobs   // of the session; its clients share them
+	threads *thread.Share   // holds the threads of turns in the background
 
 	mu      sync.Mutex
 	clients map[*mcp.Client]bool // those with a handshake
@@ -40,9 +46,11 @@ func (s *Server) Approver(ctx context.Context) *Principal {
 
 func (s *Server) newPrincipal(ctx context.Context, name string, wire *mcp.Server) *Principal {
 	turns, end := context.WithCancelCause(ctx)
+	threads := s.threads.Share(name)
+	jobs := mcptool.NewSharedJobs(turns, threads)
 	return &Principal{
-		server: s, wire: wire, name: name, end: end,
-		session: mcp.NewModernSession(wire.NewClient(turns, name, s.threads.Share(name)), true),
+		server: s, wire: wire, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
+		session: mcp.NewModernSession(wire.NewClient(turns, name, s.threads.Share(name), jobs), true),
 		clients: map[*mcp.Client]bool{},
 	}
 }
@@ -86,7 +94,7 @@ func (p *Principal) joined(c *mcp.Client) (left func()) {
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	if p.session.Busy() {
+	if p.session.Busy() || p.jobs.Works() {
 		return true
 	}
 	p.mu.Lock()
@@ -103,5 +111,7 @@ func (p *Principal) Busy() bool {
 // have returned.
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
-	return p.session.Close()
+	err := p.session.Close()
+	p.jobs.WaitForAll()
+	return errors.Join(err, p.threads.Close())
 }

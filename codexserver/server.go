@@ -295,7 +295,11 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	client := wire.NewClient(turns, principal, s.threads.Share(principal))
+	var jobs *mcptool.Jobs
+	if p != nil {
+		jobs = p.jobs.Share(p.turns)
+	}
+	client := wire.NewClient(turns, principal, s.threads.Share(principal), jobs)
 	left := func() {}
 	if p != nil {
 		left = p.joined(client)

@@ -67,9 +67,15 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keep(j, c.tool, q.form, q.client.Name) }
 	c.form = q.form
 	own, background := board.Place(deaf{s}), board.Place(deaf{s})
-	if q.form {
-		own, background = client{c}, hold{s}
+	switch {
+	case q.form:
+		own, background = client{c}, hold{s.server}
 		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
+	case s.waits():
+		background = hold{s.server}
+		if c.taskable { // another client may poll the task
+			own = client{c}
+		}
 	}
 	s.places(tc, own, background, q.form, q.unasked)
 	if s.server.Tools.Patience(c.tool, q.client.Name) > 0 {

@@ -241,7 +241,7 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 	case !k.Form:
 		place = deaf{s}
 	case place == nil:
-		place = hold{s}
+		place = hold{s.server}
 	}
 	tc.Attendance = tc.Background
 	s.places(tc, place, place, k.Form, false)

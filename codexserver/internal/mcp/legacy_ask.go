@@ -30,6 +30,36 @@ func (c legacyClient) Ask(ctx context.Context, r *approval.Request) (elicit.Outc
 	return c.session.theAsker().Ask(ctx, &asked), nil
 }
 
+// remaining asks the client the questions of turns that outlive it, or that other clients began.
+// When the client has gone, the question waits for another one.
+type remaining struct{ legacyClient }
+
+// Ask implements [board.Place].
+func (c remaining) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	ss := c.session
+	waits := hold{ss.server}
+	if !ss.canAsk() && ss.waits() {
+		return waits.Ask(ctx, r)
+	}
+	out, err := c.legacyClient.Ask(ctx, r)
+	if !ss.canAsk() {
+		return out, err
+	}
+	if gone := out.Reason == elicit.ReasonPeerGone || ss.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
+		return waits.Ask(ctx, r)
+	}
+	return out, err
+}
+
+// answered reports whether a client gave an answer that could be read.
+func answered(out elicit.Outcome) bool {
+	switch out.Reason {
+	case "", elicit.ReasonDeclined, elicit.ReasonCancelled, elicit.ReasonNotUnderstood:
+		return true
+	}
+	return false
+}
+
 // codexMembers returns the facts of a question under Codex's names. They are next to the
 // message. Most SDKs drop them.
 func (c legacyClient) codexMembers(r *approval.Request) map[string]any {

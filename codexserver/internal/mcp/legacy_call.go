@@ -59,15 +59,22 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	}
 	c := ss.call(ctx, r.ID, o, ss.outlet())
 	own := legacyClient{ss, c.ID}
+	background := board.Place(own)
+	if ss.stays {
+		background = remaining{own}
+	}
 	var place board.Place
 	if ss.canAsk() && !ss.unasked {
-		place = own
+		place = background
 	}
 	if home := ss.home; home != nil {
 		home.takeUp(place)
 		c.Kept = func(j *mcptool.Job) { home.keep(j, p.Name, ss.canAsk(), ss.host()) }
 	}
-	ss.places(c, own, own, ss.canAsk(), ss.unasked)
+	ss.places(c, own, background, ss.canAsk(), ss.unasked)
+	if ss.canAsk() {
+		c.Visitor, c.Ends, c.Go = remaining{own}, ss.ctx, ss.running.Go
+	}
 	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
 	c.Asks, c.Folder, c.Begun, c.Host, c.Late = ss.canAsk(), ss.folder, job.Store, ss.host(), late
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)

@@ -276,7 +276,7 @@ func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error
 
 // hold is a place that keeps the questions of turns in the background open until a call of
 // codex-wait asks the client.
-type hold struct{ session *ModernSession }
+type hold struct{ server *Server }
 
 // Decider implements [board.Place].
 func (hold) Decider() approval.Decider { return approval.ByClient }
@@ -286,5 +286,5 @@ func (p hold) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, err
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
 	<-ctx.Done()
-	return r.Question.ReadError(ctx.Err(), &p.session.server.Approvals), nil
+	return r.Question.ReadError(ctx.Err(), &p.server.Approvals), nil
 }

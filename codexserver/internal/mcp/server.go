@@ -73,6 +73,7 @@ type Client struct {
 	ctx       context.Context // of the turns
 	threads   *thread.Share
 	jobs      *mcptool.Jobs
+	stays     bool           // turns in the background outlive the client
 	running   sync.WaitGroup // what outlives its request
 	pace      pace
 	home      *ModernSession // where turns of servers that were killed continue; nil for nowhere
@@ -82,10 +83,20 @@ type Client struct {
 // call of this client.
 func (c *Client) ContinueIn(s *ModernSession) { c.home = s }
 
-// NewClient returns a client of a principal, which must be closed. Its turns end with ctx.
-func (s *Server) NewClient(ctx context.Context, principal string, threads *thread.Share) *Client {
-	return &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: mcptool.NewJobs(ctx)}
+// NewClient returns a client of a principal, which must be closed. Its turns end with ctx. With
+// jobs, unless nil, its turns in the background do not, and it finds those of the clients that
+// share them.
+func (s *Server) NewClient(ctx context.Context, principal string, threads *thread.Share, jobs *mcptool.Jobs) *Client {
+	stays := jobs != nil
+	if !stays {
+		jobs = mcptool.NewJobs(ctx)
+	}
+	return &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
 }
+
+// waits reports whether a question of a turn without a client waits for one: the server goes on,
+// and the configuration does not say what happens if the client cannot be asked.
+func (c *Client) waits() bool { return c.stays && c.server.Approvals.OnUnsupported == "" }
 
 // Busy reports whether a turn is running or queued.
 func (c *Client) Busy() bool { return c.jobs.Busy() }
@@ -95,7 +106,9 @@ func (c *Client) Busy() bool { return c.jobs.Busy() }
 func (c *Client) Close() error {
 	c.running.Wait()
 	c.server.Tasks.Wait()
-	c.jobs.Wait()
+	if !c.stays {
+		c.jobs.Wait()
+	}
 	return c.threads.Close()
 }
 

@@ -15,7 +15,7 @@ import (
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(t.TempDir(), nil), TaskOptions{}, func(string, ...any) {})
-	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), "", nil), false)
+	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), "", nil, nil), false)
 	ours, theirs := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})
 	served := make(chan error, 1)

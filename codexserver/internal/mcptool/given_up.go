@@ -73,6 +73,9 @@ func (js *Jobs) ended(j *Job) {
 	all, answered := 0, 0
 	slices.Reverse(js.list)
 	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
+		if other.owner != j.owner {
+			return false
+		}
 		if !other.over() {
 			return other == j // its tool panicked
 		}

@@ -16,7 +16,7 @@ func callInterrupt(ctx context.Context, c *call, a *names) *mcptypes.CallToolRes
 	if err != nil {
 		return failure("", "codex-interrupt: "+err.Error())
 	}
-	t := c.Threads.Find(id)
+	t := c.open(id)
 	if t == nil {
 		return failure(id, fmt.Sprintf("codex-interrupt: no conversation %q in this session", id))
 	}

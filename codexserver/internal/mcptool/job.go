@@ -35,6 +35,7 @@ type Job struct {
 	rawSchema  jsontext.Value       // the same as JSON
 	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
+	owner      *Jobs         // of the client that began it
 	before     []*Job        // turns of the thread, see [Jobs.lost]
 	review     *reviewCall   // nil for other turns
 	leave      func()        // reports the end to [turns], or nil
@@ -50,6 +51,7 @@ type Job struct {
 	remarks    []string             // why questions could not be answered, and what was left out
 	now        moment
 	end        ending
+	visitors   map[*Jobs]bool // clients that are asked besides its own
 }
 
 // moment is what a turn does now.

@@ -18,31 +18,79 @@ const maxRunning = 1024
 // maxEnded is how many jobs in the background are kept after their end.
 const maxEnded = 256
 
-// Jobs has the turns that tools run for one client. It is safe for concurrent use.
+// Jobs has the turns that tools run for one client, and finds those of the clients that it shares
+// them with. It is safe for concurrent use.
 type Jobs struct {
-	ctx     context.Context // of the turns in the background
+	*roll
+	ctx context.Context // of the turns in the background
+	own sync.WaitGroup  // of this client
+}
+
+// roll has the turns of the clients that share them.
+type roll struct {
+	keeper  *thread.Share // holds the threads of turns in the background; nil leaves that to their clients
 	running sync.WaitGroup
 
 	mu   sync.Mutex
 	list []*Job // in order of creation
 }
 
-// NewJobs returns an empty list. Turns in the background end with ctx.
-func NewJobs(ctx context.Context) *Jobs { return &Jobs{ctx: ctx} }
+// NewJobs returns the jobs of a client. Its turns in the background end with ctx.
+func NewJobs(ctx context.Context) *Jobs { return &Jobs{roll: &roll{}, ctx: ctx} }
 
-// Wait waits for the turns in the background, whose context must have ended.
-func (js *Jobs) Wait() { js.running.Wait() }
+// NewSharedJobs is NewJobs for the first of several clients, see [Jobs.Share]. Turns in the
+// background outlive their client; keeper holds their threads.
+func NewSharedJobs(ctx context.Context, keeper *thread.Share) *Jobs {
+	return &Jobs{roll: &roll{keeper: keeper}, ctx: ctx}
+}
 
-// Busy reports whether a turn is running or queued.
+// Share returns the jobs of another client, whose turns in the background end with ctx. Each of
+// the two finds the turns of the other by the ids of their threads.
+func (js *Jobs) Share(ctx context.Context) *Jobs { return &Jobs{roll: js.roll, ctx: ctx} }
+
+// Wait waits for the turns of the client in the background. They end by themselves, or with their
+// context.
+func (js *Jobs) Wait() { js.own.Wait() }
+
+// WaitForAll is Wait for all clients that share their turns.
+func (js *Jobs) WaitForAll() { js.running.Wait() }
+
+// begin runs f in the background.
+func (js *Jobs) begin(f func()) {
+	js.own.Add(1)
+	js.running.Go(func() {
+		defer js.own.Done()
+		f()
+	})
+}
+
+// Busy reports whether a turn of the client is running or queued.
 func (js *Jobs) Busy() bool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return slices.ContainsFunc(js.list, func(j *Job) bool { return j.owner == js && !j.over() })
+}
+
+// Works reports whether a turn of any of the clients is running or queued.
+func (js *Jobs) Works() bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	return slices.ContainsFunc(js.list, func(j *Job) bool { return !j.over() })
 }
 
+// keep keeps the thread of a job in the background open, also without its client.
+func (js *Jobs) keep(j *Job) {
+	if js.keeper != nil {
+		js.keeper.Hold(j.ThreadID())
+	}
+}
+
+// Stays reports whether turns in the background outlive their client.
+func (js *Jobs) Stays() bool { return js.keeper != nil }
+
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
-	j.thread, j.background = t, background
+	j.thread, j.background, j.owner = t, background, c.Jobs
 	ticket, err := queued(t, in)
 	if err != nil {
 		return failure(t.ID(), "codex-reply: "+err.Error())
@@ -64,13 +112,14 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 	}
 	switch {
 	case background:
+		c.Jobs.keep(j)
 	case c.Late != nil:
 		return c.patient(ctx, j, ticket, in)
 	default:
 		defer c.Jobs.ended(j)
 		return j.run(ctx, ticket, in)
 	}
-	c.Jobs.running.Go(func() {
+	c.Jobs.begin(func() {
 		j.run(c.Jobs.ctx, ticket, in)
 		c.Jobs.ended(j)
 	})
@@ -101,7 +150,7 @@ func (js *Jobs) add(j *Job) bool {
 func (js *Jobs) full() bool {
 	n := 0
 	for _, other := range js.list {
-		if !other.over() && other.InBackground() {
+		if other.owner == js && !other.over() && other.InBackground() {
 			n++
 		}
 	}
@@ -113,7 +162,11 @@ func (js *Jobs) full() bool {
 func (js *Jobs) detach(j *Job) bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	return !js.full() && j.Detach()
+	if js.full() || !j.Detach() {
+		return false
+	}
+	js.keep(j)
+	return true
 }
 
 // over reports whether the turn has ended.
@@ -144,7 +197,7 @@ func (js *Jobs) of(id string) *Job {
 	return last
 }
 
-// unread returns the jobs that no call waits for and whose result no caller has, one for each
+// unread returns the jobs of the client that no call waits for and whose result no caller has, one for each
 // thread.
 func (js *Jobs) unread() []*Job {
 	js.mu.Lock()
@@ -152,7 +205,7 @@ func (js *Jobs) unread() []*Job {
 	var all []*Job
 	seen := map[string]bool{}
 	for _, j := range js.list {
-		if id := j.ThreadID(); !seen[id] && !j.read() && j.unwaited() {
+		if id := j.ThreadID(); j.owner == js && !seen[id] && !j.read() && j.unwaited() {
 			seen[id] = true
 			all = append(all, j)
 		}

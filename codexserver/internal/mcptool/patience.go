@@ -40,7 +40,7 @@ func (t *Table) Patience(tool, host string) time.Duration {
 func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
 	turn, cancel := context.WithCancelCause(c.Jobs.ctx)
 	keep := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	c.Jobs.running.Go(func() {
+	c.Jobs.begin(func() {
 		defer cancel(nil)
 		defer c.Jobs.ended(j)
 		j.run(turn, ticket, in)

@@ -150,6 +150,9 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
+	if other := c.Jobs.runs(id); other != nil && !a.Background {
+		defer c.visit(other)()
+	}
 	job.before = c.Jobs.lost(id)
 	c.read = append(c.read, job.before...)
 	return c.run(ctx, job, th, in, a.Background)

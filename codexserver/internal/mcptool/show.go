@@ -87,6 +87,7 @@ func (t *Table) callShow(ctx context.Context, c *call, a *showArguments) *mcptyp
 		at.command = *a.Command
 	}
 	shownID := Cut(at.thread, maxBrief)
+	_ = c.open(at.thread) // holds it
 	p, err := t.read(ctx, c.Threads, at, c.OpenOnly, t.room(c.MaxText).most)
 	var wrong *thread.RangeError
 	if errors.As(err, &wrong) {

@@ -34,7 +34,7 @@ func (s *sweeper) begin(js *Jobs) {
 		return
 	}
 	s.last = time.Now()
-	js.running.Go(func() {
+	js.begin(func() {
 		if err := s.sweep(js.ctx); err != nil && js.ctx.Err() == nil && s.log != nil {
 			s.log.Warn("sweeping what is kept", "error", err)
 		}

@@ -33,6 +33,12 @@ type Call struct {
 	// Place asks the questions of turns in the background while codex-wait waits for them.
 	// It is nil if the client is asked anyway, or cannot be asked.
 	Place Place
+	// Visitor, unless nil, is asked the questions of turns that other clients began, from the
+	// time when the client waits for one of them until the turn ends, or Ends does. Go runs a
+	// function that returns soon after Ends.
+	Visitor board.Place
+	Ends    context.Context
+	Go      func(func())
 	// Asks is true if the client is asked about turns in the background even when
 	// codex-wait does not wait for them.
 	Asks bool

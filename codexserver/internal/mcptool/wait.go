@@ -60,10 +60,8 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 	}
 	a.canonicalize()
 	jobs := c.jobs(a)
-	if c.Place != nil {
-		for _, j := range jobs {
-			defer j.thread.Attach(ownQuestions{c.Place, j})()
-		}
+	for _, j := range jobs {
+		defer c.visit(j)()
 	}
 	ctx, stop := c.until(ctx)
 	defer stop()
@@ -189,7 +187,7 @@ func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 	for _, id := range a.ThreadIDs {
 		switch {
 		case found[id]:
-		case c.Threads.Find(id) != nil:
+		case c.open(id) != nil:
 			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."})
 		default:
 			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})

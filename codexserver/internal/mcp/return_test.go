@@ -1,0 +1,257 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// visitor is a client of a principal, in one of the eras.
+type visitor struct {
+	t      *testing.T
+	p      *codexserver.Principal
+	legacy *servertest.Client // nil in the new era
+	meta   string             // in the new era
+}
+
+// visit connects a client. With forms it accepts every question.
+func visit(t *testing.T, p *codexserver.Principal, era string, forms bool) *visitor {
+	v := &visitor{t: t, p: p}
+	var answer servertest.Answer
+	capabilities := ""
+	if forms {
+		answer, capabilities = servertest.Say(servertest.Accept), `"elicitation":{}`
+	}
+	switch era {
+	case "session":
+		v.legacy = servertest.Connect(t, p, answer)
+	case "task":
+		if forms {
+			capabilities += ","
+		}
+		capabilities += `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+	}
+	v.meta = `"_meta":` + servertest.Capable(capabilities)
+	return v
+}
+
+// leave ends the client's connection.
+func (v *visitor) leave() {
+	if v.legacy != nil {
+		v.legacy.End()
+	}
+}
+
+// call calls a tool, answers its questions, and returns the text of its result.
+func (v *visitor) call(tool, arguments string) string {
+	v.t.Helper()
+	if v.legacy != nil {
+		return v.legacy.CallTool(v.t, tool, arguments)
+	}
+	params := fmt.Sprintf(`"name":%q,"arguments":%s,%s`, tool, arguments, v.meta)
+	raw := v.send("tools/call", params)
+	for {
+		var r struct {
+			RequestState  string
+			InputRequests map[string]json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(raw), &r); err != nil || len(r.InputRequests) == 0 {
+			return raw
+		}
+		var answers []string
+		for key := range r.InputRequests {
+			answers = append(answers, fmt.Sprintf(`%q:{"action":"accept"}`, key))
+		}
+		raw = v.send("tools/call", fmt.Sprintf(`%s,"requestState":%q,"inputResponses":{%s}`, params, r.RequestState, strings.Join(answers, ",")))
+	}
+}
+
+func (v *visitor) send(method, params string) string {
+	v.t.Helper()
+	raw, err := answerOver(v.t, v.p, method, "{"+params+"}")
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// begin begins a turn that no call waits for, and returns its thread and its task, if any.
+func (v *visitor) begin(prompt string) (thread, task string) {
+	v.t.Helper()
+	arguments := fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt)
+	if strings.Contains(v.meta, "tasks") {
+		arguments = fmt.Sprintf(`{"prompt":%q}`, prompt)
+	}
+	raw := v.call("codex", arguments)
+	var r struct{ TaskID string }
+	if err := json.Unmarshal([]byte(raw), &r); err != nil {
+		v.t.Fatalf("%s: %v", raw, err)
+	}
+	if r.TaskID != "" {
+		thread, _, _ = strings.Cut(r.TaskID, ".")
+		return thread, r.TaskID
+	}
+	return servertest.ThreadOf(v.t, raw), ""
+}
+
+// TestComingBack plays the table of docs/wire.md: a client begins a turn that asks and leaves. The
+// next client of the same principal finds it by every way, and answers the question. It does not
+// matter of which era the two are, and whether the first can show questions.
+func TestComingBack(t *testing.T) {
+	for _, first := range []string{"session", "request", "task"} {
+		for _, shows := range []bool{true, false} {
+			for _, second := range []string{"session", "request"} {
+				for _, how := range []string{"codex-wait", "codex-reply", "tasks/update", "codex-interrupt", "tasks/cancel"} {
+					if strings.HasPrefix(how, "tasks/") && first != "task" {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s, forms %v, %s, %s", first, shows, second, how), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { comeBack(t, first, shows, second, how) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func comeBack(t *testing.T, first string, shows bool, second, how string) {
+	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
+	p := s.Principal(t.Context(), "ann")
+	defer p.Close()
+	a := visit(t, p, first, false)
+	if shows {
+		a.leave()
+		a = visit(t, p, first, true)
+		if a.legacy != nil { // it has the question, and does not answer it
+			a.leave()
+			a.legacy = servertest.Connect(t, p, servertest.Never)
+		}
+	}
+	thread, task := a.begin("touch say:done")
+	synctest.Wait()
+	a.leave()
+	synctest.Wait()
+	b := visit(t, p, second, true)
+	defer b.leave()
+	if got := b.call("codex-list", `{}`); !strings.Contains(got, strings.ToUpper(thread)) || !strings.Contains(got, "waiting for approval of `touch`") {
+		t.Errorf("codex-list: %s", got)
+	}
+	if got := b.call("codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread)); !strings.Contains(got, "touch say:done") {
+		t.Errorf("codex-show: %s", got)
+	}
+	poll := `"taskId":"` + task + `","_meta":` + servertest.Capable(`"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`)
+	if task != "" {
+		if got := b.send("tasks/get", poll); !strings.Contains(got, `"status":"input_required"`) || !strings.Contains(got, "touch") {
+			t.Errorf("tasks/get: %s", got)
+		}
+	}
+	want := "touch: approved, done"
+	switch how {
+	case "codex-reply":
+		want = "approved by client"
+		if got := b.call("codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"say:next"}`, thread)); !strings.Contains(got, "next") {
+			t.Errorf("codex-reply: %s", got)
+		}
+	case "codex-interrupt":
+		want = `"status":"aborted"`
+		if got := b.call("codex-interrupt", fmt.Sprintf(`{"threadId":%q}`, thread)); !strings.Contains(got, "Interrupted.") {
+			t.Errorf("codex-interrupt: %s", got)
+		}
+	case "tasks/update":
+		b.send("tasks/update", poll+`,"inputResponses":{"q1":{"action":"accept"}}`)
+	case "tasks/cancel":
+		want = `"status":"aborted"`
+		b.send("tasks/cancel", poll)
+	}
+	got := b.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread))
+	if how == "codex-reply" {
+		got += b.call("codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread))
+	}
+	if !strings.Contains(got, want) {
+		t.Errorf("in the end: %s", got)
+	}
+	if task != "" {
+		synctest.Wait()
+		if got := b.send("tasks/get", poll); !strings.Contains(got, `"status":"completed"`) && !strings.Contains(got, `"status":"cancelled"`) {
+			t.Errorf("tasks/get in the end: %s", got)
+		}
+	}
+}
+
+// TestNobodyComesBack checks that a question for which nobody comes is denied in time, and that the
+// configuration decides where it says what happens if a client cannot be asked.
+func TestNobodyComesBack(t *testing.T) {
+	for _, tt := range []struct {
+		set  string
+		want string
+	}{
+		{"", "timeout"}, {"deny", "unsupported"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}}
+			o.Approvals.OnUnsupported = "deny"
+			if tt.set == "" {
+				o.Approvals.OnUnsupported = ""
+			}
+			p := codexserver.New(&servertest.Engine{}, o).Principal(t.Context(), "ann")
+			defer p.Close()
+			a := visit(t, p, "session", false)
+			thread, _ := a.begin("touch")
+			a.leave()
+			pass(o.Approvals.Timeout + 20*60e9)
+			b := visit(t, p, "session", true)
+			defer b.leave()
+			if got := b.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, tt.want) {
+				t.Errorf("%q: %s", tt.set, got)
+			}
+		})
+	}
+}
+
+// TestStrangersDoNotComeBack checks that another principal, and a client that may not approve, get
+// no question.
+func TestStrangersDoNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}})
+		ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
+		defer ann.Close()
+		defer bob.Close()
+		a := visit(t, ann, "session", false)
+		thread, _ := a.begin("touch")
+		wait := fmt.Sprintf(`{"threadIds":[%q],"seconds":1}`, thread)
+		for name, v := range map[string]*visitor{
+			"another principal":                 visit(t, bob, "session", true),
+			"another principal, by requests":    visit(t, bob, "request", true),
+			"without the right to approve":      {t: t, p: ann, legacy: servertest.Connect(t, unasked{ann}, servertest.Say(servertest.Accept))},
+			"without the right, and with forms": {t: t, p: ann, legacy: servertest.Connect(t, unasked{ann}, servertest.Say(servertest.Accept))},
+		} {
+			got := v.call("codex-wait", wait)
+			stranger := strings.HasPrefix(name, "another")
+			if strings.Contains(got, "approved") || strings.Contains(got, "unknown") != stranger || v.legacy != nil && len(v.legacy.Received("elicitation/create")) > 0 {
+				t.Errorf("%s: %s", name, got)
+			}
+			if got := v.call("codex-show", fmt.Sprintf(`{"threadId":%q,"what":"transcript"}`, thread)); stranger == strings.Contains(got, "touch") {
+				t.Errorf("%s: %s", name, got)
+			}
+			v.leave()
+		}
+		if got := visit(t, ann, "request", true).call("codex-wait", wait); !strings.Contains(got, "touch: approved") {
+			t.Errorf("ann: %s", got)
+		}
+		a.leave()
+	})
+}
+
+// unasked serves clients of a principal that may not approve.
+type unasked struct{ *codexserver.Principal }
+
+func (u unasked) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return u.Principal.Serve(codexserver.WithoutQuestions(ctx), t)
+}
