@@ -1,0 +1,259 @@
+package shared
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// ErrAbsent reports that no server listens on a socket.
+var ErrAbsent = errors.New("no shared server runs")
+
+const (
+	// answerLimit is how long a server may take to answer.
+	answerLimit = 10 * time.Second
+	// startLimit is how long a server may take to start. It may have to start and ask
+	// Codex first.
+	startLimit = time.Minute
+)
+
+// Conn is a connection to a server.
+type Conn struct {
+	*net.UnixConn
+	in      *bufio.Reader
+	version string
+	pid     int
+
+	patience time.Duration
+}
+
+// Read implements [io.Reader].
+func (c *Conn) Read(b []byte) (int, error) { return c.in.Read(b) }
+
+// PID returns the server's process id.
+func (c *Conn) PID() int { return c.pid }
+
+// Version returns the server's version.
+func (c *Conn) Version() string { return c.version }
+
+// dial connects to the server of a name and reads its greeting. The error is [ErrAbsent] if
+// there is none.
+func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*Conn, error) {
+	path := f.socket(name)
+	if len(path) > maxSocket {
+		return nil, fmt.Errorf("the path of the socket is too long: %s", path)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrAbsent
+	case err != nil:
+		return nil, err
+	case info.Mode().Type() != fs.ModeSocket || !mine(info):
+		return nil, fmt.Errorf("%s is not a socket of this user", path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	raw, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return nil, ErrAbsent // its server has ended
+	case err != nil:
+		return nil, err
+	}
+	c := &Conn{UnixConn: raw.(*net.UnixConn), patience: f.patience}
+	c.in = bufio.NewReader(c.UnixConn)
+	var g greeting
+	user, _, err := peer(c.UnixConn)
+	if err == nil && user != os.Getuid() {
+		err = errors.New("another user listens on the socket")
+	}
+	if err == nil {
+		err = c.exchange(limit, nil, &g)
+	}
+	if err == nil && (g.Server != serverName || g.Frame != frameVersion) {
+		err = errors.New("the server on the socket speaks another protocol")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("shared server: %w", err), c.Close())
+	}
+	c.version, c.pid = g.Version, g.PID
+	return c, nil
+}
+
+// exchange sends a frame, unless it is nil, and reads one.
+func (c *Conn) exchange(limit time.Duration, send, receive any) error {
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	if send != nil {
+		if err := writeFrame(c.UnixConn, send); err != nil {
+			return err
+		}
+	}
+	if err := readFrame(c.in, receive); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}
+
+// ask sends a hello and returns the reply. It closes the connection after an error.
+func (c *Conn) ask(h *hello) (*reply, error) {
+	var r reply
+	err := c.exchange(c.patience, h, &r)
+	if err == nil && r.Refused != "" {
+		err = errors.New("the shared server refuses: " + r.Refused)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &r, nil
+}
+
+// Dial connects to the running server of a name. Afterwards the server serves the
+// connection as a client. The error is [ErrAbsent] if no server runs.
+func (f *Folder) Dial(ctx context.Context, name string, from Origin) (*Conn, error) {
+	c, err := f.dial(ctx, name, f.patience)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.ask(&hello{Want: wantServe, Version: c.version, Origin: from}) // its own version: it stays
+	if err == nil && r.Ended {
+		return nil, errors.Join(ErrAbsent, c.Close())
+	}
+	return c, err
+}
+
+// Status asks the server of a name what it does.
+func (f *Folder) Status(ctx context.Context, name string) (*Status, error) {
+	return f.control(ctx, name, wantStatus)
+}
+
+// Stop ends the server of a name with everything that it runs, and waits for its end.
+func (f *Folder) Stop(ctx context.Context, name string) (*Status, error) {
+	return f.control(ctx, name, wantStop)
+}
+
+func (f *Folder) control(ctx context.Context, name, want string) (*Status, error) {
+	c, err := f.dial(ctx, name, f.patience)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.ask(&hello{Want: want})
+	if err != nil {
+		return nil, err
+	}
+	if r.Status == nil {
+		return nil, errors.Join(errors.New("shared server: no status"), c.Close())
+	}
+	if want == wantStop {
+		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+		defer stop()
+		_, _ = c.Read(make([]byte, 1)) // until it has ended
+	}
+	r.Status.Name = name
+	return r.Status, c.Close()
+}
+
+// Connect connects to the server of a name for a client of a version. If none runs, it
+// starts one with command. The server gets the listening socket as its file descriptor 3
+// and must call [Listener]. A server of another version serves the client if it has work
+// left, and otherwise makes way for a new one.
+func (f *Folder) Connect(ctx context.Context, name, version string, from Origin, command func() *exec.Cmd) (*Conn, error) {
+	for range 4 { // a server may end while the client connects
+		c, err := f.dial(ctx, name, f.patience)
+		if errors.Is(err, ErrAbsent) {
+			c, err = f.start(ctx, name, command)
+		}
+		if err != nil {
+			if again(err) {
+				continue
+			}
+			return nil, err
+		}
+		r, err := c.ask(&hello{Want: wantServe, Version: version, Origin: from})
+		switch {
+		case err == nil && !r.Ended:
+			return c, nil
+		case err == nil:
+			if err := c.Close(); err != nil {
+				return nil, err
+			}
+		case !again(err):
+			return nil, err
+		}
+	}
+	return nil, errors.New("the shared server ends again and again")
+}
+
+// again reports whether the error is that of a server that ended at that moment.
+func again(err error) bool {
+	if errors.Is(err, errStarted) {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// errStarted reports that a server that was just started has ended.
+var errStarted = errors.New("the shared server did not start")
+
+// start starts the server, unless another process just has, and connects to it.
+func (f *Folder) start(ctx context.Context, name string, command func() *exec.Cmd) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	unlock, err := f.lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if c, err := f.dial(ctx, name, f.patience); !errors.Is(err, ErrAbsent) {
+		return c, err
+	}
+	path := f.socket(name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a server that was killed
+		return nil, err
+	}
+	if err := f.launch(path, f.Log(name), command()); err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	c, err := f.dial(ctx, name, startLimit)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w): %s", errStarted, err, f.Log(name))
+	}
+	return c, nil
+}
+
+// launch starts a server that listens on the socket at path.
+func (f *Folder) launch(path, log string, cmd *exec.Cmd) error {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	l.SetUnlinkOnClose(false)
+	socket, err := l.File()
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC|noFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd.ExtraFiles = []*os.File{socket}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, out, out
+	cmd.SysProcAttr = ownSession()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,12 @@
+// Package shared lets the clients of one user share a server.
+//
+// A server listens on a unix socket in a [Folder] that only the user can enter. A relay
+// connects a client on standard input and output with it, see [Conn.Relay], and
+// [Folder.Connect] starts the server if there is none.
+//
+// A connection begins with three lines of JSON: the server's greeting, the client's hello
+// and the server's reply. What follows are the client's messages, unchanged. The socket
+// has no token. The server instead asks the kernel who connects: it refuses another user,
+// and every process that itself or one of its commands started, because such a process
+// could answer its own questions.
+package shared

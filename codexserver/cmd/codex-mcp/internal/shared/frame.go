@@ -1,0 +1,105 @@
+package shared
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// greeting is the first line of a server.
+type greeting struct {
+	Server  string `json:"server"` // always serverName
+	Frame   int    `json:"frame"`  // the version of these frames
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+}
+
+const (
+	serverName   = "codex-mcp"
+	frameVersion = 1
+)
+
+// What a client wants.
+const (
+	wantServe  = "serve"
+	wantStatus = "status"
+	wantStop   = "stop"
+)
+
+// hello is the first line of a client.
+type hello struct {
+	Want    string `json:"want"`
+	Version string `json:"version,omitzero"` // to serve
+	Origin
+}
+
+// Origin is where a client runs.
+type Origin struct {
+	// Folder is the client's working folder.
+	Folder string `json:"folder,omitzero"`
+	// Environ is the client's environment, NAME=value.
+	Environ []string `json:"environ,omitzero"`
+}
+
+// reply is the server's answer to a hello. After a reply to serve without Refused and
+// Ended, the client's messages follow.
+type reply struct {
+	Refused string  `json:"refused,omitzero"` // why the server does not serve the client
+	Ended   bool    `json:"ended,omitzero"`   // the server makes way for a new one
+	Status  *Status `json:"status,omitzero"`
+}
+
+// Status is what a server does.
+type Status struct {
+	Name    string    `json:"name,omitzero"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Began   time.Time `json:"began"`
+	// Clients is how many clients are connected.
+	Clients int `json:"clients"`
+	// Working is how many clients, connected or gone, have a turn that runs.
+	Working int `json:"working"`
+	// Retired says that the server takes no new client.
+	Retired bool `json:"retired,omitzero"`
+	// About describes the server, such as its engine and its page.
+	About string `json:"about,omitzero"`
+}
+
+// maxFrame is the length of the longest frame. Linux allows an environment of 6 MiB by
+// default.
+const maxFrame = 16 << 20
+
+func writeFrame(w io.Writer, frame any) error {
+	b, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// readFrame reads one line into frame.
+func readFrame(r *bufio.Reader, frame any) error {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxFrame {
+			return errors.New("a line of the handshake is too long")
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+	if err := json.Unmarshal(line, frame); err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	return nil
+}

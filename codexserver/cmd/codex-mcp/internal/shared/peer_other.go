@@ -1,0 +1,27 @@
+//go:build !linux && !darwin
+
+package shared
+
+import (
+	"errors"
+	"net"
+)
+
+// supported is false: the program then serves every client itself.
+const supported = false
+
+var errUnsupported = errors.New("this system is not supported")
+
+func peer(*net.UnixConn) (user, pid int, err error) { return 0, 0, errUnsupported }
+
+func alive(*net.UnixConn) (check func() bool, done func()) {
+	return func() bool { return false }, func() {}
+}
+
+func parent(int) (int, error) { return 0, errUnsupported }
+
+// Adopt fails: the system is not supported.
+func Adopt() error { return errUnsupported }
+
+// Namespaces fails: the system is not supported.
+func Namespaces() (string, error) { return "", errUnsupported }

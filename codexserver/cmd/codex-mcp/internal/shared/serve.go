@@ -1,0 +1,266 @@
+package shared
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// listenerFile is the file descriptor of the socket of a server, see [Folder.Connect].
+const listenerFile = 3
+
+// Listener returns the socket on which this process must listen, and its folder and name.
+func Listener() (*net.UnixListener, *Folder, string, error) {
+	file := os.NewFile(listenerFile, "socket")
+	defer file.Close()
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("the socket of the shared server: %w", err)
+	}
+	unix, ok := l.(*net.UnixListener)
+	if !ok {
+		return nil, nil, "", errors.Join(errors.New("the shared server got a socket of another kind"), l.Close())
+	}
+	path := unix.Addr().String()
+	return unix, &Folder{filepath.Dir(path), answerLimit}, strings.TrimSuffix(filepath.Base(path), ".sock"), nil
+}
+
+// Server serves the clients of one user.
+type Server struct {
+	// Folder has the socket of the name Name. Version is the server's version.
+	Folder        *Folder
+	Name, Version string
+	// Serve serves a client on conn, which it closes, until the client has gone and its
+	// work has ended, or ctx ends. It calls left when the client has gone.
+	Serve func(ctx context.Context, conn io.ReadWriteCloser, from Origin, left func())
+	// Working returns how many clients have a turn that runs.
+	Working func() int
+	// About describes the server.
+	About string
+	// Idle is how long the server runs without a client and without work.
+	Idle time.Duration
+	// Logger logs refused connections. It must be set.
+	Logger *slog.Logger
+
+	began time.Time
+	stop  func()
+
+	mu      sync.Mutex
+	clients int // connected
+	served  int // calls of Serve
+	closing bool
+	// stoppers have stopped the server and wait for its end.
+	stoppers []io.Closer
+	changed  chan struct{} // has an element if served may have become 0
+}
+
+// Run serves on a socket until ctx ends, a client stops the server, or the server has been
+// idle for long enough. It returns after the last client's work has ended.
+func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
+	ctx, s.stop = context.WithCancel(ctx)
+	defer s.stop()
+	s.began, s.changed = time.Now(), make(chan struct{}, 1)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := l.AcceptUnix()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				s.Logger.Warn("accept", "error", err) // too many open files, perhaps
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				continue
+			}
+			running.Go(func() { s.handle(ctx, c) })
+		}
+	})
+	s.wait(ctx)
+	s.retire(context.WithoutCancel(ctx))
+	err := l.Close()
+	s.stop()
+	running.Wait()
+	for _, c := range s.stoppers {
+		_ = c.Close()
+	}
+	return err
+}
+
+// wait returns when the server has to end.
+func (s *Server) wait(ctx context.Context) {
+	idle := time.NewTimer(s.Idle)
+	defer idle.Stop()
+	for {
+		s.mu.Lock()
+		unused, over := s.served == 0, s.served == 0 && s.closing
+		s.mu.Unlock()
+		if over {
+			return
+		}
+		if !unused {
+			idle.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-idle.C:
+			s.retireIf(ctx, func() bool { return s.served == 0 })
+			idle.Reset(s.Idle)
+		case <-s.changed:
+			idle.Reset(s.Idle)
+		}
+	}
+}
+
+// enter counts a client, and fails if the server takes none.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.clients++
+	s.served++
+	s.change()
+	return true
+}
+
+// change wakes wait. The caller holds s.mu.
+func (s *Server) change() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// retire makes the server take no new client. It removes the socket, so that the next
+// client starts another server.
+func (s *Server) retire(ctx context.Context) { s.retireIf(ctx, func() bool { return true }) }
+
+// retireIf retires the server if holds, which is called with s.mu held.
+func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
+	// Without the lock, a process that is starting a server could lose its socket.
+	ctx, cancel := context.WithTimeout(ctx, answerLimit/2)
+	defer cancel()
+	unlock, err := s.Folder.lock(ctx, s.Name)
+	if err != nil {
+		s.Logger.Warn("the socket stays", "error", err)
+		return false
+	}
+	defer unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return true
+	}
+	if !holds() {
+		return false
+	}
+	if err := os.Remove(s.Folder.socket(s.Name)); err != nil {
+		s.Logger.Warn("the socket", "error", err)
+	}
+	s.closing = true
+	s.change()
+	return true
+}
+
+func (s *Server) status() *Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Status{
+		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.clients, Working: s.Working(), Retired: s.closing, About: s.About,
+	}
+}
+
+// handle serves one connection.
+func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
+	c := &Conn{UnixConn: raw, in: bufio.NewReader(raw)}
+	over := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })
+	h, err := s.greet(c)
+	if err != nil {
+		over()
+		s.Logger.Warn("a connection is refused", "error", err)
+		_ = writeFrame(raw, &reply{Refused: err.Error()})
+		_ = raw.Close()
+		return
+	}
+	switch h.Want {
+	case wantServe:
+		s.serve(ctx, c, h, over)
+		return
+	case wantStatus:
+		_ = writeFrame(raw, &reply{Status: s.status()})
+	case wantStop:
+		s.Logger.Warn("a client stops the server")
+		_ = writeFrame(raw, &reply{Status: s.status()})
+		over()
+		s.mu.Lock()
+		s.stoppers = append(s.stoppers, raw)
+		s.mu.Unlock()
+		s.stop()
+		return
+	default:
+		_ = writeFrame(raw, &reply{Refused: "unknown frame"})
+	}
+	over()
+	_ = raw.Close()
+}
+
+// greet checks who connects, and reads its hello.
+func (s *Server) greet(c *Conn) (*hello, error) {
+	if err := c.SetDeadline(time.Now().Add(answerLimit)); err != nil {
+		return nil, err
+	}
+	if err := writeFrame(c.UnixConn, &greeting{serverName, frameVersion, s.Version, os.Getpid()}); err != nil {
+		return nil, err
+	}
+	if err := admit(c.UnixConn); err != nil {
+		return nil, err
+	}
+	var h hello
+	return &h, readFrame(c.in, &h)
+}
+
+// serve serves a client.
+func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool) {
+	// A server of another version makes way as soon as it has no work.
+	if h.Version != s.Version && s.retireIf(ctx, func() bool { return s.Working() == 0 }) || !s.enter() {
+		over()
+		_ = writeFrame(c.UnixConn, &reply{Ended: true})
+		_ = c.Close()
+		return
+	}
+	left := sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clients--
+	})
+	defer func() {
+		left()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.served--
+		s.change()
+	}()
+	err := writeFrame(c.UnixConn, &reply{})
+	if err == nil && over() {
+		err = c.SetDeadline(time.Time{})
+	}
+	if err != nil || ctx.Err() != nil {
+		_ = c.Close()
+		return
+	}
+	s.Serve(ctx, c, h.Origin, left)
+}

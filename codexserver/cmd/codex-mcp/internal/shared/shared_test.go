@@ -1,0 +1,256 @@
+//go:build linux || darwin
+
+package shared_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+)
+
+// TestConnect shows that the second client finds the server of the first, and that each is
+// served from its own folder.
+func TestConnect(t *testing.T) {
+	p := newPlace(t)
+	a, b := p.must("1", "/a"), p.must("1", "/b")
+	if a.PID() != b.PID() || a.PID() == os.Getpid() {
+		t.Errorf("servers %d and %d, want one other than %d", a.PID(), b.PID(), os.Getpid())
+	}
+	if got, want := say(t, b, "x")+say(t, a, "x"), from(b.PID(), "/b")+from(a.PID(), "/a"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	got, err := p.Status(t.Context(), "test")
+	if err != nil || got.Clients != 2 || got.PID != a.PID() || got.About != "a test" {
+		t.Errorf("status %+v, %v", got, err)
+	}
+}
+
+// TestRace starts many clients at the same time.
+func TestRace(t *testing.T) {
+	p := newPlace(t)
+	var all sync.WaitGroup
+	pids := make(chan int, 16)
+	for range cap(pids) {
+		all.Go(func() {
+			c, err := p.connect("1", "")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			pids <- c.PID()
+			c.Close()
+		})
+	}
+	all.Wait()
+	close(pids)
+	first := <-pids
+	for pid := range pids {
+		if pid != first {
+			t.Errorf("servers %d and %d", first, pid)
+		}
+	}
+}
+
+// TestKilled connects to the socket of a server that was killed.
+func TestKilled(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("1", "")
+	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Fatal("the killed server answers")
+	}
+	if _, err := p.Status(t.Context(), "test"); !errors.Is(err, shared.ErrAbsent) {
+		t.Errorf("status: %v", err)
+	}
+	if d := p.must("1", ""); d.PID() == c.PID() {
+		t.Error("the same server")
+	}
+}
+
+// TestIdle lets a server end, which takes its socket along.
+func TestIdle(t *testing.T) {
+	p := newPlace(t)
+	p.env = append(p.env, "SHARED_TEST_IDLE=1ms")
+	first := p.must("1", "") // may begin again if the server ends at once
+	if got := say(t, first, "x"); got != from(first.PID(), "") {
+		t.Errorf("got %s", got)
+	}
+	first.Close()
+	for {
+		if _, err := os.Lstat(filepath.Join(p.path, "test.sock")); err != nil {
+			break
+		}
+	}
+	if second := p.must("1", ""); second.PID() == first.PID() {
+		t.Error("the idle server does not end")
+	}
+}
+
+// TestVersions shows that a server of another version serves until its work has ended, and
+// then makes way.
+func TestVersions(t *testing.T) {
+	p := newPlace(t)
+	folder := t.TempDir()
+	old := p.must("1", folder)
+	say(t, old, "work")
+	if c := p.must("2", ""); c.PID() != old.PID() || c.Version() != "1" {
+		t.Errorf("the client of version 2 is served by %d, version %s, want the working %d", c.PID(), c.Version(), old.PID())
+	}
+	if err := os.WriteFile(filepath.Join(folder, "done"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		s, err := p.Status(t.Context(), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Working == 0 {
+			break
+		}
+	}
+	idle := p.must("1", "")
+	c := p.must("2", "")
+	if c.PID() == old.PID() || c.Version() != "2" {
+		t.Errorf("the client of version 2 is served by %d, version %s", c.PID(), c.Version())
+	}
+	if got := say(t, idle, "x"); got != from(old.PID(), "") {
+		t.Errorf("the connected client got %s", got)
+	}
+}
+
+// TestStop stops a server with its clients.
+func TestStop(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("1", "")
+	if s, err := p.Stop(t.Context(), "test"); err != nil || s.PID != c.PID() || s.Clients != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if err := syscall.Kill(c.PID(), 0); err == nil {
+		if _, err := p.Status(t.Context(), "test"); !errors.Is(err, shared.ErrAbsent) {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("the stopped server answers")
+	}
+}
+
+// TestBroken starts a server that ends at once.
+func TestBroken(t *testing.T) {
+	p := newPlace(t)
+	_, err := p.Connect(t.Context(), "test", "1", shared.Origin{}, p.command("broken"))
+	if err == nil || !strings.Contains(err.Error(), "did not start") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHostile puts other things in the place of the socket and of its folder.
+func TestHostile(t *testing.T) {
+	socket := func(t *testing.T, path string) {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+	}
+	for name, test := range map[string]struct {
+		plant func(t *testing.T, p *place, path string)
+		want  string
+	}{
+		"file":   {func(t *testing.T, _ *place, path string) { os.WriteFile(path, nil, 0o600) }, "not a socket"},
+		"folder": {func(t *testing.T, _ *place, path string) { os.Mkdir(path, 0o700) }, "not a socket"},
+		"pipe":   {func(t *testing.T, _ *place, path string) { syscall.Mkfifo(path, 0o600) }, "not a socket"},
+		"link": {func(t *testing.T, p *place, path string) {
+			socket(t, filepath.Join(p.path, "other"))
+			os.Symlink(filepath.Join(p.path, "other"), path)
+		}, "not a socket"},
+		"link without target": {func(t *testing.T, _ *place, path string) { os.Symlink("nowhere", path) }, "not a socket"},
+		"log is a link":       {func(t *testing.T, p *place, _ string) { os.Symlink("victim", p.Log("test")) }, "too many levels"},
+		"lock is a link": {func(t *testing.T, p *place, _ string) {
+			os.Symlink("victim", filepath.Join(p.path, "test.lock"))
+		}, "too many levels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			test.plant(t, p, filepath.Join(p.path, "test.sock"))
+			if _, err := p.connect("1", ""); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestFolder opens folders that others could change.
+func TestFolder(t *testing.T) {
+	for name, test := range map[string]struct {
+		plant func(t *testing.T, runtime string)
+		want  string
+	}{
+		"missing": {func(t *testing.T, runtime string) { os.Remove(runtime) }, "no such file"},
+		"base":    {func(t *testing.T, runtime string) { os.Chmod(runtime, 0o777) }, "other users have access"},
+		"own": {func(t *testing.T, runtime string) {
+			os.Mkdir(runtime+"/codex-mcp", 0)
+			os.Chmod(runtime+"/codex-mcp", 0o755)
+		}, "other users have access"},
+		"link":        {func(t *testing.T, runtime string) { os.Symlink(t.TempDir(), runtime+"/codex-mcp") }, "is not a folder"},
+		"file":        {func(t *testing.T, runtime string) { os.WriteFile(runtime+"/codex-mcp", nil, 0o600) }, "is not a folder"},
+		"shared temp": {func(t *testing.T, runtime string) { os.Chmod(runtime, 0o777|os.ModeSticky) }, "other users have access"},
+		"owner": {func(t *testing.T, runtime string) {
+			if os.Getuid() != 0 {
+				t.Skip("only root can give a folder away")
+			}
+			os.Mkdir(runtime+"/codex-mcp", 0o700)
+			os.Chown(runtime+"/codex-mcp", 12345, -1)
+		}, "belongs to another user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runtime := filepath.Join(t.TempDir(), "run")
+			if err := os.Mkdir(runtime, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			test.plant(t, runtime)
+			if _, err := shared.Open(runtime, ""); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	if _, err := shared.Open("relative", ""); err == nil {
+		t.Error("a relative folder is accepted")
+	}
+	home := filepath.Join(t.TempDir(), "home")
+	if _, err := shared.Open("", home); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(home + "/codex-mcp/run"); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder in the home: %v, %v", info, err)
+	}
+}
+
+// TestSilent connects to a server that accepts connections but never answers.
+func TestSilent(t *testing.T) {
+	p := newPlace(t)
+	p.SetPatience(10 * time.Millisecond)
+	l, err := net.Listen("unix", filepath.Join(p.path, "test.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := p.connect("1", ""); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want a time-out", err)
+	}
+	l.Close()
+	os.Remove(filepath.Join(p.path, "test.sock")) // for the cleanup
+}
