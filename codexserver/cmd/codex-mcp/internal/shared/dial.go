@@ -82,6 +82,9 @@ func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*C
 	if err == nil && (g.Server != serverName || g.Frame != frameVersion) {
 		err = errors.New("the server on the socket speaks another protocol")
 	}
+	if err == nil && g.Refused != "" {
+		err = errors.New("it refuses: " + g.Refused)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("shared server: %w", err), c.Close())
 	}

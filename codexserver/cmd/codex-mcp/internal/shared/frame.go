@@ -16,6 +16,7 @@ type greeting struct {
 	Frame   int    `json:"frame"`  // the version of these frames
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
+	Refused string `json:"refused,omitzero"` // why the server does not talk to this process
 }
 
 const (

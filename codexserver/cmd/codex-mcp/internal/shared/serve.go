@@ -100,7 +100,7 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 
 // wait returns when the server has to end.
 func (s *Server) wait(ctx context.Context) {
-	idle := time.NewTimer(s.Idle)
+	idle := time.NewTimer(max(s.Idle, startLimit)) // the first client is on its way
 	defer idle.Stop()
 	for {
 		s.mu.Lock()
@@ -191,8 +191,9 @@ func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
 	h, err := s.greet(c)
 	if err != nil {
 		over()
-		s.Logger.Warn("a connection is refused", "error", err)
-		_ = writeFrame(raw, &reply{Refused: err.Error()})
+		if ctx.Err() == nil {
+			s.Logger.Warn("a connection is refused", "error", err)
+		}
 		_ = raw.Close()
 		return
 	}
@@ -223,10 +224,12 @@ func (s *Server) greet(c *Conn) (*hello, error) {
 	if err := c.SetDeadline(time.Now().Add(answerLimit)); err != nil {
 		return nil, err
 	}
-	if err := writeFrame(c.UnixConn, &greeting{serverName, frameVersion, s.Version, os.Getpid()}); err != nil {
-		return nil, err
+	g := &greeting{Server: serverName, Frame: frameVersion, Version: s.Version, PID: os.Getpid()}
+	refused := admit(c.UnixConn)
+	if refused != nil {
+		g.Refused = refused.Error()
 	}
-	if err := admit(c.UnixConn); err != nil {
+	if err := errors.Join(refused, writeFrame(c.UnixConn, g)); err != nil {
 		return nil, err
 	}
 	var h hello
