@@ -1,0 +1,86 @@
+//go:build linux || darwin
+
+package shared_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+)
+
+// TestRelay relays lines in both directions until the input ends.
+func TestRelay(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("1", "/f")
+	var out strings.Builder
+	if err := c.Relay(t.Context(), strings.NewReader("a\nb\n"), &out); err != nil {
+		t.Error(err)
+	}
+	if got, want := out.String(), strings.Repeat(from(c.PID(), "/f")+"\n", 2); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestRelayServerKilled kills the server while requests are open.
+func TestRelayServerKilled(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("1", "/f")
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Relay(t.Context(), in, out)
+		out.Close()
+	}()
+	for _, line := range []string{
+		`{"id":1,"method":"x"}`, `{"id":"two","method":"y"}`, `{"id":3,"method":"z"}`, `{"method":"n"}`,
+		`{"method":"notifications/cancelled","params":{"requestId":1}}`,
+	} {
+		io.WriteString(client, line+"\n")
+	}
+	lines := bufio.NewScanner(answers)
+	for range 5 { // the answers of the test's server have no id
+		lines.Scan()
+	}
+	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for lines.Scan() {
+		id, text, _ := strings.Cut(strings.TrimPrefix(lines.Text(), `{"jsonrpc":"2.0","id":`), ",")
+		if !strings.Contains(text, "has ended") {
+			t.Errorf("answer %s", lines.Text())
+		}
+		got = append(got, id)
+	}
+	if strings.Join(got, " ") != `"two" 3` && strings.Join(got, " ") != `3 "two"` {
+		t.Errorf("answers to %q, want those to two and 3", got)
+	}
+	var gone *shared.EndedError
+	if err := <-ended; !errors.As(err, &gone) || gone.PID != c.PID() {
+		t.Errorf("Relay returned %v", err)
+	}
+	client.Close()
+}
+
+// TestRelayInterrupted ends the context of a relay whose server does not answer.
+func TestRelayInterrupted(t *testing.T) {
+	p := newPlace(t)
+	c := p.must("1", t.TempDir())
+	say(t, c, "work") // until a file exists
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, client := io.Pipe()
+	defer client.Close()
+	if err := c.Relay(ctx, in, io.Discard); err != nil {
+		t.Error(err)
+	}
+	os.Remove("done")
+}
