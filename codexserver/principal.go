@@ -68,7 +68,7 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // once and on another goroutine, with what Serve returns. A session that is idle then has
 // no goroutine if t pushes, see [jsonrpc.Transport].
 func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(error)) {
-	p.server.begin(ctx, p, t, ended)
+	p.server.begin(ctx, p, nil, t, ended)
 }
 
 // Exchange serves requests without a handshake (MCP 2026-07-28), until the input of t has

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -183,6 +184,9 @@ type Server struct {
 	log      *slog.Logger
 
 	observer Observer // nil without one
+
+	mu     sync.Mutex
+	guests map[*mcp.Client]bool // of ServeFrom
 }
 
 // New returns a server for e.
@@ -282,13 +286,15 @@ func programsOf(e engine.Engine) *sandbox.Programs {
 // is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	end := make(chan error, 1)
-	s.begin(ctx, nil, t, func(err error) { end <- err })
+	s.begin(ctx, nil, nil, t, func(err error) { end <- err })
 	return <-end
 }
 
 // begin is [Server.Serve], but returns at once and calls ended with the result. A client
-// of a principal p does not have the methods of September 2025.
-func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, ended func(error)) {
+// of a principal p does not have the methods of September 2025. Unless gone is nil, the
+// client's tasks and its turns in the background outlive its connection, at whose end gone
+// is called.
+func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport, ended func(error)) {
 	principal, wire := "", s.wire
 	if p != nil {
 		principal, wire = p.name, p.wire
@@ -316,8 +322,16 @@ func (s *Server) begin(ctx context.Context, p *Principal, t jsonrpc.Transport, e
 	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
 	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, approval.MayAsk(ctx))), o)
 	session.Connect(peer)
+	if gone != nil {
+		left = s.welcome(client)
+	}
 	peer.Begin(handling, func(err error) {
-		end(jsonrpc.ErrClosed)
+		if gone != nil {
+			client.Leave()
+			gone()
+		} else {
+			end(jsonrpc.ErrClosed)
+		}
 		if cerr := client.Close(); cerr != nil {
 			s.log.Warn("closing threads", "error", cerr)
 		}

@@ -379,8 +379,9 @@ func (c *child) root(threadID string) (*thread, string) {
 	return a.root, a.path
 }
 
-// load registers a thread that this child has loaded.
-func (c *child) load(r *threadReply) *thread {
+// load registers a thread that this child has loaded, and whose commands have the
+// environment environ.
+func (c *child) load(r *threadReply, environ []string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[r.Thread.ID]
@@ -389,7 +390,7 @@ func (c *child) load(r *threadReply) *thread {
 		c.threads[t.id] = t
 		delete(c.agents, t.id)
 	}
-	t.setRules(r)
+	t.setRules(r, environ)
 	return t
 }
 

@@ -19,14 +19,15 @@ import (
 // conversation is a thread with its host. It outlives the app-server: a new app-server
 // resumes the thread.
 type conversation struct {
-	engine *Engine
-	id     string
-	host   engine.Host
-	params threadParams // to resume the thread with
-	path   string       // of the rollout
-	model  string       // at the start
-	source string       // the model's provider
-	roots  []string     // where commands may write besides the working folder
+	engine  *Engine
+	id      string
+	host    engine.Host
+	params  threadParams // to resume the thread with
+	environ []string     // of the client
+	path    string       // of the rollout
+	model   string       // at the start
+	source  string       // the model's provider
+	roots   []string     // where commands may write besides the working folder
 	// reviews is the child of a thread that only reviews for another; else nil.
 	reviews *child
 
@@ -76,8 +77,8 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	e.reaches(r.Cwd, &r.Sandbox)
-	c.load(&r)
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots}
+	c.load(&r, engine.EnvironOf(ctx))
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
@@ -216,7 +217,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	c.engine.reaches(r.Cwd, &r.Sandbox)
-	return ch.load(&r), nil
+	return ch.load(&r, c.environ), nil
 }
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of

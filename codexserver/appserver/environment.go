@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -85,8 +86,9 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 
 // restrict hides variables from the conversation's commands: those that the configuration
 // and the call exclude, and the keys of providers and MCP servers. File is the
-// configuration without p.
-func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error {
+// configuration without p. Commands of a client of another origin get what remains of its
+// environment, and nothing of Codex's.
+func (p *threadParams) restrict(from *engine.Origin, file, call map[string]stdjson.RawMessage) error {
 	base, err := p.environment(file)
 	if err != nil {
 		return configErrorf("codex's configuration: %w", err)
@@ -113,6 +115,11 @@ func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error 
 	}
 	slices.Sort(names)
 	narrowed["exclude"] = slices.Compact(names)
+	if from != nil {
+		if narrowed, err = foreignEnvironment(base, narrowed, from.Environ); err != nil {
+			return err
+		}
+	}
 	p.Config = maps.Clone(p.Config)
 	if p.Config == nil {
 		p.Config = map[string]stdjson.RawMessage{}
@@ -125,6 +132,30 @@ func (p *threadParams) restrict(file, call map[string]stdjson.RawMessage) error 
 		p.Config[environmentPrefix+key] = raw
 	}
 	return nil
+}
+
+// foreignEnvironment returns a policy with which commands get, of no environment but
+// environ, what the policy base and the keys narrowed leave.
+func foreignEnvironment(base config.ShellEnvironment, narrowed map[string]any, environ []string) (map[string]any, error) {
+	raw, err := json.Marshal(narrowed)
+	if err == nil {
+		err = json.Unmarshal(raw, &base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, entry := range (proc.EnvPolicy{
+		Inherit: proc.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
+		Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
+	}).Environ(environ) {
+		name, value, _ := strings.Cut(entry, "=")
+		set[name] = value
+	}
+	return map[string]any{
+		"inherit": "none", "ignore_default_excludes": true, "exclude": []string{}, "include_only": []string{},
+		"set": set, "experimental_use_profile": base.UseProfile,
+	}, nil
 }
 
 // environment returns the policy of the configuration, overridden by that of p.
@@ -155,14 +186,27 @@ func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 	return names
 }
 
-// withheld returns the variables of this process's environment that a command of
-// command/exec must not see, in the form of its parameter env.
-func withheld(file map[string]stdjson.RawMessage) map[string]*string {
+// withheld returns what a command of command/exec must have instead of this process's
+// environment, in the form of its parameter env: without keys, and with the environment of a
+// client of another origin.
+func withheld(from *engine.Origin, file map[string]stdjson.RawMessage) map[string]*string {
 	patterns := append(proc.Secrets(), configuredKeys(file)...)
 	unset := map[string]*string{}
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); proc.MatchName(patterns, name) {
 			unset[name] = nil
+		}
+	}
+	if from == nil {
+		return unset
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		unset[name] = nil
+	}
+	for _, entry := range from.Environ {
+		if name, value, _ := strings.Cut(entry, "="); name != "" && !proc.MatchName(patterns, name) {
+			unset[name] = &value
 		}
 	}
 	return unset

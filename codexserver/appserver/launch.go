@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -157,7 +158,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := e.setServers(c, file, folder, &p); err != nil {
 		return p, err
 	}
-	if err := p.restrict(file, call); err != nil || !cfg.ReadOnly {
+	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil || !cfg.ReadOnly {
 		return p, err
 	}
 	return p, p.keepToReading(file)

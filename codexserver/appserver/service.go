@@ -48,6 +48,9 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if len(p.Command) == 0 {
 		return nil, &engine.RefusedError{Err: errors.New("command must not be empty")}
 	}
+	if from := engine.OriginOf(ctx); from != nil {
+		p.Cwd, _ = engine.Abs(ctx, p.Cwd) // which cannot fail
+	}
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 		return nil, err
 	}
 	params := wire.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMS: p.TimeoutMs}
-	if env := withheld(file); len(env) > 0 {
+	if env := withheld(engine.OriginOf(ctx), file); len(env) > 0 {
 		params.Env = env
 	}
 	if p.SandboxPolicy != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ type thread struct {
 	sandbox string   // the type of the sandbox policy
 	roots   []string // the sandbox policy's writable folders besides the working folder
 	cwd     string   // the working folder
+	environ []string // of the client
 	running *turn
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
@@ -33,10 +33,10 @@ type thread struct {
 }
 
 // setRules records the sandbox policy and the folder that Codex reports for the thread.
-func (t *thread) setRules(r *threadReply) {
+func (t *thread) setRules(r *threadReply, environ []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sandbox, t.roots, t.cwd = r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd
+	t.sandbox, t.roots, t.cwd, t.environ = r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd, environ
 }
 
 // changed records the sandbox policy and the folder that a turn changes.
@@ -66,8 +66,7 @@ func (t *thread) place(dir string) policy.Place {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.roots...)}
-	env := os.Environ()
-	return policy.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(p, t.cwd, env)}
+	return policy.Place{Dir: dir, Env: t.environ, Roots: sandbox.AskedRoots(p, t.cwd, t.environ)}
 }
 
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex

@@ -31,7 +31,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		shell = e.getenv("SHELL")
 	}
 	return tool.Options{
-		Environ:    environ(cfg, e.environ),
+		Environ:    environ(cfg),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),

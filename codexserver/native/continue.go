@@ -50,7 +50,7 @@ func (c *conversation) Continue(ctx context.Context, key string, note func(words
 	box := newInbox()
 	defer box.close()
 	c.inbox.Store(box)
-	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg, c.engine.environ))
+	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg))
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err != nil {

@@ -244,7 +244,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 		return nil, err
 	}
 	defer leave()
-	resolved, err := e.config(cfg)
+	resolved, err := e.configFor(ctx, cfg)
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
@@ -286,6 +286,19 @@ func (e *Engine) config(call protocol.Config) (*config.Config, error) {
 		Call:          call,
 		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
 	})
+}
+
+// configFor returns the configuration for a client's conversation or command.
+func (e *Engine) configFor(ctx context.Context, call protocol.Config) (*config.Config, error) {
+	cfg, err := e.config(call)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Environ = e.environ
+	if o := engine.OriginOf(ctx); o != nil {
+		cfg.Environ = o.Environ
+	}
+	return cfg, nil
 }
 
 // getenv reads the engine's environment. The last of several entries with a name counts.

@@ -5,9 +5,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
-// environ returns the part of the engine's environment that commands see. It leaves out
+// environ returns the part of the client's environment that commands see. It leaves out
 // the variables with keys of any provider or MCP server.
-func environ(cfg *config.Config, all []string) []string {
+func environ(cfg *config.Config) []string {
 	p := cfg.ShellEnvironment
 	return proc.EnvPolicy{
 		Inherit:               proc.Inherit(p.Inherit),
@@ -16,5 +16,5 @@ func environ(cfg *config.Config, all []string) []string {
 		Set:                   p.Set,
 		IncludeOnly:           p.IncludeOnly,
 		Withhold:              cfg.KeyVariables(),
-	}.Environ(all)
+	}.Environ(cfg.Environ)
 }

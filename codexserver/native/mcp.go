@@ -68,7 +68,7 @@ func (c *conversation) startServers() {
 				Processes: &c.engine.processes,
 				Name:      name,
 				Server:    server,
-				Environ:   c.engine.environ,
+				Environ:   c.cfg.Environ,
 				Dir:       c.engine.folderOf(server, c.cfg.Cwd),
 				Programs:  c.engine.programs,
 				Version:   c.engine.version,

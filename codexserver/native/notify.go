@@ -43,7 +43,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		c.engine.log.Warn("the notify program cannot be started", "error", err)
 		return
 	}
-	env, path := c.engine.programs.Environ(c.engine.environ)
+	env, path := c.engine.programs.Environ(c.cfg.Environ)
 	argv := append(slices.Clone(c.cfg.Notify), string(text))
 	if argv[0], err = c.engine.programs.Find(argv[0], c.now.Cwd, path); err != nil {
 		c.engine.log.Warn("the notify program cannot be started", "error", err)

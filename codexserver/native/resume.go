@@ -43,7 +43,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.reopen(old, cfg, host)
+	c, err := e.reopen(ctx, old, cfg, host)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func load(path string) (*rollout.Rollout, error) {
 }
 
 // reopen makes a conversation with the history of a rollout, without its file.
-func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.Host) (*conversation, error) {
+func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol.Config, host engine.Host) (*conversation, error) {
 	if call.Cwd == "" {
 		call.Cwd = old.Meta.Cwd
 	}
@@ -74,7 +74,7 @@ func (e *Engine) reopen(old *rollout.Rollout, call protocol.Config, host engine.
 			call.Model = last.Model
 		}
 	}
-	cfg, err := e.config(call)
+	cfg, err := e.configFor(ctx, call)
 	if err == nil {
 		err = e.addRoots(cfg, &call)
 	}

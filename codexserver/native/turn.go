@@ -72,7 +72,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	defer box.close()
 	c.inbox.Store(box)
 	// A folder that was replaced fails each command, with the reason.
-	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg, c.engine.environ))
+	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg))
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err == nil {

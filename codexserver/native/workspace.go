@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -67,7 +66,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if len(p.Command) == 0 {
 		return nil, &engine.RefusedError{Err: errors.New("command: must not be empty")}
 	}
-	spec, err := e.oneOff(p)
+	spec, err := e.oneOff(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -83,24 +82,19 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	return &protocol.ExecOneOffCommandResult{ExitCode: done.ExitCode, Stdout: done.Stdout, Stderr: done.Stderr}, nil
 }
 
-func (e *Engine) oneOff(p protocol.ExecOneOffCommandParams) (proc.Spec, error) {
-	cfg, err := e.config(protocol.Config{})
+func (e *Engine) oneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (proc.Spec, error) {
+	cfg, err := e.configFor(ctx, protocol.Config{})
 	if err != nil {
 		return proc.Spec{}, err
 	}
-	spec := proc.Spec{Argv: p.Command, Env: environ(cfg, e.environ), Timeout: proc.DefaultTimeout}
+	spec := proc.Spec{Argv: p.Command, Env: environ(cfg), Timeout: proc.DefaultTimeout}
 	if p.TimeoutMs != nil {
 		// From a millisecond to a day.
 		const most = int64(24 * time.Hour / time.Millisecond)
 		spec.Timeout = time.Duration(min(max(*p.TimeoutMs, 1), most)) * time.Millisecond
 	}
-	wd, err := os.Getwd()
-	if err != nil {
+	if spec.Dir, err = engine.Abs(ctx, p.Cwd); err != nil {
 		return proc.Spec{}, err
-	}
-	spec.Dir = p.Cwd
-	if !filepath.IsAbs(spec.Dir) {
-		spec.Dir = filepath.Join(wd, spec.Dir)
 	}
 	policy := cfg.Sandbox()
 	if p.SandboxPolicy != nil {

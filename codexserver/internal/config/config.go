@@ -24,6 +24,9 @@ type Config struct {
 	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode"`
 	SandboxWorkspaceWrite WorkspaceWrite          `json:"sandbox_workspace_write"`
 	ShellEnvironment      ShellEnvironment        `json:"shell_environment_policy"`
+	// Environ is the environment, NAME=value, to which ShellEnvironment applies. It is not
+	// a key: the engine sets it.
+	Environ []string `json:"-"`
 
 	ReasoningEffort  protocol.ReasoningEffort  `json:"model_reasoning_effort"`
 	ReasoningSummary protocol.ReasoningSummary `json:"model_reasoning_summary"`

@@ -86,8 +86,10 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	if c.taskable {
 		tc.Attendance.Patience = patience
 	}
+	stay := context.AfterFunc(s.present, c.orphan)
 	s.running.Go(func() {
 		defer close(c.done)
+		defer stay()
 		defer leave()
 		defer c.cancel(nil)
 		defer c.hurry()
@@ -100,6 +102,15 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		}
 	})
 	return c, nil
+}
+
+// orphan ends the call of a client that has left, unless it is a task.
+func (c *call) orphan() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.task == nil {
+		c.cancel(jsonrpc.ErrClosed)
+	}
 }
 
 // maxCalls is how many calls of a session that may take long may be unfinished at a time,

@@ -21,7 +21,7 @@ func (ss *LegacySession) folder(ctx context.Context) string {
 	if f := ss.server.Folder; f != "" {
 		return f
 	}
-	return cmp.Or(ss.root(ctx), mcptool.ProjectFolder())
+	return cmp.Or(ss.root(ctx), mcptool.ProjectFolder(ctx))
 }
 
 // root returns the client's first root that is a folder, or "" (MCP 2025-06-18,

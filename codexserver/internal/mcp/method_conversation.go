@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
@@ -43,7 +42,7 @@ func (ss *LegacySession) addConversationMethods(m *jsonrpc.Mux) {
 }
 
 // configOf checks the params of a new conversation and makes its cwd absolute.
-func configOf(at string, p *protocol.NewConversationParams) (protocol.Config, error) {
+func configOf(ctx context.Context, at string, p *protocol.NewConversationParams) (protocol.Config, error) {
 	if p == nil {
 		p = &protocol.NewConversationParams{}
 	}
@@ -56,7 +55,7 @@ func configOf(at string, p *protocol.NewConversationParams) (protocol.Config, er
 	cwd := p.Cwd
 	if cwd != "" {
 		var err error
-		if cwd, err = filepath.Abs(cwd); err != nil {
+		if cwd, err = engine.Abs(ctx, cwd); err != nil {
 			return protocol.Config{}, invalid(at+"/cwd", "%v", err)
 		}
 	}
@@ -68,12 +67,12 @@ func configOf(at string, p *protocol.NewConversationParams) (protocol.Config, er
 }
 
 func (ss *LegacySession) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
-	cfg, err := configOf("", &p)
+	cfg, err := configOf(ctx, "", &p)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Cwd == "" {
-		if cfg.Cwd, err = filepath.Abs(ss.server.Folder); err != nil {
+		if cfg.Cwd, err = engine.Abs(ctx, ss.server.Folder); err != nil {
 			return nil, failed("error creating conversation", err)
 		}
 	}
@@ -101,7 +100,7 @@ func (ss *LegacySession) resumeConversation(ctx context.Context, p protocol.Resu
 	if err := required("/path", p.Path); err != nil {
 		return nil, err
 	}
-	cfg, err := configOf("/overrides", p.Overrides)
+	cfg, err := configOf(ctx, "/overrides", p.Overrides)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -253,5 +254,5 @@ func TestStrangersDoNotComeBack(t *testing.T) {
 type unasked struct{ *codexserver.Principal }
 
 func (u unasked) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return u.Principal.Serve(codexserver.WithoutQuestions(ctx), t)
+	return u.Principal.Serve(approval.WithoutQuestions(ctx), t)
 }

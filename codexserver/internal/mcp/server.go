@@ -76,7 +76,9 @@ type Client struct {
 	stays     bool           // turns in the background outlive the client
 	running   sync.WaitGroup // what outlives its request
 	pace      pace
-	home      *ModernSession // where turns of servers that were killed continue; nil for nowhere
+	home      *ModernSession  // where turns of servers that were killed continue; nil for nowhere
+	present   context.Context // until Leave
+	leave     context.CancelFunc
 }
 
 // ContinueIn makes turns of servers that were killed continue in a session, after the first
@@ -91,19 +93,26 @@ func (s *Server) NewClient(ctx context.Context, principal string, threads *threa
 	if !stays {
 		jobs = mcptool.NewJobs(ctx)
 	}
-	return &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
+	c := &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
+	c.present, c.leave = context.WithCancel(context.Background())
+	return c
 }
 
 // waits reports whether a question of a turn without a client waits for one: the server goes on,
 // and the configuration does not say what happens if the client cannot be asked.
 func (c *Client) waits() bool { return c.stays && c.server.Approvals.OnUnsupported == "" }
 
+// Leave ends the calls that the client waits for. Tasks and turns in the background
+// continue.
+func (c *Client) Leave() { c.leave() }
+
 // Busy reports whether a turn is running or queued.
 func (c *Client) Busy() bool { return c.jobs.Busy() }
 
-// Close waits for the turns of the client, whose context must have ended, and closes its
-// threads.
+// Close waits for the turns of the client, and closes its threads. They end by themselves, or
+// with the client's context.
 func (c *Client) Close() error {
+	defer c.leave()
 	c.running.Wait()
 	c.server.Tasks.Wait()
 	if !c.stays {
@@ -150,7 +159,7 @@ func callID(id jsonrpc.ID) string {
 
 // folder returns the working folder of a thread for which neither its caller nor its client
 // names one.
-func (c *Client) folder() string { return cmp.Or(c.server.Folder, mcptool.ProjectFolder()) }
+func (c *Client) folder() string { return cmp.Or(c.server.Folder, mcptool.ProjectFolder(c.ctx)) }
 
 // later answers a request in another goroutine with what answer returns. Then, unless nil, is
 // called after a successful answer, and leave at the end.

@@ -5,8 +5,8 @@ import (
 	_ "embed"
 	stdjson "encoding/json"
 	"errors"
-	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -154,7 +154,7 @@ func (c *call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if cwd == "" {
 		cwd = c.Folder(ctx)
 	}
-	cwd, err := filepath.Abs(cwd)
+	cwd, err := engine.Abs(ctx, cwd)
 	if err != nil {
 		return "", err
 	}

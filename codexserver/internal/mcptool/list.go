@@ -99,7 +99,7 @@ func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConvers
 	if a.Search == "" && a.Cwd == "" || size == 0 {
 		return l.library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
 	}
-	matches, err := a.matcher()
+	matches, err := a.matcher(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -138,13 +138,13 @@ func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConvers
 
 // matcher returns a function that reports whether a conversation is one that the arguments
 // ask for.
-func (a *listArguments) matcher() (func(*protocol.ConversationSummary) bool, error) {
+func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
 	search := strings.ToLower(a.Search)
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
 	if a.Cwd == "" {
 		return func(c *protocol.ConversationSummary) bool { return has(c.Title) || has(c.Preview) }, nil
 	}
-	folder, err := filepath.Abs(a.Cwd)
+	folder, err := engine.Abs(ctx, a.Cwd)
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
