@@ -95,7 +95,7 @@ MCP clients start it; see the first example.`,
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.rulesCommand(settings), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.rulesCommand(settings), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 	return root
 }
 
@@ -163,7 +163,7 @@ and prints the results. The exit status is 1 when no task can run.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, rules and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, rules and doctor; start Codex itself by its own path"
 
 // noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {

@@ -82,6 +82,8 @@ func (o *options) settingFlags() *pflag.FlagSet {
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.BoolVar(&o.finish, "finish", false, "finish the running calls when the input ends, even after initialize")
+	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
+		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
 	fs.StringVar(&o.connect, "connect", "", "connect the client to the codex-mcp http server at this `URL` instead of serving it here")
 	return fs
 }

@@ -278,6 +278,12 @@ func (k *killer) start() *mortal {
 	cmd := exec.Command(bin, "-engine", "native", "-c", "tasks.grace=0s")
 	cmd.Dir = k.f.cwd
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark}
+	return k.launch(cmd)
+}
+
+// launch starts a server by a given command.
+func (k *killer) launch(cmd *exec.Cmd) *mortal {
+	k.t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		k.t.Fatal(err)

@@ -4,6 +4,7 @@
 //	codex-mcp http [flags]
 //	codex-mcp ask [flags] task
 //	codex-mcp tasks [flags] [ID]
+//	codex-mcp shared [stop]
 //	codex-mcp rules [flags]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
@@ -73,6 +74,9 @@ func main() {
 	if os.Args[0] == workerlink.Name {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
+	if os.Args[0] == sharedName {
+		os.Exit(runShared(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -113,6 +117,17 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
+	if err == nil && c.settings.Shared {
+		conn, reason := share(ctx, o, c)
+		if reason == nil {
+			err = conn.Relay(ctx, os.Stdin, os.Stdout)
+			if err != nil {
+				return fail(stderr, err)
+			}
+			return 0
+		}
+		c.log.Warn("this process serves its client itself: it cannot share a server", "reason", reason)
+	}
 	if err == nil {
 		c.warn(o, stderr)
 		err = serve(ctx, o, c)

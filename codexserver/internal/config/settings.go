@@ -31,6 +31,8 @@ type Settings struct {
 	PagePort int
 	// Tools are the tools to offer besides codex and codex-reply.
 	Tools []string
+	// Shared connects the client with a server of the user that all clients share.
+	Shared bool
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
 	AlwaysLoad bool
 	// Tasks say how calls become tasks.
@@ -81,6 +83,7 @@ type settingsFile struct {
 		Page     bool `json:"page"`
 		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
+	Shared     bool     `json:"shared"`
 	Tools      []string `json:"tools"`
 	AlwaysLoad bool     `json:"always_load"`
 
@@ -153,6 +156,7 @@ func (f *settingsFile) settings() *Settings {
 		Page:        a.Page,
 		PagePort:    a.PagePort,
 		Tools:       f.Tools,
+		Shared:      f.Shared,
 		AlwaysLoad:  f.AlwaysLoad,
 		MaxResult:   l.Result,
 		Hint:        f.Results.Hint,
@@ -325,7 +329,7 @@ func (p patience) settings() time.Duration {
 
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
-	ours      = append([]string{"always_load", "locked_arguments", "trusted_calls"}, ourTables...)
+	ours      = append([]string{"always_load", "locked_arguments", "shared", "trusted_calls"}, ourTables...)
 	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json"
 )
 
 // farewell is how long the server may take to answer the running calls after a signal.
@@ -37,10 +36,7 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer c.Close()
 	var open unanswered
 	inputEnd := make(chan struct{})
-	go func() {
-		defer close(inputEnd)
-		c.upload(in, &open)
-	}()
+	go c.upload(in, &open, func() { close(inputEnd) })
 	stop := context.AfterFunc(ctx, func() {
 		_ = c.CloseWrite()
 		_ = c.SetReadDeadline(time.Now().Add(farewell))
@@ -50,16 +46,8 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 		return nil // the client has gone
 	}
 	for _, id := range open.all() {
-		answer := struct {
-			Version string         `json:"jsonrpc"`
-			ID      jsonrpc.ID     `json:"id"`
-			Error   *jsonrpc.Error `json:"error"`
-		}{"2.0", id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", &EndedError{c.pid})}
-		line, err := json.Marshal(answer)
+		_, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n", id, jsonrpc.CodeInternalError, &EndedError{c.pid})
 		if err != nil {
-			return err
-		}
-		if _, err := out.Write(append(line, '\n')); err != nil {
 			return nil // the client has gone
 		}
 	}
@@ -73,8 +61,9 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// upload copies the client's messages until the end of in.
-func (c *Conn) upload(in io.Reader, open *unanswered) {
+// upload copies the client's messages until the end of in, and calls ended before the server
+// learns of it.
+func (c *Conn) upload(in io.Reader, open *unanswered, ended func()) {
 	messages := reader{each: open.sent}
 	for b := make([]byte, 16<<10); ; {
 		n, err := in.Read(b)
@@ -85,6 +74,7 @@ func (c *Conn) upload(in io.Reader, open *unanswered) {
 			return
 		}
 		if err != nil {
+			ended()
 			_ = c.CloseWrite()
 			return
 		}

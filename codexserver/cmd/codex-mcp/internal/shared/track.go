@@ -19,23 +19,23 @@ type unanswered struct {
 func (u *unanswered) sent(m message) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case m.method == "notifications/cancelled": // it needs no answer
-		delete(u.ids, idOf(m.requestID))
-	case m.method != "" && len(m.id) > 0:
+	if id, ok := idOf(m.requestID); ok && m.method == "notifications/cancelled" { // it needs no answer
+		delete(u.ids, id)
+	}
+	if id, ok := idOf(m.id); ok && m.method != "" {
 		if u.ids == nil {
 			u.ids = map[jsonrpc.ID]bool{}
 		}
-		u.ids[idOf(m.id)] = true
+		u.ids[id] = true
 	}
 }
 
 // received records a message of the server.
 func (u *unanswered) received(m message) {
-	if m.method == "" && len(m.id) > 0 {
+	if id, ok := idOf(m.id); ok && m.method == "" {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		delete(u.ids, idOf(m.id))
+		delete(u.ids, id)
 	}
 }
 
@@ -46,12 +46,9 @@ func (u *unanswered) all() []jsonrpc.ID {
 	return slices.SortedFunc(maps.Keys(u.ids), func(a, b jsonrpc.ID) int { return slices.Compare([]byte(a.String()), []byte(b.String())) })
 }
 
-// idOf returns an id. It returns the zero one for what is no id, which has no answer either.
-func idOf(text []byte) (id jsonrpc.ID) {
-	if id.UnmarshalJSON(text) != nil {
-		return jsonrpc.ID{}
-	}
-	return id
+// idOf returns an id. What is none has no answer either.
+func idOf(text []byte) (id jsonrpc.ID, ok bool) {
+	return id, len(text) > 0 && id.UnmarshalJSON(text) == nil
 }
 
 // message has what [reader] finds of a message.
@@ -61,13 +58,14 @@ type message struct {
 }
 
 // reader finds the messages in lines of JSON-RPC, without keeping more of them than the
-// members that [message] names. It does not check the JSON: the server does that, and a
-// message that it does not understand has an answer without an id. The zero value is ready.
+// members that [message] names. It leaves out lines that are not one object, such as batches:
+// the server refuses them in an answer without an id. The zero value is ready.
 type reader struct {
 	each func(message)
 
-	depth   int  // of the brackets
-	base    int  // the depth around messages: 1 in a batch
+	depth   int  // of the brackets: 1 in the message, 2 in the value of a member
+	begun   bool // the message has begun
+	broken  bool // the line is not one object
 	text    bool // within a string
 	escaped bool
 	name    bool      // the next string is a member's name
@@ -85,6 +83,9 @@ func (r *reader) read(b []byte) {
 	for _, c := range b {
 		switch {
 		case c == '\n': // JSON escapes it in strings
+			if r.begun && r.depth == 0 && !r.broken {
+				r.each(r.now)
+			}
 			*r = reader{each: r.each, value: r.value[:0]}
 		case r.text:
 			r.add(c)
@@ -111,37 +112,33 @@ func (r *reader) add(c byte) {
 
 // structure reads a character outside strings.
 func (r *reader) structure(c byte) {
-	level := r.depth - r.base // 1: in the message, 2: in the value of a member
+	if r.depth == 0 && c > ' ' {
+		r.broken = r.broken || r.begun || c != '{'
+		r.begun = true
+	}
 	switch c {
 	case '"':
 		r.text = true
 		r.add(c)
 	case '{', '[':
-		if c == '[' && r.depth == 0 {
-			r.base = 1
-		}
 		r.depth++
-		r.name, r.keep, r.value = c == '{' && (level == 0 || level == 1), false, r.value[:0]
+		r.name, r.keep, r.value = c == '{' && r.depth <= 2, false, r.value[:0]
 	case ':':
 		if r.name {
-			r.path[level-1] = string(r.value)
-			r.name, r.keep, r.value = false, r.wanted(level), r.value[:0]
+			r.path[r.depth-1] = string(r.value)
+			r.name, r.keep, r.value = false, r.wanted(), r.value[:0]
 		}
 	case ',', '}', ']':
 		if r.keep {
-			r.found(level)
+			r.found()
 		}
 		r.keep, r.value = false, r.value[:0]
 		if c == ',' {
-			r.name = level == 1 || level == 2 && r.path[0] == `"params"`
+			r.name = r.depth == 1 || r.depth == 2 && r.path[0] == `"params"`
 			break
 		}
 		r.depth = max(r.depth-1, 0)
 		r.name = false
-		if c == '}' && level == 1 {
-			r.each(r.now)
-			r.now = message{}
-		}
 	case ' ', '\t', '\r':
 	default:
 		r.add(c)
@@ -149,20 +146,20 @@ func (r *reader) structure(c byte) {
 }
 
 // wanted reports whether the value of the member that has just been named is kept.
-func (r *reader) wanted(level int) bool {
-	switch r.path[level-1] {
+func (r *reader) wanted() bool {
+	switch r.path[r.depth-1] {
 	case `"id"`, `"method"`:
-		return level == 1
+		return r.depth == 1
 	case `"requestId"`:
-		return level == 2 && r.path[0] == `"params"`
+		return r.depth == 2 && r.path[0] == `"params"`
 	}
 	return false
 }
 
 // found takes the kept value.
-func (r *reader) found(level int) {
+func (r *reader) found() {
 	value := slices.Clone(r.value)
-	switch name := r.path[level-1]; {
+	switch name := r.path[r.depth-1]; {
 	case name == `"method"`:
 		r.now.method = string(value[min(1, len(value)):max(len(value)-1, min(1, len(value)))])
 	case name == `"id"`:

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var reopened = flag.Int("reopened", 6, "close and open the editor this `number` of times during a task")
+
+// sharing has the folder of the sockets of a test, whose servers end with it.
+type sharing struct {
+	t       *testing.T
+	f       folders
+	runtime string
+}
+
+func newSharing(t *testing.T, f folders) *sharing {
+	t.Helper()
+	runtime, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sharing{t, f, runtime}
+	t.Cleanup(func() {
+		if out, err := s.command(context.Background(), built(t), "shared", "stop").CombinedOutput(); err != nil {
+			t.Errorf("shared stop: %v\n%s", err, out)
+		}
+		if t.Failed() {
+			logs, _ := filepath.Glob(filepath.Join(runtime, "codex-mcp", "*.log"))
+			for _, log := range logs {
+				text, _ := os.ReadFile(log)
+				t.Logf("%s:\n%s", log, text)
+			}
+		}
+		os.RemoveAll(runtime)
+	})
+	return s
+}
+
+// command returns the command of a program, with the variables of the test.
+func (s *sharing) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = s.f.cwd
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, "XDG_RUNTIME_DIR=" + s.runtime}
+	return cmd
+}
+
+// servers returns the process ids of the servers that run.
+func (s *sharing) servers() (pids []int) {
+	s.t.Helper()
+	out, err := s.command(s.t.Context(), built(s.t), "shared").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if _, rest, ok := strings.Cut(line, ": process "); ok {
+			pid, _, _ := strings.Cut(rest, ",")
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				s.t.Fatalf("%q: %v", line, err)
+			}
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// TestEndToEndShared plays the transcripts of TestEndToEnd through a relay. The server's
+// messages are the same.
+func TestEndToEndShared(t *testing.T) {
+	eachTranscript(t, func(t *testing.T, _ string, a *txtar.Archive) {
+		var s *sharing
+		got := playArchive(t, a, func(t *testing.T, f folders, args ...string) *process {
+			s = newSharing(t, f)
+			words := append([]string{"XDG_RUNTIME_DIR=" + s.runtime, built(t), "--shared"}, args...)
+			return launch(t, f, exec.Command("env", words...))
+		})
+		if diff := cmp.Diff(section(a, "server"), got); diff != "" {
+			t.Errorf("the server sent (-want +got):\n%s", diff)
+		}
+		if pids := s.servers(); len(pids) != 1 {
+			t.Errorf("servers %v, want one", pids)
+		}
+	})
+}
+
+// TestEndToEndSharedComesBack closes and opens two editors with different folders and
+// environments while each has a task: by the end of standard input, and by killing the
+// relay. In between the program is replaced by another build. The task of each goes on and
+// asks for approval in the last editor, and runs its command once, with its own folder and
+// environment.
+func TestEndToEndSharedComesBack(t *testing.T) {
+	f := newFolders(t)
+	released := make(chan struct{})
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		name := r.LastUserText()
+		switch len(r.ToolOutputs()) {
+		case 0:
+			t := providertest.Call(providertest.Shell("a-"+name, "bash", "-c", `echo begun $EDITOR_NAME >> ran`))
+			t.Wait = released
+			return t
+		case 1:
+			return providertest.Call(providertest.Shell("b-"+name, "bash", "-c", `echo "$EDITOR_NAME in $PWD" >> ran`))
+		}
+		return providertest.Say("done " + name)
+	}})
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+	s := newSharing(t, f)
+	k := &killer{t: t, f: f}
+	bin := built(t)
+	editors := []*editor{{name: "one"}, {name: "two"}}
+	for _, e := range editors {
+		e.dir = filepath.Join(f.cwd, e.name)
+		if err := os.Mkdir(e.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		e.open = func(bin string) *mortal {
+			cmd := s.command(context.Background(), bin, "--shared", "-engine", "native", "-c", "tasks.grace=0s")
+			cmd.Dir, cmd.Env = e.dir, append(cmd.Env, "EDITOR_NAME="+e.name)
+			return k.launch(cmd)
+		}
+		e.now = e.open(bin)
+		v, ok := e.now.call("tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q,"approval-policy":"untrusted"},%s`, e.name, pollingClient))
+		if !ok || v.TaskID == "" {
+			t.Fatalf("%+v", v)
+		}
+		e.task = v.TaskID
+	}
+	before := s.servers()
+	for n := range *reopened {
+		e := editors[n%2]
+		if n%3 == 0 {
+			e.now.kill()
+		} else {
+			_ = e.now.in.Close()
+			<-e.now.ends
+			_ = e.now.cmd.Wait()
+		}
+		if n == *reopened/2 {
+			bin = anotherBuild(t)
+		}
+		e.now = e.open(bin)
+		if v := e.get(); v.Status != "working" {
+			t.Fatalf("after %d: %+v", n, v)
+		}
+	}
+	if got := s.servers(); len(got) != 1 || len(before) != 1 || got[0] != before[0] {
+		t.Errorf("servers %v, before %v", got, before)
+	}
+	close(released)
+	for _, e := range editors {
+		for range 2 {
+			e.answer("accept")
+			e.now.kill()
+			e.now = e.open(bin)
+		}
+		for v := e.get(); v.Status != "completed"; v = e.get() {
+			time.Sleep(time.Millisecond)
+		}
+		if v := e.get(); !strings.Contains(string(v.Result), "done "+e.name) {
+			t.Errorf("%s: %s", e.name, v.Result)
+		}
+		ran, err := os.ReadFile(filepath.Join(e.dir, "ran"))
+		if want := fmt.Sprintf("begun %s\n%[1]s in %s\n", e.name, e.dir); err != nil || string(ran) != want {
+			t.Errorf("the commands wrote %q, want %q (%v)", ran, want, err)
+		}
+	}
+	// The old server has no work now and makes way for the other build.
+	for _, e := range editors {
+		e.now.kill()
+	}
+	for {
+		editors[0].now = editors[0].open(bin)
+		v := editors[0].get()
+		editors[0].now.kill()
+		if v.Status != "completed" {
+			t.Fatalf("%+v", v)
+		}
+		if got := s.servers(); len(got) == 1 && got[0] != before[0] {
+			break
+		}
+	}
+}
+
+// editor is a client that comes back.
+type editor struct {
+	name, dir, task string
+	open            func(bin string) *mortal
+	now             *mortal
+}
+
+func (e *editor) get() taskView {
+	v, ok := e.now.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, e.task, pollingClient))
+	if !ok {
+		e.now.t.Errorf("%s: no answer", e.name)
+	}
+	return v
+}
+
+// answer waits for the question of the task and answers it.
+func (e *editor) answer(action string) {
+	v := e.get()
+	for ; v.Status != "input_required"; v = e.get() {
+		if v.Status != "working" {
+			e.now.t.Fatalf("%s: %+v", e.name, v)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	answers := map[string]any{}
+	for key := range v.InputRequests {
+		answers[key] = map[string]any{"action": action, "content": map[string]any{}}
+	}
+	text, err := json.Marshal(answers)
+	if err != nil {
+		e.now.t.Fatal(err)
+	}
+	e.now.call("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":%s,%s`, e.task, text, pollingClient))
+	for key := range v.InputRequests { // the next question has another key
+		for w := e.get(); w.InputRequests[key] != nil; w = e.get() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// anotherBuild returns a copy of the program that counts as another version.
+func anotherBuild(t *testing.T) string {
+	t.Helper()
+	program, err := os.ReadFile(built(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "codex-mcp")
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestSharedServerKilled kills the shared server during a call of an older client. The call
+// gets an error, the relay ends, and the next one starts another server.
+func TestSharedServerKilled(t *testing.T) {
+	f := newFolders(t)
+	model := providertest.New(providertest.Turn{Wait: make(chan struct{})})
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+	s := newSharing(t, f)
+	p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+	p.hello(`{}`)
+	seen := map[int]bool{}
+	p.expect(pattern(t, `{"id":0,"result":"*"}`), seen)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+	awaitRequests(t, model, 1)
+	for _, pid := range s.servers() {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	p.expect(pattern(t, `{"id":1,"error":{"code":-32603}}`), seen)
+	if code := p.wait(); code != 1 || !strings.Contains(p.errors(), "has ended") {
+		t.Errorf("exit status %d, %s", code, p.errors())
+	}
+	if pids := s.servers(); len(pids) != 0 {
+		t.Errorf("servers %v", pids)
+	}
+}
+
+// TestSharedUnsure starts the program where it cannot be sure of the socket. It serves its
+// client itself and says why.
+func TestSharedUnsure(t *testing.T) {
+	f := newFolders(t)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, runtime := range map[string]string{"missing": filepath.Join(open, "missing"), "open to others": open, "relative": "x"} {
+		t.Run(name, func(t *testing.T) {
+			p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, built(t), "--shared", "-engine", "native"))
+			p.hello(`{}`)
+			p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
+			p.stdin.Close()
+			if code := p.wait(); code != 0 || !strings.Contains(p.errors(), "serves its client itself") {
+				t.Errorf("exit status %d, %s", code, p.errors())
+			}
+		})
+	}
+}
+
+// TestSharedKeys starts relays whose environments differ. Only the variables that the server
+// reads lead to another server.
+func TestSharedKeys(t *testing.T) {
+	f := newFolders(t)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9")+"env_key = \"MOCK_KEY\"\n")
+	s := newSharing(t, f)
+	for n, entry := range []string{"OTHER=1", "OTHER=2", "MOCK_KEY=1", "MOCK_KEY=2", "OPENAI_API_KEY=x"} {
+		p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, entry, built(t), "--shared", "-engine", "native"))
+		p.hello(`{}`)
+		p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
+		if got, want := len(s.servers()), []int{1, 1, 2, 3, 4}[n]; got != want {
+			t.Errorf("with %s: %d servers, want %d", entry, got, want)
+		}
+		p.stdin.Close()
+		p.wait()
+	}
+}
