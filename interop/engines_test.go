@@ -31,6 +31,7 @@ const (
 	overStdio way = iota // the client starts it
 	overHTTP             // it runs, as codex-mcp http
 	overProxy            // it runs, and the client starts codex-mcp --connect
+	overShared           // the client starts codex-mcp --shared, a relay to a server that outlives the client
 )
 
 // by returns the engine with another way to it.
@@ -47,6 +48,11 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 	flags = slices.Concat(e.flags, flags)
 	if e.over == overStdio {
 		s.Command = slices.Concat(server, flags)
+		return s
+	}
+	if e.over == overShared {
+		s.Command = slices.Concat(server, flags, []string{"--shared"})
+		s.Env["XDG_RUNTIME_DIR"] = sockets(t, server, home)
 		return s
 	}
 	s.remote = serveHTTP(t, server, home, append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)...)

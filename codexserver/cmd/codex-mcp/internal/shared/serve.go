@@ -102,6 +102,8 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 func (s *Server) wait(ctx context.Context) {
 	idle := time.NewTimer(max(s.Idle, startLimit)) // the first client is on its way
 	defer idle.Stop()
+	trim := time.NewTimer(trimAfter)
+	defer trim.Stop()
 	for {
 		s.mu.Lock()
 		unused, over := s.served == 0, s.served == 0 && s.closing
@@ -120,6 +122,11 @@ func (s *Server) wait(ctx context.Context) {
 			idle.Reset(s.Idle)
 		case <-s.changed:
 			idle.Reset(s.Idle)
+			trim.Reset(trimAfter)
+		case <-trim.C:
+			if s.Working() == 0 {
+				Trim()
+			}
 		}
 	}
 }
