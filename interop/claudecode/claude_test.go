@@ -141,6 +141,20 @@ func setup(e *testscript.Env, bin, version, server string) error {
 	if _, err := os.Stat(in("hook")); err == nil { // a program of the user's that is text of each question
 		settings["hooks"] = object{"Elicitation": []object{{"hooks": []object{{"type": "command", "command": "sh " + in("hook")}}}}}
 	}
+	args, variables := []string{"-engine", "native", "-trace", in("trace.txt")}, object{"CODEX_HOME": in("codex")}
+	if _, err := os.Stat(in("shared")); err == nil { // the server outlives Claude Code
+		sockets, err := os.MkdirTemp("", "s") // a short path
+		if err != nil {
+			return err
+		}
+		args, variables["XDG_RUNTIME_DIR"] = append(args, "--shared"), sockets
+		e.Defer(func() {
+			stop := exec.Command(server, "shared", "stop")
+			stop.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+sockets, "CODEX_HOME="+in("codex"))
+			_ = stop.Run() // the script has passed or failed
+			os.RemoveAll(sockets)
+		})
+	}
 	config := fmt.Sprintf("model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"chat\"\n", s.codex.BaseURL())
 	return errors.Join(
 		os.WriteFile(in("codex", "config.toml"), []byte(config), 0o600),
@@ -151,8 +165,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 			"projects":              object{e.Cd: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
 			"mcpServers": object{"codex": object{
 				"type": "stdio", "command": server,
-				"args": []string{"-engine", "native", "-trace", in("trace.txt")},
-				"env":  object{"CODEX_HOME": in("codex")},
+				"args": args, "env": variables,
 			}},
 		}))
 }
