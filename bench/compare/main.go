@@ -11,6 +11,11 @@
 //
 //	go run ./bench/compare /tmp/codex-mcp-before -- /tmp/codex-mcp
 //
+// With -shared it measures what --shared saves: starts, and the memory of four idle clients. It
+// needs root, because the program hides its memory from others.
+//
+//	go run ./bench/compare -shared /tmp/codex-mcp
+//
 // It reads the server's times from /proc and runs on Linux only.
 package main
 
@@ -40,13 +45,15 @@ func main() {
 		first, second = first[:i], first[i+1:]
 	}
 	if len(first) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]")
+		fmt.Fprintln(os.Stderr, "usage: compare SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]\n       compare -shared PROGRAM")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if second != nil {
+	if first[0] == "-shared" && len(first) == 2 {
+		err = sharing(ctx, first[1])
+	} else if second != nil {
 		err = startUp(ctx, first, second)
 	} else {
 		err = errors.Join(startUp(ctx, first), stream(ctx, first), crowd(ctx, first))

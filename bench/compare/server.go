@@ -43,7 +43,9 @@ func (s *server) start() error {
 	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	s.cmd.Env = append(os.Environ(), "CODEX_HOME="+s.home)
+	if s.cmd.Env == nil {
+		s.cmd.Env = append(os.Environ(), "CODEX_HOME="+s.home)
+	}
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ var readers = []string{
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/servertest/",              // what tests look at
 	"codexserver/cmd/codex-mcp/logfile.go",          // files that the user's flags name, for writing
+	"codexserver/cmd/codex-mcp/internal/shared/",    // files in its own folder, what /proc says
 	"codexserver/internal/repo/copy.go",             // copies in folders of ours, for writing
 	"codexserver/internal/repo/lock.go",             // files of its own, for locking and writing
 	"codexserver/internal/repo/private.go",          // folders of its own, for locking
