@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -24,6 +25,12 @@ const excludeKey = "shell_environment_policy.exclude"
 // parameters of thread/start.
 func started(t *testing.T, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
 	t.Helper()
+	return startedFrom(t, nil, configured, o, cfg)
+}
+
+// startedFrom is started for a client of an origin.
+func startedFrom(t *testing.T, from *engine.Origin, configured string, o appserver.Options, cfg protocol.Config) (params map[string]any, err error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
@@ -32,9 +39,52 @@ func started(t *testing.T, configured string, o appserver.Options, cfg protocol.
 		f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 			return nil, json.Unmarshal(req.Params, &params)
 		}
-		_, err = f.engine(o).Start(t.Context(), cfg, &recorder{})
+		ctx := t.Context()
+		if from != nil {
+			ctx = engine.WithOrigin(ctx, *from)
+		}
+		_, err = f.engine(o).Start(ctx, cfg, &recorder{})
 	})
 	return params, err
+}
+
+// TestEnvironmentOfAClientOnTheBridge checks that commands of a client of a shared server get
+// the client's environment by the policy of the configuration, and nothing of this process's.
+func TestEnvironmentOfAClientOnTheBridge(t *testing.T) {
+	from := &engine.Origin{Folder: "/client", Environ: []string{"EDITOR=one", "PATH=/client/bin", "MY_TOKEN=x", "OPENAI_API_KEY=x", "SECRET_OF_PROVIDER=x", "HIDDEN=x", "EQUALS=a=b"}}
+	const configured = `{"shell_environment_policy":{"inherit":"all","exclude":["HID*"],"set":{"ADDED":"yes"}},"model_providers":{"p":{"env_key":"SECRET_OF_PROVIDER"}}}`
+	for name, test := range map[string]struct {
+		call string
+		want map[string]any
+	}{
+		"policy":   {`{}`, map[string]any{"ADDED": "yes", "EDITOR": "one", "EQUALS": "a=b", "PATH": "/client/bin"}},
+		"narrowed": {`{"shell_environment_policy.inherit":"core"}`, map[string]any{"ADDED": "yes", "PATH": "/client/bin"}},
+		"none":     {`{"shell_environment_policy.inherit":"none"}`, map[string]any{"ADDED": "yes"}},
+		"only":     {`{"shell_environment_policy.include_only":["EDI*"]}`, map[string]any{"EDITOR": "one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := protocol.Config{FromCall: true}
+			if err := json.Unmarshal([]byte(test.call), &cfg.Overrides); err != nil {
+				t.Fatal(err)
+			}
+			params, err := startedFrom(t, from, configured, appserver.Options{}, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]any{}
+			for key, value := range params["config"].(map[string]any) {
+				if name, ok := strings.CutPrefix(key, "shell_environment_policy."); ok {
+					got[name] = value
+				}
+			}
+			want := map[string]any{
+				"inherit": "none", "ignore_default_excludes": true, "exclude": []any{}, "include_only": []any{}, "experimental_use_profile": false, "set": test.want,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the policy of the thread (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestCallShapesOnTheBridge checks that the app-server gets only those keys of a call's
