@@ -22,6 +22,10 @@
 // schema/<version> and mcptypes/v<version>, with copies of the extensions and of the files
 // that are written by hand. In the end it runs the tests of the package.
 //
+// -uses names a file with the methods and members that a package uses of a schema. The package
+// then gets plain structs for these, and -schema the structure of only that part. -codex takes the
+// schema of the app-server of an installed Codex first, and prints what changed for the package.
+//
 // Annotations are dropped. Assertions that have no form in Go, such as a pattern, are checked
 // by the strict decoder with a part of the schema. A keyword or construct without a rule is an
 // error with its JSON pointer.

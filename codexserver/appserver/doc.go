@@ -39,6 +39,8 @@
 //	include_plan_tool, …   left out: today's Codex ignores them
 //	wire_api = "chat"      refused
 //
+// Package internal/wire has the types of the protocol, generated from Codex's schema.
+//
 // # Approvals
 //
 // When the app-server asks to run a command or to apply a patch, the engine calls the
