@@ -323,11 +323,15 @@ func endOnly(params json.RawMessage, why error) wire.Note {
 	}}
 }
 
-// maxUnknownMethods bounds the unknown methods that are remembered.
-const maxUnknownMethods = 100
+// maxUnknownMethods bounds the unknown methods that are remembered, and maxMethod how much of one is.
+const (
+	maxUnknownMethods = 100
+	maxMethod         = 100
+)
 
 // warnUnknown reports a method that the schema does not have, once.
 func (c *child) warnUnknown(kind, method string) {
+	method = method[:min(len(method), maxMethod)]
 	c.mu.Lock()
 	known := c.unknown[method] || len(c.unknown) >= maxUnknownMethods
 	if !known {

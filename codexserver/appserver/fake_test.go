@@ -17,6 +17,9 @@ const (
 	agentID  = "0199a2b3-0000-7000-8000-00000000000a"
 )
 
+// newestVersion is the version whose schema is kept.
+const newestVersion = "0.169.0"
+
 // fake is an app-server whose answers a test sets. Each connection is a run, like a
 // process.
 type fake struct {
@@ -47,7 +50,7 @@ type run struct {
 }
 
 func newFake(t *testing.T) *fake {
-	return &fake{t: t, version: "0.169.0", home: t.TempDir(), on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
+	return &fake{t: t, version: newestVersion, home: t.TempDir(), on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
 }
 
 // engine returns an engine that dials the fake.
@@ -84,6 +87,7 @@ func (f *fake) methods() []string {
 }
 
 func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
+	r.fits(req.Method, func(s *schemas) string { return s.calls[req.Method] }, req.Params)
 	r.mu.Lock()
 	r.calls = append(r.calls, req.Method)
 	answer, turn := r.on[req.Method], r.fake.turn
@@ -124,6 +128,19 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		return nil, nil
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: unknown variant `%s`", req.Method)
+}
+
+// fits checks what the bridge sent, if it talks to the newest version in a test.
+func (r *run) fits(method string, definition func(*schemas) string, raw json.RawMessage) {
+	if r.t == nil || r.version != newestVersion {
+		return
+	}
+	s, err := newestSchema()
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	s.check(r.t, method, definition(s), raw)
 }
 
 // current returns the id of the last turn. That of the first is turnID.
@@ -190,6 +207,7 @@ func (r *run) ask(method, params string, args ...any) string {
 	if err := r.peer.Call(r.ctx, method, json.RawMessage(fmt.Sprintf(params, args...)), &raw); err != nil {
 		return "error: " + err.Error()
 	}
+	r.fits(method, func(s *schemas) string { return s.answers[method] }, raw)
 	return string(raw)
 }
 
