@@ -144,13 +144,13 @@ func fieldName(member string) string {
 			word += string(r)
 		}
 	}
-	name := ""
+	var name strings.Builder
 	for _, w := range append(words, word) {
 		if slices.Contains(initialisms, strings.ToLower(w)) {
-			name += strings.ToUpper(w)
+			name.WriteString(strings.ToUpper(w))
 		} else if w != "" {
-			name += strings.ToUpper(w[:1]) + w[1:]
+			name.WriteString(strings.ToUpper(w[:1]) + w[1:])
 		}
 	}
-	return name
+	return name.String()
 }
