@@ -157,6 +157,9 @@ func TestNothingHides(t *testing.T) {
 			t.Errorf("%+q: %q, want %q", text, got, want)
 		}
 	}
+	if got := elicit.OneLine("a\nbc\td", 0); got != "a bc d" {
+		t.Errorf("one line: %q", got)
+	}
 	const hidden = "\n(contains hidden characters)"
 	exact, over := strings.Repeat("x", 1800), strings.Repeat("x", 1801)
 	for _, tt := range []struct {

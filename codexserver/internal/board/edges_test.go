@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,6 +85,26 @@ func TestOfferSaysWhereItRuns(t *testing.T) {
 	b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
 	if offer := b.Offer(lasting(dir)); offer == nil || !offer.Confined {
 		t.Errorf("in the sandbox: %+v", offer)
+	}
+	t.Setenv("HOME", t.TempDir()) // without a configuration of git
+	t.Setenv("XDG_CONFIG_HOME", "")
+	repo := t.TempDir()
+	for name, text := range map[string]string{"config": "[remote \"origin\"]\n\turl = https://localhost/work.git\n", "HEAD": "ref: refs/heads/main\n", "objects/x": "", "refs/x": ""} {
+		file := filepath.Join(repo, ".git", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := request()
+	out.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "push"}, Cwd: repo, Placed: true}
+	if offer := b.Offer(out); offer == nil || offer.Confined || !strings.Contains(offer.Words, "outside") {
+		t.Errorf("outside the sandbox: %+v", offer)
+	}
+	if offer := b.Offer(lasting(dir)); offer == nil { // the first is still kept
+		t.Error("a second offer of one board is missing")
 	}
 	patch := func() *approval.Request {
 		event := protocol.PatchApprovalRequest{CallID: "p", Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, "src", "a.go"): {Add: &protocol.FileContent{}}}}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// listed are the packages that survivors.txt has survivors of, or of which none survives.
+var listed = []string{"elicit", "codexserver/internal/board", "codexserver/internal/policy/rulefile"}
+
+// TestListIsTrue checks that every survivor with a reason is still a mutant: that its line is
+// there, and unchanged.
+func TestListIsTrue(t *testing.T) {
+	accepted, err := parseList(survivors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(accepted) < 50 {
+		t.Errorf("only %d survivors", len(accepted))
+	}
+	var patterns []string
+	for _, p := range listed {
+		patterns = append(patterns, "github.com/codexmcp/codexmcp/"+p)
+	}
+	packages, err := load(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, p := range packages {
+		for _, m := range p.mutants {
+			known[m.name] = true
+		}
+	}
+	for name := range accepted {
+		if !known[name] {
+			t.Errorf("survivors.txt has a line that is no mutant any more: %s", name)
+		}
+	}
+}
+
+func TestParseList(t *testing.T) {
+	list, err := parseList("# a comment\n\na: b\nc: d\n\tsame: why\n")
+	if err != nil || len(list) != 2 || list["c: d"] != "same: why" {
+		t.Errorf("%v, %v", list, err)
+	}
+	for _, bad := range []string{"\tsame: why\n", "a: b\n", "a: b\n\twhy\n", "a: b\n\tapproves: why\n", "a: b\n\tsame: x\na: b\n\tsame: y\n"} {
+		if list, err := parseList(bad); err == nil {
+			t.Errorf("%q: %v", bad, list)
+		}
+	}
+}
+
+// TestRun finds the fate of the mutants of a small package: each is killed but those that its
+// test cannot notice.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.test/m\n\ngo 1.26\n",
+		"p.go": `package m
+
+type verdict string
+
+const (
+	no  verdict = "no"
+	yes verdict = "yes"
+)
+
+var safe = []string{"ls", "cat"}
+
+func judge(words []string) verdict {
+	if len(words) == 0 {
+		return no
+	}
+	for _, s := range safe {
+		if s == words[0] {
+			return yes
+		}
+	}
+	return no
+}
+`,
+		"p_test.go": `package m
+
+import "testing"
+
+func TestJudge(t *testing.T) {
+	for word, want := range map[string]verdict{"ls": yes, "rm": no} {
+		if got := judge([]string{word}); got != want {
+			t.Errorf("%s: %s", word, got)
+		}
+	}
+}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	t.Setenv("GOFLAGS", "-mod=mod")
+	packages, err := load([]string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := packages[0]
+	if err := p.test(t.Context(), 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, m := range p.mutants {
+		if _, after, _ := strings.Cut(m.name, "p.go "); m.fate == survived || m.fate == unreached {
+			left[after] = true
+		}
+	}
+	for _, want := range []string{`safe: another string than "cat"`, "judge: false: len(words) == 0", "judge: no is yes in return no"} {
+		if !left[want] {
+			t.Errorf("killed: %s", want)
+		}
+	}
+	for _, want := range []string{`safe: another string than "ls"`, "judge: true: s == words[0]", "judge: yes is no in return yes", "judge: no is yes in return no #2", "judge: skip the loop over safe"} {
+		if left[want] {
+			t.Errorf("survives: %s", want)
+		}
+	}
+	if score := p.score(); !strings.HasPrefix(score, "example.test/m: ") || !strings.Contains(score, "survived") {
+		t.Error(score)
+	}
+}
