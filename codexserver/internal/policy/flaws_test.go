@@ -21,12 +21,12 @@ var flaws = []struct {
 	{"CVE-2025-54558", []string{"rg --hostname-bin ./x pat", "rg --hostname-bin=./x pat", "rg --search-zip pat", "rg --search pat", "rg --hostname=./x pat"}},
 	{"CVE-2025-66032", []string{"cat$IFS-x", "cat ${IFS}x; touch$IFS'MARK'", "sort -oMARK x", "sort -ro MARK x", "find . -fprintfMARK"}},
 	{"CVE-2026-24887", []string{`find . -exec touch MARK \;`, `find . -execdir touch MARK {} +`, `find . -ok touch MARK \;`, "find . -delete", "find . -fprintf MARK x", "find . -fls MARK", `find . -'exec' touch MARK ';'`}},
-	{"CVE-2025-64755", []string{"sed -n 'w MARK' x", "sed -n 's/a/b/w MARK' x", "sed -n 's/a/touch MARK/e' x", "sed -i s/a/b/ x", "sed -n -f script x", "sed -n 1p -fscript", "sed -n '1,2p;w MARK' x"}},
+	{"CVE-2025-64755", []string{"sed -n 'w MARK' x", "sed -n 's/a/b/w MARK' x", "sed -n 's/a/touch MARK/e' x", "sed -i s/a/b/ x", "sed -n -f script x", "sed -n 1p -fscript", "sed -n '1,2p;w MARK' x", "sed -n 1p *", "sed -n 1p ?x", "sed -n 1p {a,-fb}"}},
 	{"CVE-2026-25723", []string{"echo x | sed 'w .git/config'", "echo x | sed -n '1w .git/config'"}},
 	{"CVE-2026-25722", []string{"cd .git && echo x > config", "pushd .git && echo x > config", "(cd .git; echo x > config)", "git -C .git config core.pager x"}},
 	{"CVE-2026-24053", []string{"echo x >| ../f", "echo x >! ../f", "echo x &> ../f", "echo x >> ../f", "cat <> ../f", "echo x {fd}> ../f", "echo x 3> ../f", "echo x >& ../f"}},
 	{"CVE-2026-29783", []string{`echo ${v@P}`, `echo ${v:=$(touch MARK)}`, `echo ${!v}`, `echo ${x:-$(touch MARK)}`, "echo ${x:-`touch MARK`}", `echo "${x/a/$(touch MARK)}"`, "echo $((`touch MARK`))"}},
-	{"CVE-2025-57771", []string{"ls <(touch MARK)", "ls & touch MARK", "ls >(touch MARK)", "ls &", "ls |& touch MARK"}},
+	{"CVE-2025-57771", []string{"ls <(touch MARK)", "ls & touch MARK", "ls >(touch MARK)", "ls &", "ls |& touch MARK", "coproc ls", "ls &|", "ls &!"}},
 	{"CVE-2025-54377", []string{"ls\ntouch MARK", "ls\r\ntouch MARK", "ls\rtouch MARK", "ls\x00touch MARK", "ls\u2028touch MARK ; touch MARK"}},
 	{"CVE-2026-28460", []string{"echo $\\\n(touch MARK)", "echo $(\\\ntouch MARK)", "ls &\\\n& touch MARK", "ls |\\\n| touch MARK", "echo `\\\ntouch MARK`"}},
 	{"GHSA-9q2p-vc84-2rwm", []string{"ls #\ncurl x", "curl x # ls", "ls; # x\ncurl x"}},
@@ -62,7 +62,7 @@ func TestPublishedFlaws(t *testing.T) {
 		t.Run(flaw.id, func(t *testing.T) {
 			for _, script := range flaw.scripts {
 				commands := [][]string{bash(script), {"bash", "-c", script}, {"sh", "-c", script}}
-				if words, ok := shellword.Split(script); ok && len(words) > 0 && !strings.ContainsAny(script, "\n;|&<>$`") {
+				if words, ok := shellword.Split(script); ok && len(words) > 0 && !strings.ContainsAny(script, "\n;|&<>$`*?{") {
 					commands = append(commands, words)
 				}
 				for _, argv := range commands {
