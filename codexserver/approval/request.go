@@ -22,6 +22,9 @@ type Request struct {
 	// places that a person looks at only from time to time. Default: that of
 	// [elicit.Options].
 	Patience time.Duration
+	// Asked is when a server that has ended asked the same, zero if none did. The time since
+	// counts.
+	Asked time.Time
 	// Deny, if not "", denies the request before any rule and without a question. It is
 	// the reason.
 	Deny string

@@ -275,6 +275,7 @@ func (t *turn) answerCall(ctx context.Context, call tool.Call, was *rollout.Call
 	default:
 		return interrupted(begun, note), nil, nil
 	}
+	t.asked = map[string]time.Time{call.ID: was.Asks}
 	result, err := t.call(ctx, call)
 	return result.Output, result.Items, err
 }

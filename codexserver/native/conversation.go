@@ -275,12 +275,14 @@ func (h toolHost) Emit(m protocol.EventMsg) { h.turn.emit(m) }
 // ApproveExec implements [engine.Host].
 func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	h.turn.asks(r.CallID)
+	r.Asked = h.turn.asked[r.CallID]
 	return h.turn.decided(ctx, r.CallID, "the command was not run", h.Host.ApproveExec(ctx, r))
 }
 
 // ApprovePatch implements [engine.Host].
 func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	h.turn.asks(r.CallID)
+	r.Asked = h.turn.asked[r.CallID]
 	return h.turn.decided(ctx, r.CallID, "the patch was not applied", h.Host.ApprovePatch(ctx, r))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -35,6 +36,7 @@ type turn struct {
 	input    []protocol.InputItem // what the user sent to this turn
 	key      string               // of the turn, see [protocol.TurnInput]
 	schema   json.RawMessage      // of the last message
+	asked    map[string]time.Time // when a process that has ended asked about calls
 	noting   sync.Mutex           // held while a concurrent call writes a record
 	form     *form                // of the last message; nil leaves it open
 	answer   final

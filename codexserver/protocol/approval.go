@@ -1,5 +1,7 @@
 package protocol
 
+import "time"
+
 // ExecApprovalRequest asks whether a command may run. An engine passes it to its host, and
 // listeners receive it as an event.
 type ExecApprovalRequest struct {
@@ -53,6 +55,8 @@ type ExecApprovalRequest struct {
 	// Placed is true when the engine has determined Replaceable and Content. Without it no
 	// rule is proposed for the command. It is not part of the event.
 	Placed bool `json:"-"`
+	// Asked is when a process that has ended asked the same, zero if none did.
+	Asked time.Time `json:"-"`
 	// Content is a sum of the command and of what it names, "" if no approval may last. It is
 	// not part of the event.
 	Content string `json:"-"`
@@ -88,6 +92,8 @@ type PatchApprovalRequest struct {
 	// Placed is true when the engine applies the patch itself, to exactly these paths. Without
 	// it no rule is proposed for the patch. It is not part of the event.
 	Placed bool `json:"-"`
+	// Asked is when a process that has ended asked the same, zero if none did.
+	Asked time.Time `json:"-"`
 }
 
 // EventType implements [EventMsg].

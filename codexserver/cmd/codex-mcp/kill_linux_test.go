@@ -32,11 +32,8 @@ var kills = flag.Int("kills", 20, "kill the server at this `number` of moments o
 // worked matches the name of a task in a request to the model.
 var worked = regexp.MustCompile(`task-(n[0-9]+)`)
 
-// steps is how many calls a task makes: three commands, of which a rule allows the first and the
-// last, and a patch. The first one leaves a process running.
-const steps = 4
-
-// workModel does the next step that the history does not have.
+// workModel does the next step that the history does not have. The steps are three commands and a
+// patch. The first command leaves a process running; a rule allows the others.
 func workModel(f folders) providertest.Turn {
 	ran := filepath.Join(f.cwd, "ran")
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
@@ -51,17 +48,19 @@ func workModel(f folders) providertest.Turn {
 		id := fmt.Sprintf("%s-%d", name, n+1)
 		switch n {
 		case 0:
-			return providertest.Call(providertest.Shell(id, "sh", "-e", "-c", fmt.Sprintf("echo %s >> %q; setsid sleep 600 > /dev/null 2>&1 & sleep 0.02; echo out", id, ran)))
-		case 1:
-			return providertest.Call(providertest.Shell(id, "sh", "-c", fmt.Sprintf("echo %s >> %q; sleep 0.01", id, ran)))
+			return providertest.Call(providertest.Shell(id, "sh", "-c", fmt.Sprintf("echo %s >> %q; setsid sleep 600 > /dev/null 2>&1 & sleep 0.02; echo out", id, ran)))
+		case 1, 3:
+			line := filepath.Join(f.user, id)
+			if err := os.WriteFile(line, []byte(id+"\n"), 0o600); err != nil {
+				return providertest.Say(err.Error())
+			}
+			return providertest.Call(providertest.Shell(id, "dd", "if="+line, "of="+ran, "oflag=append", "conv=notrunc"))
 		case 2:
 			patch := "*** Begin Patch\n"
 			for _, file := range "abc" {
 				patch += fmt.Sprintf("*** Add File: %s.%c\n%s", name, file, strings.Repeat("+line\n", 2000))
 			}
 			return providertest.Call(providertest.Shell(id, "apply_patch", patch+"*** End Patch\n"))
-		case 3:
-			return providertest.Call(providertest.Shell(id, "sh", "-e", "-c", fmt.Sprintf("sleep 0.01; echo %s >> %q", id, ran)))
 		}
 		return providertest.Say("done " + name + cut)
 	}}
@@ -76,7 +75,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	record := filepath.Join(f.home, "record")
-	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"sh\", \"-e\"], outside = true}]\n", record)
+	settings := fmt.Sprintf("[approvals]\nlog = %q\nallow = [{command = [\"dd\"], outside = true}]\n", record)
 	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +83,13 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{Free: func([]string) bool { return false }}
 	foreground, killed, interrupted := 0, 0, 0
-	for n := range *kills {
+	for n, hit := 0, 0; hit < *kills && n < 4**kills; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
 		killed += kills
+		if task != nil && kills > 0 {
+			hit++
+		}
 		if task == nil {
 			foreground++ // its call ended with the server, as every call without a task
 			continue
@@ -116,7 +118,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		t.Error(fault)
 	}
 	t.Logf("%d kills; %d tasks, in %d of them a call was interrupted; %d calls without a task", killed, len(h.Tasks), interrupted, foreground)
-	if *kills >= 20 && (killed < *kills/2 || len(h.Tasks) < *kills/2) {
+	if killed < *kills {
 		t.Error("too few servers were killed within their tasks")
 	}
 }
@@ -208,7 +210,7 @@ func (k *killer) lost() string {
 // killLater kills the server after some changes of the newest conversation's file, or after a time.
 // It returns false if stop is closed before.
 func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
-	changes, after := mathrand.N(45), time.After(mathrand.N(400*time.Millisecond))
+	changes, after := 4+mathrand.N(22), time.After(mathrand.N(400*time.Millisecond))
 	if mathrand.N(4) > 0 {
 		after = nil
 	}
@@ -270,12 +272,13 @@ type mortal struct {
 	in   io.Closer
 	peer *jsonrpc.Peer
 	ends chan error
+	gone sync.Once
 }
 
-func (k *killer) start() *mortal {
+func (k *killer) start(args ...string) *mortal {
 	k.t.Helper()
 	bin := built(k.t)
-	cmd := exec.Command(bin, "-engine", "native", "-c", "tasks.grace=0s")
+	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "tasks.grace=0s"}, args...)...)
 	cmd.Dir = k.f.cwd
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark}
 	return k.launch(cmd)
@@ -304,8 +307,15 @@ func (k *killer) launch(cmd *exec.Cmd) *mortal {
 // kill kills the server, which may be dead, and reads the rest of its output.
 func (s *mortal) kill() {
 	_ = s.cmd.Process.Kill()
-	<-s.ends
-	_ = s.cmd.Wait()
+	s.wait()
+}
+
+// wait waits until the server has ended.
+func (s *mortal) wait() {
+	s.gone.Do(func() {
+		<-s.ends
+		_ = s.cmd.Wait()
+	})
 }
 
 const (
@@ -329,8 +339,7 @@ func (s *mortal) call(method, members string) (v taskView, ok bool) {
 // end ends the server as its client does, and waits for it.
 func (s *mortal) end() {
 	_ = s.in.Close()
-	<-s.ends
-	_ = s.cmd.Wait()
+	s.wait()
 }
 
 // poll gets a task once and accepts its questions. It returns false if the server was killed.

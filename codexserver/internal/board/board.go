@@ -152,6 +152,9 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
+	if questions.Timeout > 0 && !r.Asked.IsZero() {
+		questions.Timeout = max(questions.Timeout-time.Since(r.Asked), min(questions.Timeout, leastAgain))
+	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
 	best, failures := b.askAll(bounded, r, b.sendInvitation)
@@ -219,6 +222,9 @@ type end struct {
 	with string // the call whose question was answered instead
 	why  error  // the cause of the end then
 }
+
+// leastAgain is how long a question stays open at least that is asked again.
+const leastAgain = time.Minute
 
 // withdrawal is how long places may take to return after their question is over.
 const withdrawal = time.Second

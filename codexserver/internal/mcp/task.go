@@ -36,7 +36,7 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	c.mu.Lock()
 	job, now := c.job, c.now(true)
 	c.mu.Unlock()
-	if job == nil {
+	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
 	id, err := taskfile.NewID(job.ThreadID())

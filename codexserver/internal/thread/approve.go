@@ -61,6 +61,12 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) elicit.Outcome {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
+	switch m := m.(type) {
+	case protocol.ExecApprovalRequest:
+		r.Asked = m.Asked
+	case protocol.PatchApprovalRequest:
+		r.Asked = m.Asked
+	}
 	observers := h.observers
 	h.mu.Unlock()
 	if q.Meta == nil {

@@ -95,7 +95,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 // returns what [Thread.Turn] does.
 func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, key string, note func(words string)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
-		t.host.trail.Begin("[the turn continues that the server's end has cut]")
+		t.host.trail.Begin("[the server ended during this turn, which continues here]")
 		defer func() { t.host.trail.End(err) }()
 		if a.Begin != nil {
 			a.Begin(ctx)

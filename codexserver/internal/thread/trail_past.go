@@ -162,6 +162,14 @@ func (t *Trail) line(l protocol.RolloutLine, said *message) {
 		case protocol.TurnAborted:
 			t.do(func() { t.entry("the turn was aborted: "+showLine(string(m.Reason)), "") })
 		}
+	case protocol.RolloutRecord:
+		var r struct {
+			Kind string `json:"kind"`
+			PID  int    `json:"pid"`
+		}
+		if json.Unmarshal(l.Payload, &r) == nil && r.Kind == "turn_continues" {
+			t.do(func() { t.entry(fmt.Sprintf("the server ended during the turn; process %d continued it", r.PID), "") })
+		}
 	case protocol.RolloutResponseItem:
 		item, err := protocol.ParseItem(l.Payload)
 		if err != nil {

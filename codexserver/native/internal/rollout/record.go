@@ -211,7 +211,9 @@ func (r *reader) record(payload jsontext.Value, at time.Time) error {
 	}
 	switch rec.Kind {
 	case CallAsks:
-		call.Asks, call.Refused = at, nil
+		if call.Refused = nil; call.Asks.IsZero() { // otherwise it is asked again
+			call.Asks = at
+		}
 	case CallApproved:
 		call.Asks, call.Refused = time.Time{}, nil
 	case CallRefused:
