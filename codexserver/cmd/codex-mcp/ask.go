@@ -26,6 +26,7 @@ type askOptions struct {
 	wanted  bool
 	task    []string // the words of the task
 	resume  string
+	attach  string
 	cwd     string
 	model   string
 	profile string
@@ -39,6 +40,7 @@ var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+	fs.StringVar(&a.attach, "attach", "", "follow the running turn of the conversation with this `ID` on the server of --connect, and answer its questions")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
@@ -51,6 +53,9 @@ func (a *askOptions) flags(fs *pflag.FlagSet) {
 // check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
 	a.loud = fs.Changed("log")
+	if fs.Changed("attach") || fs.Changed("connect") {
+		return a.checkAttach(fs)
+	}
 	if !fs.Changed("resume") {
 		return nil
 	}
@@ -115,10 +120,13 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	if console.Keys == nil {
 		piped = os.Stdin
 	}
-	task, err := o.ask.newTask(o, piped)
-	if err != nil {
-		fmt.Fprintln(stderr, "codex-mcp:", err)
-		return 2
+	task := o.ask.attachment(o)
+	if task == nil {
+		var err error
+		if task, err = o.ask.newTask(o, piped); err != nil {
+			fmt.Fprintln(stderr, "codex-mcp:", err)
+			return 2
+		}
 	}
 	ending := endingSignals()
 	signals := make(chan os.Signal, 4)
@@ -127,6 +135,9 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	signalled, stop := signal.NotifyContext(ctx, ending...)
 	defer stop()
 	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
+	if task.Attach != "" {
+		return attachOn(ctx, o, task, console, signals)
+	}
 	return askOn(ctx, o, task, console, os.Getenv, signals)
 }
 

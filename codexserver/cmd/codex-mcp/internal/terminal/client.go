@@ -24,6 +24,9 @@ type Task struct {
 	// Resume continues the conversation with this id, or the newest one when it is
 	// "last". Empty begins a new one.
 	Resume string
+	// Attach follows the running turn of the conversation with this id, instead of a new
+	// task, and answers its questions. Without Prompt and Resume.
+	Attach string
 	// Arguments are further arguments of the tool codex, for a new conversation.
 	Arguments map[string]any
 	// Folder is the folder of a new conversation, as far as the client knows.
@@ -74,6 +77,7 @@ type client struct {
 	console   *Console
 	task      *Task
 	signals   <-chan os.Signal
+	halt      chan struct{} // closed when the turn that is followed should stop
 	out       *output
 	broken    <-chan struct{} // closed when standard output fails; nil after it was noticed
 	inbox     *inbox
@@ -125,7 +129,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 }
 
 func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task *Task, signals <-chan os.Signal) int {
-	cl := &client{console: c, task: task, signals: signals, out: out, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
+	cl := &client{console: c, task: task, signals: signals, halt: make(chan struct{}), out: out, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
 	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
@@ -195,6 +199,9 @@ func (cl *client) call(running, call context.Context, t jsonrpc.Transport) (resu
 		task.Thread, h.preview = newest.ID, newest.Preview
 	}
 	cl.inbox.put(h)
+	if cl.task.Attach != "" {
+		return cl.attach(running, call, c)
+	}
 	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
 	if err != nil {
 		return result, err
@@ -280,6 +287,8 @@ func (cl *client) handle(m any) (code int, done bool) {
 			cl.v.open("head")
 			cl.s.line("", dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
 		}
+	case passage:
+		cl.passage(string(m))
 	case event:
 		cl.follow(m.msg)
 		if cl.task.JSON {
@@ -294,7 +303,7 @@ func (cl *client) handle(m any) (code int, done bool) {
 		return cl.ask(m)
 	case end:
 		cl.ended = true
-		if cl.interrupted && m.err != nil && !cl.began.IsZero() {
+		if cl.interrupted && m.err != nil && !cl.began.IsZero() && cl.task.Attach == "" {
 			return 0, false // wait for the end of the turn
 		}
 		return cl.finish(m), true
@@ -349,6 +358,11 @@ func (cl *client) ask(q *question) (code int, done bool) {
 	cl.stopped = true
 	if p.signal != nil && p.signal != os.Interrupt {
 		return cl.leave(), true
+	}
+	if cl.task.Attach != "" { // the end of this client would not end the turn
+		close(cl.halt)
+		cl.interrupted, cl.late = true, time.After(abortTime)
+		return 0, false
 	}
 	cl.stop()
 	return 0, false

@@ -74,8 +74,11 @@ func (cl *client) conclude(e end) int {
 		}
 		return code
 	}
-	if cl.stopped && code == StatusInterrupted {
-		texts = nil
+	switch {
+	case cl.task.Attach != "" && errors.Is(e.err, context.Canceled):
+		texts = []string{"left: the turn goes on"}
+	case cl.stopped && code == StatusInterrupted, cl.task.Attach != "" && code == StatusAnswered && !cl.v.hold:
+		texts = nil // the screen shows it
 	}
 	cl.v.end(code != StatusAnswered, texts)
 	if cl.v.hold && code == StatusAnswered { // then there is a text
@@ -94,6 +97,10 @@ func (cl *client) foot() {
 	cl.v.open("")
 	if spent != "" {
 		cl.s.line("", dim, spent)
+	}
+	if cl.task.Attach != "" && cl.interrupted && !cl.stopped {
+		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
+		return
 	}
 	if cl.thread != "" {
 		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))

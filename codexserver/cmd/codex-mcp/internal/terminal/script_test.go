@@ -30,8 +30,9 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: width=N, color, moves, piped, json, nokeys, resume=ID
+//	console   words: width=N, color, moves, piped, json, nokeys, resume=ID, attach=ID
 //	script    the steps, see play
+//	transcript  the transcript of the conversation, for codex-show
 //	events    more events, one a line, for the step "events"
 //	stdout    all output; escapes are written as ␛, carriage returns as ␍
 //	stderr    the same for standard error
@@ -147,6 +148,7 @@ type playResult struct {
 //	call METHOD JSON   wait for this request of the client
 //	cancelled      wait until the client has cancelled the call
 //	result JSON    answer the call
+//	shows TEXT     what codex-show adds to the transcript; TEXT is quoted as in Go
 //	busy           leave pings unanswered
 //	idle           answer the waiting pings
 //	gone           end the connection
@@ -175,6 +177,8 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			task.JSON = true
 		case "nokeys":
 			console.Keys = nil
+		case "attach":
+			task.Prompt, task.Attach, task.Arguments, task.Folder = "", value, nil, ""
 		case "resume":
 			task.Resume, task.Arguments, task.Folder = value, nil, ""
 		default:
@@ -184,6 +188,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 
 	here, there := jsonrpc.Pipe()
 	server := newFakeServer(t, there)
+	server.shows(section(a, "transcript"))
 	signals := make(chan os.Signal, 4)
 	status := make(chan int, 1)
 	go func() { status <- terminal.Run(t.Context(), here, console, task, signals) }()
@@ -228,6 +233,8 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			<-server.cancelled
 		case "result":
 			server.result <- json.RawMessage(rest)
+		case "shows":
+			server.shows(unquote(t, rest))
 		case "busy":
 			server.busy <- struct{}{}
 		case "idle":
@@ -272,6 +279,9 @@ type fakeServer struct {
 	busy      chan struct{}              // holds one while pings are not answered
 
 	questions []*pendingQuestion
+
+	mu    sync.Mutex
+	shown string // the transcript
 }
 
 type pendingQuestion struct {
@@ -295,9 +305,15 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 		return struct{}{}, nil
 	}))
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if strings.Contains(string(r.Params), `"codex-show"`) {
+			return s.transcript(r.Params), nil
+		}
 		s.requests <- r.Method + " " + string(r.Params)
 		if strings.Contains(string(r.Params), `"codex-list"`) {
 			return json.RawMessage(`{"content":[],"structuredContent":{"conversations":[{"threadId":"newest","preview":"what I said\u202e before"}]}}`), nil
+		}
+		if strings.Contains(string(r.Params), `"codex-interrupt"`) {
+			return json.RawMessage(`{"content":[],"structuredContent":{"threadId":"t1","content":"Interrupted."}}`), nil
 		}
 		s.call.Store(&r.ID)
 		select {
@@ -314,6 +330,35 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 		s.peer.Run(context.WithoutCancel(t.Context()))
 	}()
 	return s
+}
+
+// shows adds to the transcript.
+func (s *fakeServer) shows(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown += text
+}
+
+// transcript answers codex-show.
+func (s *fakeServer) transcript(params json.RawMessage) json.RawMessage {
+	var p struct{ Arguments struct{ Offset int } }
+	if err := json.Unmarshal(params, &p); err != nil {
+		s.t.Error(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown == "" {
+		return json.RawMessage(`{"content":[],"isError":true,"structuredContent":{}}`)
+	}
+	const most = 3000
+	page := map[string]any{"offset": p.Arguments.Offset, "total": len(s.shown)}
+	rest := s.shown[p.Arguments.Offset:]
+	if len(rest) > most {
+		rest, page["next"] = rest[:most], p.Arguments.Offset+most
+	}
+	page["content"] = rest
+	raw, _ := json.Marshal(map[string]any{"content": []any{}, "structuredContent": page})
+	return raw
 }
 
 func (s *fakeServer) end() {
