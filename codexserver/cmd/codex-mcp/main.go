@@ -228,6 +228,14 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Finish:          o.finish,
 		Observer:        c.observer,
 	}
+	if n := c.newNotifier(e.Engine); n != nil && so.Observer == nil { // a worker has none: it is not the user's
+		so.Observer = n
+		defer func() {
+			if err := n.Close(); err != nil {
+				c.log.Warn("the notify program", "error", err)
+			}
+		}()
+	}
 	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // ask shows the question in its terminal
 	if err != nil {
 		return err

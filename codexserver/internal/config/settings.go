@@ -55,7 +55,9 @@ type Settings struct {
 	// TrustedCalls lets the argument config of a call set every key.
 	TrustedCalls bool
 	// Keep says how much is kept, and for how long.
-	Keep    Keep
+	Keep Keep
+	// Notify says what runs when a person should look.
+	Notify  Notify
 	HTTP    HTTP
 	Auth    Auth
 	Limits  Limits
@@ -110,7 +112,8 @@ type settingsFile struct {
 	LockedArguments []string `json:"locked_arguments"`
 	TrustedCalls    bool     `json:"trusted_calls"`
 
-	Keep keepTable `json:"keep"`
+	Keep   keepTable   `json:"keep"`
+	Notify notifyTable `json:"notify"`
 
 	HTTP  httpTable `json:"http"`
 	Drain struct {
@@ -169,6 +172,7 @@ func (f *settingsFile) settings() *Settings {
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
 		Keep:            f.Keep.settings(),
+		Notify:          f.Notify.settings(),
 		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout)),
 		Limits: Limits{
 			ModelRequests: orNone(l.ModelRequests),
@@ -337,16 +341,19 @@ var (
 // get these as configuration of Codex.
 func Ours(key string) bool {
 	segments, err := splitKey(key)
-	return err == nil && slices.Contains(ours, segments[0])
+	return err == nil && (slices.Contains(ours, segments[0]) || segments[0] == notifyKey && len(segments) > 1)
 }
 
 // toolsKey is a key of Codex if its value is a table, and ours if it is a list.
 const toolsKey = "tools"
 
-// choosesTools reports whether an override sets our list of tools.
-func choosesTools(key string, value any) bool {
+// notifyKey is a key of Codex if its value is a list, and ours if it is a table.
+const notifyKey = "notify"
+
+// choosesOurs reports whether an override sets our list of tools or our table notify.
+func choosesOurs(key string, value any) bool {
 	segments, err := splitKey(key)
-	return err == nil && len(segments) == 1 && segments[0] == toolsKey && !isTable(value)
+	return err == nil && len(segments) == 1 && (segments[0] == toolsKey && !isTable(value) || segments[0] == notifyKey && isTable(value))
 }
 
 func isTable(value any) bool {
@@ -372,7 +379,7 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if Ours(key) || choosesTools(key, value) {
+		if Ours(key) || choosesOurs(key, value) {
 			merge(settings, one)
 		} else {
 			merge(codex, one)
@@ -478,7 +485,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Limits.ToolCalls = DefaultToolCalls
 	f.Limits.Command = Duration(DefaultCommand)
 	f.Limits.Idle = Duration(DefaultIdle)
-	f.Keep = defaultKeep
+	f.Keep, f.Notify = defaultKeep, defaultNotify()
 	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, from.locate(err)
 	}
@@ -540,7 +547,7 @@ func (f *settingsFile) check() error {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
 		}
 	}
-	if err := errors.Join(f.HTTP.check(), f.Keep.check()); err != nil {
+	if err := errors.Join(f.HTTP.check(), f.Keep.check(), f.Notify.check()); err != nil {
 		return err
 	}
 	return f.checkLimits()

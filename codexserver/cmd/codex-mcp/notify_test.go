@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// newTestNotifier returns a notifier whose program records its argument and takes a time.
+func newTestNotifier(on []string, takes time.Duration) (n *notifier, sent func() []notification) {
+	c := &configuration{settings: &config.Settings{Notify: config.Notify{Command: []string{"x"}, On: on, After: 10 * time.Second}}, log: slog.New(slog.DiscardHandler)}
+	n = c.newNotifier(&servertest.Engine{})
+	var mu sync.Mutex
+	var all []notification
+	n.run = func(argument string) {
+		var m notification
+		if err := json.Unmarshal([]byte(argument), &m); err != nil || strings.Contains(argument, "\n") || len(argument) > 16<<10 {
+			m.Type = fmt.Sprintf("%v: %q", err, argument)
+		}
+		mu.Lock()
+		all = append(all, m)
+		mu.Unlock()
+		time.Sleep(takes)
+	}
+	return n, func() []notification {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
+}
+
+func question(words string) *approval.Request {
+	return &approval.Request{Turn: "1", Event: protocol.ExecApprovalRequest{Cwd: "/work"}, Question: &elicit.Question{Message: words}}
+}
+
+// TestNotify checks when the program runs, and what it gets.
+func TestNotify(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		on   []string
+		play func(codexTurn)
+		want string // the types, the questions and the states
+	}{
+		{"an open question", config.NotifyTypes, func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, "approval-requested Run it?"},
+		{"an answered question", config.NotifyTypes, func(u codexTurn) {
+			q := question("Run it?")
+			u.Asked(q)
+			pass(9)
+			u.Decided(q, approval.Decision{})
+			pass(9)
+		}, ""},
+		{"a question that its turn ended", config.NotifyTypes, func(u codexTurn) { u.Asked(question("Run it?")); u.End(nil); pass(11) }, ""},
+		{"a short turn", config.NotifyTypes, func(u codexTurn) { pass(9); u.End(nil) }, ""},
+		{"a long turn", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(nil) }, "agent-turn-complete completed"},
+		{"one that failed", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(&engine.TurnError{}) }, "agent-turn-complete failed"},
+		{"one that was stopped", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(&engine.AbortError{}) }, "agent-turn-complete aborted"},
+		{"only questions", []string{config.NotifyQuestion}, func(u codexTurn) { pass(11); u.End(nil) }, ""},
+		{"only ends", []string{config.NotifyEnd}, func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, ""},
+		{"hostile text", config.NotifyTypes, func(u codexTurn) {
+			u.Asked(question("\x1b[31m$(touch /tmp/x)\n\x00`id`\xff\u202e" + strings.Repeat("A", 1<<20)))
+			pass(11)
+		}, "approval-requested "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, sent := newTestNotifier(tt.on, 0)
+				defer n.Close()
+				tt.play(n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{}))
+				var got []string
+				for _, m := range sent() {
+					if m.ThreadID != "t1" || strings.ContainsAny(m.Question, "\x00\x1b\n\u202e") || len(m.Question) > notifyText+8 {
+						t.Errorf("%+v", m)
+					}
+					got = append(got, strings.TrimSpace(m.Type+" "+m.Question+m.Status))
+				}
+				if all := strings.Join(got, ", "); tt.want == "" && all != "" || !strings.HasPrefix(all, tt.want) {
+					t.Errorf("%q, want %q", all, tt.want)
+				}
+			})
+		})
+	}
+}
+
+type codexTurn = interface {
+	Asked(*approval.Request)
+	Decided(*approval.Request, approval.Decision)
+	End(error)
+}
+
+func pass(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }
+
+// TestNotifyIsBounded asks very many questions: few programs run at a time, and few a minute.
+func TestNotifyIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		takes time.Duration
+		want  int
+	}{{time.Hour, notifyAtOnce}, {0, notifyMinute}} {
+		synctest.Test(t, func(t *testing.T) {
+			n, sent := newTestNotifier(config.NotifyTypes, tt.takes)
+			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+			for range 100 {
+				turn.Asked(question("Run it?"))
+				time.Sleep(time.Millisecond)
+			}
+			pass(20)
+			if got := len(sent()); got != tt.want {
+				t.Errorf("%d programs of %v ran, want %d", got, tt.takes, tt.want)
+			}
+			time.Sleep(2 * time.Hour)
+			turn.Asked(question("Run it?"))
+			pass(20)
+			if got := len(sent()); got != tt.want+1 {
+				t.Errorf("later %d ran, want %d", got, tt.want+1)
+			}
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+			turn.Asked(question("Run it?"))
+			pass(20)
+			if got := len(sent()); got != tt.want+1 {
+				t.Errorf("after the end %d ran", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndNotify runs the real program of the configuration, and attacks it: by the words of the
+// model and of a call, from the repository, and by a program that a command can write.
+func TestEndToEndNotify(t *testing.T) {
+	const hostile = "`touch pwned`; $(touch pwned) \x1b]0;title\a' \" \\ --help"
+	for _, tt := range []struct {
+		name      string
+		arguments string // of the call
+		at        func(f folders) string
+		runs      bool
+	}{
+		{"in the user's folder", `"prompt":"work"`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
+		{"where commands write", `"prompt":"work"`, func(f folders) string { return filepath.Join(f.cwd, "notify") }, false},
+		{"of a call", `"prompt":"work","config":{"notify":["touch","called"],"notify.command":["touch","called"]}`, func(f folders) string { return filepath.Join(f.user, "notify") }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFolders(t)
+			model := providertest.New(providertest.Say(hostile))
+			t.Cleanup(model.Close)
+			writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+			out := filepath.Join(f.user, "out")
+			script := fmt.Sprintf("#!/bin/sh\n{ echo $#; pwd; env; } > %[1]s.env\nprintf '%%s' \"$2\" > %[1]s.tmp\nmv %[1]s.tmp %[1]s\n", out)
+			if err := os.WriteFile(tt.at(f), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			// A file of the repository is no configuration.
+			repository := "[notify]\ncommand = [\"touch\", \"repository\"]\n"
+			for _, name := range []string{"codex-mcp.toml", ".codex/codex-mcp.toml"} {
+				path := filepath.Join(f.cwd, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(repository), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\nafter = 0\n", tt.at(f))
+			if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret=1")
+			p := start(t, f, "-engine", "native")
+			p.hello(`{}`)
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{%s}}}`, tt.arguments))
+			p.expect(map[string]any{"id": 1.0}, map[int]bool{})
+			for end := time.Now().Add(limit); tt.runs; <-time.After(10 * time.Millisecond) {
+				if _, err := os.Stat(out); err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("it did not run: %s", p.errors())
+				}
+			}
+			p.stdin.Close()
+			p.wait()
+			for _, dir := range []string{f.cwd, f.user, f.home} {
+				for _, name := range []string{"pwned", "called", "repository"} {
+					if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+						t.Errorf("%s was made in %s", name, dir)
+					}
+				}
+			}
+			got, err := os.ReadFile(out)
+			if !tt.runs {
+				if err == nil || !strings.Contains(p.errors(), "notify program cannot be started") {
+					t.Errorf("it ran: %s\n%s", got, p.errors())
+				}
+				return
+			}
+			var m map[string]any
+			if err := json.Unmarshal(got, &m); err != nil || m["type"] != "agent-turn-complete" || m["last-assistant-message"] != hostile || m["status"] != "completed" || m["thread-id"] == "" {
+				t.Errorf("%s, %v", got, err)
+			}
+			env, err := os.ReadFile(out + ".env")
+			if err != nil || !strings.HasPrefix(string(env), "2\n"+f.user+"\n") || strings.Contains(string(env), "OTEL_") {
+				t.Errorf("%v: %s", err, env)
+			}
+		})
+	}
+}
