@@ -323,12 +323,15 @@ func fullLog(d *smallDisk) {
 }
 
 func fullDuringTask(d *smallDisk) {
+	begun := make(chan struct{}) // else the task might not be kept at all
 	d.model.Reset(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
+		<-begun
 		d.fill()
 		return d.command("one")
 	}})
 	d.serve("-c", "tasks.grace=0s")
 	task, _ := d.call(1, "codex", diskWork, ","+pollingClient)["result"].(map[string]any)
+	close(begun)
 	if task["resultType"] != "task" {
 		d.Fatalf("no task: %v", task)
 	}
