@@ -132,7 +132,7 @@ func overlap(a, b string) bool {
 		rel, err := filepath.Rel(of, dir)
 		return err == nil && filepath.IsLocal(rel)
 	}
-	return a != "" && b != "" && (inside(a, b) || inside(b, a))
+	return a != "" && b != "" && (a == b || inside(a, b) || inside(b, a))
 }
 
 // bounded joins spans if there are too many.
