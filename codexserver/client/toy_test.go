@@ -430,9 +430,12 @@ func TestQuestionAfterEvents(t *testing.T) {
 func TestFlood(t *testing.T) {
 	s := newToy(false)
 	s.mux.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		event := map[string]any{"_meta": map[string]any{"requestId": r.ID}, "msg": map[string]any{"type": "agent_message", "message": strings.Repeat("x", 1<<20)}}
+		event, err := json.Marshal(map[string]any{"_meta": map[string]any{"requestId": r.ID}, "msg": map[string]any{"type": "agent_message", "message": strings.Repeat("x", 1<<20)}})
+		if err != nil {
+			return nil, err
+		}
 		for ctx.Err() == nil {
-			if err := r.Peer().Notify(ctx, "codex/event", event); err != nil {
+			if err := r.Peer().Notify(ctx, "codex/event", json.RawMessage(event)); err != nil {
 				return nil, err
 			}
 			if err := r.Peer().Flush(ctx); err != nil {
