@@ -97,6 +97,8 @@ func TestMethods(t *testing.T) {
 				Changes: []client.Change{{Path: "a", Kind: "add", Added: &two, By: "patch"}}, Commands: []client.Command{{ID: 1, Command: "ls", Cwd: "/", ExitCode: &two}},
 				Refused: []client.Refusal{{Kind: "command", What: "rm", Why: "no", By: "client", Reason: "declined"}},
 			}},
+		{"Call", func(c *client.Client) (any, error) { return c.Call(ctx, "codex-list", nil) },
+			`codex-list {}`, `{"content":[],"isError":true}`, json.RawMessage(`{"content":[],"isError":true}`)},
 		{"Run in a conversation", func(c *client.Client) (any, error) {
 			return c.Run(ctx, client.Task{Prompt: "p", Thread: "t", Cwd: "/w"})
 		}, `codex-reply {"prompt":"p","threadId":"t"}`, result(`{"threadId":"t","status":"incomplete"}`),
@@ -150,6 +152,36 @@ func TestMethods(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.name, d)
 			}
 		}
+	}
+}
+
+// TestCancel cancels a task that another client may have started.
+func TestCancel(t *testing.T) {
+	s := newToy(true)
+	var cancelled []string
+	s.mux.HandleRaw("tasks/cancel", func(_ context.Context, params json.RawMessage) (any, error) {
+		var p struct{ TaskID string }
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		if cancelled = append(cancelled, p.TaskID); p.TaskID != "known" {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
+		}
+		return json.RawMessage(`{"resultType":"complete"}`), nil
+	})
+	c, err := client.Start(t.Context(), &client.Options{Server: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Cancel(t.Context(), "known"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Cancel(t.Context(), "unknown"); err == nil || !strings.Contains(err.Error(), "no such task") {
+		t.Errorf("an unknown task: %v", err)
+	}
+	if !slices.Equal(cancelled, []string{"known", "unknown"}) {
+		t.Errorf("cancelled %q", cancelled)
 	}
 }
 
