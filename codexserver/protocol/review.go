@@ -13,11 +13,6 @@ const (
 	ReviewCommit ReviewTarget = "commit"
 )
 
-// ReviewTargets lists the targets in the order of the tool schema's enum.
-func ReviewTargets() []ReviewTarget {
-	return []ReviewTarget{ReviewUncommitted, ReviewBase, ReviewCommit}
-}
-
 // Review is what a conversation is asked to review.
 type Review struct {
 	// Target is what is compared.

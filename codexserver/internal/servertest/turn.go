@@ -25,12 +25,6 @@ func Echo(_ context.Context, host engine.Host, in []protocol.InputItem) error {
 	return nil
 }
 
-// Hang is a turn that ends with its context.
-func Hang(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
 // AskExec is a turn that asks about the command "git init" and answers with the decision.
 func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
