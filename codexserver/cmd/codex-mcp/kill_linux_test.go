@@ -83,7 +83,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{Free: func([]string) bool { return false }}
 	foreground, killed, interrupted := 0, 0, 0
-	for n, hit := 0, 0; hit < *kills && n < 4**kills; n++ {
+	for n, hit := 0, 0; hit < *kills && n < 10**kills; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
 		killed += kills
@@ -210,7 +210,7 @@ func (k *killer) lost() string {
 // killLater kills the server after some changes of the newest conversation's file, or after a time.
 // It returns false if stop is closed before.
 func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
-	changes, after := 4+mathrand.N(22), time.After(mathrand.N(400*time.Millisecond))
+	changes, after := 2+mathrand.N(14), time.After(mathrand.N(400*time.Millisecond))
 	if mathrand.N(4) > 0 {
 		after = nil
 	}
