@@ -38,11 +38,11 @@ func (e *emitter) decoders(s *source) error {
 			case t.closed && len(t.fields) == 0 && e.mcp:
 				s.line("return d.Empty()\n}\n")
 			case t.closed:
-				e.objectLoop(s, t, e.readField, "err = d.Closed()")
+				e.objectLoop(s, t, e.readField, "d.Closed()")
 			case t.extra != nil:
-				e.objectLoop(s, t, e.readField, "err = codec.UnknownOf(&v.Extra, d, name, "+e.reader(*t.extra)+")")
+				e.objectLoop(s, t, e.readField, "codec.UnknownOf(&v.Extra, d, name, "+e.reader(*t.extra)+")")
 			default:
-				e.objectLoop(s, t, e.readField, unknownMember)
+				e.objectLoop(s, t, e.readField, e.unknownMember(t))
 			}
 		case kindShape:
 			s.line("func check%s(d *codec.Decoder) error {", upper(t.name))
@@ -52,11 +52,8 @@ func (e *emitter) decoders(s *source) error {
 				if err != nil {
 					failed = fmt.Errorf("%s/%s: %w", t.origin, f.json, err)
 				}
-				if f.required {
-					return "err = " + call(walk)
-				}
-				return "if null, nullErr := d.Absent(); nullErr != nil {\nerr = nullErr\n} else if !null {\nerr = " + call(walk) + "\n}"
-			}, "err = d.SkipValue()")
+				return call(walk)
+			}, "d.SkipValue()")
 			if failed != nil {
 				return failed
 			}
@@ -79,8 +76,13 @@ func (t *goType) content() ref {
 	return ref{kind: refArray, elem: &t.elem, most: t.max}
 }
 
-// unknownMember is the statement that reads a member without a field.
-const unknownMember = "err = d.Unknown(&v.Extra, name)"
+// unknownMember returns the expression that reads a member without a field.
+func (e *emitter) unknownMember(t *goType) string {
+	if guards := e.guards(t); guards != nil {
+		return "d.UnknownBut(" + spaced(guards) + ", &v.Extra, name)"
+	}
+	return "d.Unknown(&v.Extra, name)"
+}
 
 // besideDecoder writes the rest of a method that reads an object whose members are mixed
 // with those of a union.
@@ -91,7 +93,7 @@ func (e *emitter) besideDecoder(s *source, t *goType) {
 	s.line("return err\n}\n")
 	s.line("// members reads the members that do not belong to %s.", t.beside.name)
 	s.line("func (v *%s) members(d *codec.Decoder) error {", t.name)
-	e.objectLoop(s, t, e.readField, "err = d.SkipBeside(name)")
+	e.objectLoop(s, t, e.readField, "d.SkipBeside("+spaced(e.guards(t))+", name)")
 }
 
 // memberNames returns the names that are not among the unknown members.
@@ -118,7 +120,8 @@ func (t *goType) envelope() []string {
 	return envelope
 }
 
-// objectLoop writes the body of a function that reads an object of type t.
+// objectLoop writes the body of a function that reads an object of type t. read and unknown are
+// the expressions that read a member into its field, and one without a field.
 func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unknown string) {
 	var required []string
 	for _, f := range t.fields {
@@ -126,55 +129,26 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 			required = append(required, f.json)
 		}
 	}
-	for word := range words(required) {
-		s.line("var seen%s uint64", suffix(word))
-	}
-	guards := e.guards(t)
-	if guards != nil {
-		s.line(`variant := ""`)
-	}
-	s.line("name, err := d.Begin()\nfor ; name != nil; name, err = d.Next(err) {\nswitch string(name) {")
+	s.line("return d.ReadObject(%s, func(name []byte) error {\nswitch string(name) {", spaced(required))
 	bit := 0
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
-		if f.required {
-			s.line("seen%s |= 1 << %d", suffix(bit/63), bit%63)
+		switch {
+		case f.required && bit < 64: // ReadObject finds the others by itself
+			s.line("return d.Got(%d, %s)", bit, read(f))
 			bit++
+		case f.nullable:
+			s.line("if null, err := d.Null(&v.Nulls, %q); null || err != nil {\nreturn err\n}\nreturn %s", f.json, read(f))
+		case t.kind == kindShape && !f.required:
+			s.line("if null, err := d.Absent(); null || err != nil {\nreturn err\n}\nreturn %s", read(f))
+		default:
+			s.line("return %s", read(f))
 		}
-		s.line("%s", read(f))
 	}
 	if names := t.envelope(); names != nil {
-		s.line("case %s:\nerr = d.SkipValue()", quoted(names))
+		s.line("case %s:\nreturn d.SkipValue()", quoted(names))
 	}
-	s.line("default:")
-	if guards != nil {
-		s.line("variant = codec.Variant(variant, name, %s)", spaced(guards))
-	}
-	s.line("%s\n}\n}", unknown)
-	if required == nil && guards == nil {
-		s.line("return err\n}\n")
-		return
-	}
-	s.line("if err != nil {\nreturn err\n}")
-	for word := range words(required) {
-		names := required[word*63 : min(len(required), word*63+63)]
-		s.line("if seen%[1]s != 1<<%[2]d-1 {\nreturn d.Lacks(seen%[1]s, %[3]s)\n}", suffix(word), len(names), spaced(names))
-	}
-	if guards != nil {
-		s.line("if variant != \"\" {\nreturn d.Ambiguous(variant)\n}")
-	}
-	s.line("return nil\n}\n")
-}
-
-// words returns how many words of 63 bits are needed, one bit for each name.
-func words(names []string) int { return (len(names) + 62) / 63 }
-
-// suffix returns the end of the name of a word's variable.
-func suffix(word int) string {
-	if word == 0 {
-		return ""
-	}
-	return strconv.Itoa(word)
+	s.line("}\nreturn %s\n})\n}\n", unknown)
 }
 
 // guards returns the members of an object that are in the table guarded.
@@ -195,33 +169,28 @@ func (e *emitter) guards(t *goType) (names []string) {
 	return names
 }
 
-// readField returns the statement that reads a member into its field.
+// readField returns the expression that reads a member into its field.
 func (e *emitter) readField(f *field) string {
 	to := "&v." + f.name
-	if f.nullable {
-		plain := *f
-		plain.nullable = false
-		return fmt.Sprintf("var null bool\nif null, err = d.Null(&v.Nulls, %q); !null && err == nil {\n%s\n}", f.json, e.readField(&plain))
-	}
 	switch {
 	case f.constant && f.typ.kind == refInt:
-		return "err = d.ConstantInt(" + f.typ.constant + ")"
+		return "d.ConstantInt(" + f.typ.constant + ")"
 	case f.constant:
-		return "err = d.Constant(" + strconv.Quote(f.typ.constant) + ")"
+		return "d.Constant(" + strconv.Quote(f.typ.constant) + ")"
 	case f.fallback != "":
-		return "err = codec.Pointer(" + to + ", d, " + e.reader(f.typ) + ")"
+		return "codec.Pointer(" + to + ", d, " + e.reader(f.typ) + ")"
 	case f.required && e.isList(f.typ) && f.typ.constraint == "":
 		list := f.typ
 		if t := e.resolve(list); list.kind == refNamed {
 			list, to = t.content(), "(*"+t.content().String()+")("+to+")"
 		}
-		return fmt.Sprintf("err = codec.ListOrNull(%s, d, %d, %s)", to, list.most, e.reader(*list.elem))
+		return fmt.Sprintf("codec.ListOrNull(%s, d, %d, %s)", to, list.most, e.reader(*list.elem))
 	case f.required, f.typ.kind == refAny:
-		return "err = " + e.read(f.typ, to)
+		return e.read(f.typ, to)
 	case e.nilable(f.typ):
-		return "err = codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
+		return "codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
 	}
-	return "err = codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
+	return "codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
 }
 
 // isList reports whether the Go type of a use is a slice.

@@ -124,11 +124,11 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		e.tryArms(s, t)
 		return
 	case len(t.lists) == 1:
-		s.line("if d.PeekKind() == '[' {")
+		s.line("if d.IsList() {")
 		e.listArm(s, t.lists[0])
 		s.line("}")
 	case len(t.lists) > 1:
-		s.line("if d.PeekKind() == '[' {\nreturn codec.FirstOf(v, d,")
+		s.line("if d.IsList() {\nreturn codec.FirstOf(v, d,")
 		for _, list := range t.lists {
 			s.line("func(v *%s, d *codec.Decoder) error {", t.name)
 			e.listArm(s, list)

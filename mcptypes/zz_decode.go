@@ -10,2920 +10,1804 @@ import (
 
 func (v *Annotations) decode(d *codec.Decoder) error {
 	*v = Annotations{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "audience":
-			err = codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
+			return codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
 		case "lastModified":
-			err = codec.Optional(&v.LastModified, d, codec.Str)
+			return codec.Optional(&v.LastModified, d, codec.Str)
 		case "priority":
-			err = codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *AudioContent) decode(d *codec.Decoder) error {
 	*v = AudioContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data mimeType type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
-			seen |= 1 << 0
-			err = v.Data.decode(d)
+			return d.Got(0, v.Data.decode(d))
 		case "mimeType":
-			seen |= 1 << 1
-			err = codec.Str(&v.MimeType, d)
+			return d.Got(1, codec.Str(&v.MimeType, d))
 		case "type":
-			seen |= 1 << 2
-			err = d.Constant("audio")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("audio"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data mimeType type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *BaseMetadata) decode(d *codec.Decoder) error {
 	*v = BaseMetadata{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 	*v = BlobResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("blob uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
-			seen |= 1 << 0
-			err = v.Blob.decode(d)
+			return d.Got(0, v.Blob.decode(d))
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "blob uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	*v = BooleanSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Bool)
+			return codec.Optional(&v.Default, d, codec.Bool)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("boolean")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("boolean"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CallToolRequest) decode(d *codec.Decoder) error {
 	*v = CallToolRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("tools/call")
+			return d.Got(0, d.Constant("tools/call"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, codec.Object)
+			return codec.OrNil(&v.Arguments, d, codec.Object)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Name, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CallToolResult) decode(d *codec.Decoder) error {
 	*v = CallToolResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
+			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
 		case "isError":
-			err = codec.Optional(&v.IsError, d, codec.Bool)
+			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
-			err = codec.OrNil(&v.StructuredContent, d, codec.Object)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.StructuredContent, d, codec.Object)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "content")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelledNotification) decode(d *codec.Decoder) error {
 	*v = CancelledNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/cancelled")
+			return d.Got(0, d.Constant("notifications/cancelled"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 	*v = CancelledNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("requestId", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "reason":
-			err = codec.Optional(&v.Reason, d, codec.Str)
+			return codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
-			seen |= 1 << 0
-			err = v.RequestId.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, v.RequestId.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "requestId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ClientCapabilities) decode(d *codec.Decoder) error {
 	*v = ClientCapabilities{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "elicitation":
-			err = codec.OrNil(&v.Elicitation, d, codec.Members)
+			return codec.OrNil(&v.Elicitation, d, codec.Members)
 		case "experimental":
-			err = codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
+			return codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
 		case "roots":
-			err = codec.Optional(&v.Roots, d, (*ClientCapabilitiesRoots).decode)
+			return codec.Optional(&v.Roots, d, (*ClientCapabilitiesRoots).decode)
 		case "sampling":
-			err = codec.OrNil(&v.Sampling, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Sampling, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ClientCapabilitiesRoots) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesRoots{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteArgument) decode(d *codec.Decoder) error {
 	*v = CompleteArgument{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name value", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "value":
-			seen |= 1 << 1
-			err = codec.Str(&v.Value, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Value, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name value")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteContext) decode(d *codec.Decoder) error {
 	*v = CompleteContext{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteRequest) decode(d *codec.Decoder) error {
 	*v = CompleteRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("completion/complete")
+			return d.Got(0, d.Constant("completion/complete"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("argument ref", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "argument":
-			seen |= 1 << 0
-			err = v.Argument.decode(d)
+			return d.Got(0, v.Argument.decode(d))
 		case "context":
-			err = codec.Optional(&v.Context, d, (*CompleteContext).decode)
+			return codec.Optional(&v.Context, d, (*CompleteContext).decode)
 		case "ref":
-			seen |= 1 << 1
-			err = readCompleteReference(&v.Ref, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, readCompleteReference(&v.Ref, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "argument ref")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteResult) decode(d *codec.Decoder) error {
 	*v = CompleteResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("completion", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "completion":
-			seen |= 1 << 0
-			err = v.Completion.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, v.Completion.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "completion")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 	*v = CompleteResultCompletion{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("values", func(name []byte) error {
 		switch string(name) {
 		case "hasMore":
-			err = codec.Optional(&v.HasMore, d, codec.Bool)
+			return codec.Optional(&v.HasMore, d, codec.Bool)
 		case "total":
-			err = codec.Optional(&v.Total, d, codec.Int)
+			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Values, d, 0, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Values, d, 0, codec.Str))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "values")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("sampling/createMessage")
+			return d.Got(0, d.Constant("sampling/createMessage"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("maxTokens messages", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "includeContext":
-			err = codec.Optional(&v.IncludeContext, d, readIncludeContext)
+			return codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
-			seen |= 1 << 0
-			err = codec.Int(&v.MaxTokens, d)
+			return d.Got(0, codec.Int(&v.MaxTokens, d))
 		case "messages":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
+			return d.Got(1, codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode))
 		case "metadata":
-			err = codec.OrNil(&v.Metadata, d, codec.Members)
+			return codec.OrNil(&v.Metadata, d, codec.Members)
 		case "modelPreferences":
-			err = codec.Optional(&v.ModelPreferences, d, (*ModelPreferences).decode)
+			return codec.Optional(&v.ModelPreferences, d, (*ModelPreferences).decode)
 		case "stopSequences":
-			err = codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "systemPrompt":
-			err = codec.Optional(&v.SystemPrompt, d, codec.Str)
+			return codec.Optional(&v.SystemPrompt, d, codec.Str)
 		case "temperature":
-			err = codec.Optional(&v.Temperature, d, codec.Number)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Temperature, d, codec.Number)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "maxTokens messages")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 	*v = CreateMessageResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content model role", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			seen |= 1 << 0
-			err = readSamplingContent(&v.Content, d)
+			return d.Got(0, readSamplingContent(&v.Content, d))
 		case "model":
-			seen |= 1 << 1
-			err = codec.Str(&v.Model, d)
+			return d.Got(1, codec.Str(&v.Model, d))
 		case "role":
-			seen |= 1 << 2
-			err = readRole(&v.Role, d)
+			return d.Got(2, readRole(&v.Role, d))
 		case "stopReason":
-			err = codec.Optional(&v.StopReason, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.StopReason, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content model role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Cursor) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	*v = ElicitRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("elicitation/create")
+			return d.Got(0, d.Constant("elicitation/create"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitRequestParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("message requestedSchema", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "message":
-			seen |= 1 << 0
-			err = codec.Str(&v.Message, d)
+			return d.Got(0, codec.Str(&v.Message, d))
 		case "requestedSchema":
-			seen |= 1 << 1
-			err = v.RequestedSchema.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, v.RequestedSchema.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "message requestedSchema")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitResult) decode(d *codec.Decoder) error {
 	*v = ElicitResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("action", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "action":
-			seen |= 1 << 0
-			err = readElicitResultAction(&v.Action, d)
+			return d.Got(0, readElicitResultAction(&v.Action, d))
 		case "content":
-			err = codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error {
+			return codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error {
 				return codec.ReadMap(v, d, (*ElicitValue).decode)
 			})
-		default:
-			err = d.Unknown(&v.Extra, name)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "action")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitResultAction) decode(d *codec.Decoder) error { return readElicitResultAction(v, d) }
 
 func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	*v = ElicitSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("properties type", func(name []byte) error {
 		switch string(name) {
 		case "properties":
-			seen |= 1 << 0
-			err = codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
+			return d.Got(0, codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition))
 		case "required":
-			err = codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("object")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("object"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "properties type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 	*v = EmbeddedResource{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resource type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "resource":
-			seen |= 1 << 0
-			err = readTextOrBlobResourceContents(&v.Resource, d)
+			return d.Got(0, readTextOrBlobResourceContents(&v.Resource, d))
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("resource")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("resource"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "resource type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *EnumSchema) decode(d *codec.Decoder) error {
 	*v = EnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("enum type", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
+			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
 		case "enumNames":
-			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ErrorObject) decode(d *codec.Decoder) error {
 	*v = ErrorObject{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = codec.Int(&v.Code, d)
+			return d.Got(0, codec.Int(&v.Code, d))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 	*v = GetPromptRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("prompts/get")
+			return d.Got(0, d.Constant("prompts/get"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
+			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Name, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetPromptResult) decode(d *codec.Decoder) error {
 	*v = GetPromptResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("messages", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "messages")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ImageContent) decode(d *codec.Decoder) error {
 	*v = ImageContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data mimeType type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "data":
-			seen |= 1 << 0
-			err = v.Data.decode(d)
+			return d.Got(0, v.Data.decode(d))
 		case "mimeType":
-			seen |= 1 << 1
-			err = codec.Str(&v.MimeType, d)
+			return d.Got(1, codec.Str(&v.MimeType, d))
 		case "type":
-			seen |= 1 << 2
-			err = d.Constant("image")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("image"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data mimeType type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Implementation) decode(d *codec.Decoder) error {
 	*v = Implementation{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name version", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "version":
-			seen |= 1 << 1
-			err = codec.Str(&v.Version, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Version, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name version")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *IncludeContext) decode(d *codec.Decoder) error { return readIncludeContext(v, d) }
 
 func (v *InitializeRequest) decode(d *codec.Decoder) error {
 	*v = InitializeRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("initialize")
+			return d.Got(0, d.Constant("initialize"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 	*v = InitializeRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("capabilities clientInfo protocolVersion", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "capabilities":
-			seen |= 1 << 0
-			err = v.Capabilities.decode(d)
+			return d.Got(0, v.Capabilities.decode(d))
 		case "clientInfo":
-			seen |= 1 << 1
-			err = v.ClientInfo.decode(d)
+			return d.Got(1, v.ClientInfo.decode(d))
 		case "protocolVersion":
-			seen |= 1 << 2
-			err = codec.Str(&v.ProtocolVersion, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.ProtocolVersion, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "capabilities clientInfo protocolVersion")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InitializeResult) decode(d *codec.Decoder) error {
 	*v = InitializeResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("capabilities protocolVersion serverInfo", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "capabilities":
-			seen |= 1 << 0
-			err = v.Capabilities.decode(d)
+			return d.Got(0, v.Capabilities.decode(d))
 		case "instructions":
-			err = codec.Optional(&v.Instructions, d, codec.Str)
+			return codec.Optional(&v.Instructions, d, codec.Str)
 		case "protocolVersion":
-			seen |= 1 << 1
-			err = codec.Str(&v.ProtocolVersion, d)
+			return d.Got(1, codec.Str(&v.ProtocolVersion, d))
 		case "serverInfo":
-			seen |= 1 << 2
-			err = v.ServerInfo.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.ServerInfo.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "capabilities protocolVersion serverInfo")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InitializedNotification) decode(d *codec.Decoder) error {
 	*v = InitializedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/initialized")
+			return d.Got(0, d.Constant("notifications/initialized"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*InitializedNotificationParams).decode)
+			return codec.Optional(&v.Params, d, (*InitializedNotificationParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InitializedNotificationParams) decode(d *codec.Decoder) error {
 	*v = InitializedNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCError) decode(d *codec.Decoder) error {
 	*v = JSONRPCError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("error id jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			seen |= 1 << 0
-			err = v.Error.decode(d)
+			return d.Got(0, v.Error.decode(d))
 		case "id":
-			seen |= 1 << 1
-			err = v.Id.decode(d)
+			return d.Got(1, v.Id.decode(d))
 		case "jsonrpc":
-			seen |= 1 << 2
-			err = d.Constant("2.0")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("2.0"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "error id jsonrpc")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = codec.Str(&v.Method, d)
+			return d.Got(1, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*JSONRPCNotificationParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*JSONRPCNotificationParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCNotificationParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = v.Id.decode(d)
+			return d.Got(0, v.Id.decode(d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = codec.Str(&v.Method, d)
+			return d.Got(2, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*JSONRPCRequestParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*JSONRPCRequestParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCRequestParams) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = v.Id.decode(d)
+			return d.Got(0, v.Id.decode(d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("prompts/list")
+			return d.Got(0, d.Constant("prompts/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListPromptsRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListPromptsRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListPromptsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	*v = ListPromptsResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("prompts", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "prompts")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("resources/templates/list")
+			return d.Got(0, d.Constant("resources/templates/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListResourceTemplatesRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListResourceTemplatesRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resourceTemplates", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resourceTemplates")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("resources/list")
+			return d.Got(0, d.Constant("resources/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListResourcesRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListResourcesRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourcesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resources", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resources")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	*v = ListRootsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("roots/list")
+			return d.Got(0, d.Constant("roots/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	*v = ListRootsResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("roots", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "roots":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Roots, d, 0, (*Root).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Roots, d, 0, (*Root).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "roots")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 	*v = ListToolsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("tools/list")
+			return d.Got(0, d.Constant("tools/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListToolsRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListToolsRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListToolsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListToolsRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("tools", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "tools":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "tools")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *LoggingLevel) decode(d *codec.Decoder) error { return readLoggingLevel(v, d) }
 
 func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/message")
+			return d.Got(0, d.Constant("notifications/message"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data level", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "data":
-			seen |= 1 << 0
-			err = codec.Any(&v.Data, d)
+			return d.Got(0, codec.Any(&v.Data, d))
 		case "level":
-			seen |= 1 << 1
-			err = readLoggingLevel(&v.Level, d)
+			return d.Got(1, readLoggingLevel(&v.Level, d))
 		case "logger":
-			err = codec.Optional(&v.Logger, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Logger, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "data level")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ModelHint) decode(d *codec.Decoder) error {
 	*v = ModelHint{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			err = codec.Optional(&v.Name, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Name, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ModelPreferences) decode(d *codec.Decoder) error {
 	*v = ModelPreferences{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "costPriority":
-			err = codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
+			return codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "hints":
-			err = codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, (*ModelHint).decode) })
+			return codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, (*ModelHint).decode) })
 		case "intelligencePriority":
-			err = codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
+			return codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "speedPriority":
-			err = codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Notification) decode(d *codec.Decoder) error {
 	*v = Notification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = codec.Str(&v.Method, d)
+			return d.Got(0, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NotificationParams) decode(d *codec.Decoder) error {
 	*v = NotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "maximum":
-			err = codec.Optional(&v.Maximum, d, codec.Number)
+			return codec.Optional(&v.Maximum, d, codec.Number)
 		case "minimum":
-			err = codec.Optional(&v.Minimum, d, codec.Number)
+			return codec.Optional(&v.Minimum, d, codec.Number)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = readNumberSchemaType(&v.Type, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, readNumberSchemaType(&v.Type, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NumberSchemaType) decode(d *codec.Decoder) error { return readNumberSchemaType(v, d) }
 
 func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 	*v = PaginatedRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = codec.Str(&v.Method, d)
+			return d.Got(0, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*PaginatedRequestParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*PaginatedRequestParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	*v = PaginatedRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PingRequest) decode(d *codec.Decoder) error {
 	*v = PingRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("ping")
+			return d.Got(0, d.Constant("ping"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*PingRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*PingRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PingRequestParams) decode(d *codec.Decoder) error {
 	*v = PingRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ProgressNotification) decode(d *codec.Decoder) error {
 	*v = ProgressNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/progress")
+			return d.Got(0, d.Constant("notifications/progress"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("progress progressToken", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "message":
-			err = codec.Optional(&v.Message, d, codec.Str)
+			return codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
-			seen |= 1 << 0
-			err = codec.Number(&v.Progress, d)
+			return d.Got(0, codec.Number(&v.Progress, d))
 		case "progressToken":
-			seen |= 1 << 1
-			err = v.ProgressToken.decode(d)
+			return d.Got(1, v.ProgressToken.decode(d))
 		case "total":
-			err = codec.Optional(&v.Total, d, codec.Number)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Total, d, codec.Number)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "progress progressToken")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Prompt) decode(d *codec.Decoder) error {
 	*v = Prompt{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error {
+			return codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error {
 				return codec.ReadList(v, d, (*PromptArgument).decode)
 			})
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptArgument) decode(d *codec.Decoder) error {
 	*v = PromptArgument{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "required":
-			err = codec.Optional(&v.Required, d, codec.Bool)
+			return codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/prompts/list_changed")
+			return d.Got(0, d.Constant("notifications/prompts/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*PromptListChangedNotificationParams).decode)
+			return codec.Optional(&v.Params, d, (*PromptListChangedNotificationParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			seen |= 1 << 0
-			err = readContentBlock(&v.Content, d)
+			return d.Got(0, readContentBlock(&v.Content, d))
 		case "role":
-			seen |= 1 << 1
-			err = readRole(&v.Role, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, readRole(&v.Role, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptReference) decode(d *codec.Decoder) error {
 	*v = PromptReference{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name type", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("ref/prompt")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("ref/prompt"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("resources/read")
+			return d.Got(0, d.Constant("resources/read"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	*v = ReadResourceResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("contents", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "contents":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "contents")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Request) decode(d *codec.Decoder) error {
 	*v = Request{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = codec.Str(&v.Method, d)
+			return d.Got(0, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*RequestParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*RequestParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RequestMeta) decode(d *codec.Decoder) error {
 	*v = RequestMeta{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "progressToken":
-			err = codec.Optional(&v.ProgressToken, d, (*ProgressToken).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ProgressToken, d, (*ProgressToken).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RequestParams) decode(d *codec.Decoder) error {
 	*v = RequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Resource) decode(d *codec.Decoder) error {
 	*v = Resource{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "size":
-			err = codec.Optional(&v.Size, d, codec.Int)
+			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceContents) decode(d *codec.Decoder) error {
 	*v = ResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceLink) decode(d *codec.Decoder) error {
 	*v = ResourceLink{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name type uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "size":
-			err = codec.Optional(&v.Size, d, codec.Int)
+			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("resource_link")
+			return d.Got(1, d.Constant("resource_link"))
 		case "uri":
-			seen |= 1 << 2
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "name type uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/resources/list_changed")
+			return d.Got(0, d.Constant("notifications/resources/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ResourceListChangedNotificationParams).decode)
+			return codec.Optional(&v.Params, d, (*ResourceListChangedNotificationParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 	*v = ResourceTemplate{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name uriTemplate", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
-			seen |= 1 << 1
-			err = codec.Str(&v.UriTemplate, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.UriTemplate, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name uriTemplate")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	*v = ResourceTemplateReference{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type uri", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("ref/resource")
+			return d.Got(0, d.Constant("ref/resource"))
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "type uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/resources/updated")
+			return d.Got(0, d.Constant("notifications/resources/updated"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Result) decode(d *codec.Decoder) error {
 	*v = Result{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Role) decode(d *codec.Decoder) error { return readRole(v, d) }
 
 func (v *Root) decode(d *codec.Decoder) error {
 	*v = Root{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "name":
-			err = codec.Optional(&v.Name, d, codec.Str)
+			return codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/roots/list_changed")
+			return d.Got(0, d.Constant("notifications/roots/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*RootsListChangedNotificationParams).decode)
+			return codec.Optional(&v.Params, d, (*RootsListChangedNotificationParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RootsListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = RootsListChangedNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	*v = SamplingMessage{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			seen |= 1 << 0
-			err = readSamplingContent(&v.Content, d)
+			return d.Got(0, readSamplingContent(&v.Content, d))
 		case "role":
-			seen |= 1 << 1
-			err = readRole(&v.Role, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, readRole(&v.Role, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ServerCapabilities) decode(d *codec.Decoder) error {
 	*v = ServerCapabilities{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "completions":
-			err = codec.OrNil(&v.Completions, d, codec.Members)
+			return codec.OrNil(&v.Completions, d, codec.Members)
 		case "experimental":
-			err = codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
+			return codec.OrNil(&v.Experimental, d, func(v *map[string]json.RawMessage, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Object) })
 		case "logging":
-			err = codec.OrNil(&v.Logging, d, codec.Members)
+			return codec.OrNil(&v.Logging, d, codec.Members)
 		case "prompts":
-			err = codec.Optional(&v.Prompts, d, (*ServerCapabilitiesPrompts).decode)
+			return codec.Optional(&v.Prompts, d, (*ServerCapabilitiesPrompts).decode)
 		case "resources":
-			err = codec.Optional(&v.Resources, d, (*ServerCapabilitiesResources).decode)
+			return codec.Optional(&v.Resources, d, (*ServerCapabilitiesResources).decode)
 		case "tools":
-			err = codec.Optional(&v.Tools, d, (*ServerCapabilitiesTools).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Tools, d, (*ServerCapabilitiesTools).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ServerCapabilitiesPrompts) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesPrompts{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ServerCapabilitiesResources) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesResources{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		case "subscribe":
-			err = codec.Optional(&v.Subscribe, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Subscribe, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ServerCapabilitiesTools) decode(d *codec.Decoder) error {
 	*v = ServerCapabilitiesTools{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SetLevelRequest) decode(d *codec.Decoder) error {
 	*v = SetLevelRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("logging/setLevel")
+			return d.Got(0, d.Constant("logging/setLevel"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 	*v = SetLevelRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("level", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "level":
-			seen |= 1 << 0
-			err = readLoggingLevel(&v.Level, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, readLoggingLevel(&v.Level, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "level")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *StringSchema) decode(d *codec.Decoder) error {
 	*v = StringSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "format":
-			err = codec.Optional(&v.Format, d, readStringSchemaFormat)
+			return codec.Optional(&v.Format, d, readStringSchemaFormat)
 		case "maxLength":
-			err = codec.Optional(&v.MaxLength, d, codec.Int)
+			return codec.Optional(&v.MaxLength, d, codec.Int)
 		case "minLength":
-			err = codec.Optional(&v.MinLength, d, codec.Int)
+			return codec.Optional(&v.MinLength, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *StringSchemaFormat) decode(d *codec.Decoder) error { return readStringSchemaFormat(v, d) }
 
 func (v *SubscribeRequest) decode(d *codec.Decoder) error {
 	*v = SubscribeRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("resources/subscribe")
+			return d.Got(0, d.Constant("resources/subscribe"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscribeRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TextContent) decode(d *codec.Decoder) error {
 	*v = TextContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("text type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*Annotations).decode)
+			return codec.Optional(&v.Annotations, d, (*Annotations).decode)
 		case "text":
-			seen |= 1 << 0
-			err = codec.Str(&v.Text, d)
+			return d.Got(0, codec.Str(&v.Text, d))
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("text")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("text"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TextResourceContents) decode(d *codec.Decoder) error {
 	*v = TextResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("text uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
-			seen |= 1 << 0
-			err = codec.Str(&v.Text, d)
+			return d.Got(0, codec.Str(&v.Text, d))
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Tool) decode(d *codec.Decoder) error {
 	*v = Tool{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("inputSchema name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, (*ToolAnnotations).decode)
+			return codec.Optional(&v.Annotations, d, (*ToolAnnotations).decode)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "inputSchema":
-			seen |= 1 << 0
-			err = codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
+			return d.Got(0, codec.ReadShape(&v.InputSchema, d, checkToolInputSchema))
 		case "name":
-			seen |= 1 << 1
-			err = codec.Str(&v.Name, d)
+			return d.Got(1, codec.Str(&v.Name, d))
 		case "outputSchema":
-			err = codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
+			return codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputSchema name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolAnnotations) decode(d *codec.Decoder) error {
 	*v = ToolAnnotations{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "destructiveHint":
-			err = codec.Optional(&v.DestructiveHint, d, codec.Bool)
+			return codec.Optional(&v.DestructiveHint, d, codec.Bool)
 		case "idempotentHint":
-			err = codec.Optional(&v.IdempotentHint, d, codec.Bool)
+			return codec.Optional(&v.IdempotentHint, d, codec.Bool)
 		case "openWorldHint":
-			err = codec.Optional(&v.OpenWorldHint, d, codec.Bool)
+			return codec.Optional(&v.OpenWorldHint, d, codec.Bool)
 		case "readOnlyHint":
-			err = codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
+			return codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("notifications/tools/list_changed")
+			return d.Got(0, d.Constant("notifications/tools/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ToolListChangedNotificationParams).decode)
+			return codec.Optional(&v.Params, d, (*ToolListChangedNotificationParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("resources/unsubscribe")
+			return d.Got(0, d.Constant("resources/unsubscribe"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UnsubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = UnsubscribeRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMeta).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func checkToolInputSchema(d *codec.Decoder) error {
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "properties":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.EachMember((*codec.Decoder).SkipSchema)
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
+			return d.EachMember((*codec.Decoder).SkipSchema)
 		case "required":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.Each((*codec.Decoder).SkipString)
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
+			return d.Each((*codec.Decoder).SkipString)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("object")
-		default:
-			err = d.SkipValue()
+			return d.Got(0, d.Constant("object"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.SkipValue()
+	})
 }
 
 func checkToolOutputSchema(d *codec.Decoder) error {
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "properties":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.EachMember((*codec.Decoder).SkipSchema)
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
+			return d.EachMember((*codec.Decoder).SkipSchema)
 		case "required":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.Each((*codec.Decoder).SkipString)
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
+			return d.Each((*codec.Decoder).SkipString)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("object")
-		default:
-			err = d.SkipValue()
+			return d.Got(0, d.Constant("object"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.SkipValue()
+	})
 }

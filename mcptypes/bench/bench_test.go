@@ -73,8 +73,8 @@ func marshalV2(v any) ([]byte, error)   { return jsonv2.Marshal(v) }
 
 // codecs returns the codecs for a message of 2025-06-18, with the types of each library. The
 // codec of goJSONSchema may be missing.
-func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
-	all := append(others(gosdk_, mcpgo_),
+func codecs(plain_, mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
+	all := append(others(plain_, gosdk_, mcpgo_),
 		codec{"mcptypes", mcptypes_, mcptypes.Decode, mcptypes.Encode},
 		codec{"mcptypes-jsonv2", mcptypes_, unmarshalV2, marshalV2},
 		codec{"mcptypes-jsonv1", mcptypes_, json.Unmarshal, json.Marshal})
@@ -85,15 +85,17 @@ func codecs(mcptypes_, gosdk_, mcpgo_, goJSONSchema func() any) []codec {
 }
 
 // modernCodecs returns the codecs for a message of 2026-07-28.
-func modernCodecs(modern_, gosdk_, mcpgo_ func() any) []codec {
-	return append(others(gosdk_, mcpgo_),
+func modernCodecs(plain_, modern_, gosdk_, mcpgo_ func() any) []codec {
+	return append(others(plain_, gosdk_, mcpgo_),
 		codec{"modern", modern_, modern.Decode, modern.Encode},
 		codec{"modern-jsonv2", modern_, unmarshalV2, marshalV2},
 		codec{"modern-jsonv1", modern_, json.Unmarshal, json.Marshal})
 }
 
-func others(gosdk_, mcpgo_ func() any) []codec {
+func others(plain_, gosdk_, mcpgo_ func() any) []codec {
 	all := []codec{
+		{"plain-jsonv1", plain_, json.Unmarshal, json.Marshal},
+		{"plain-jsonv2", plain_, unmarshalV2, marshalV2},
 		{"gosdk-jsonv1", gosdk_, json.Unmarshal, json.Marshal},
 		{"gosdk-segmentio", gosdk_, segmentioUnmarshal, segmentio.Marshal},
 	}
@@ -111,32 +113,43 @@ type message struct {
 
 var messages = []message{
 	{"call", callParams, codecs(
+		func() any { return new(plainCall) },
 		func() any { return new(mcptypes.CallToolRequestParams) },
 		func() any { return new(gosdk.CallToolParamsRaw) },
 		func() any { return new(mcpgo.CallToolParams) },
 		goJSONSchema["CallToolRequestParams"])},
 	{"result", callResult, results},
 	{"list", toolsList, codecs(
+		func() any { return new(plainList) },
 		func() any { return new(mcptypes.ListToolsResult) },
 		func() any { return new(gosdk.ListToolsResult) },
 		func() any { return new(mcpgo.ListToolsResult) },
 		goJSONSchema["ListToolsResult"])},
 	{"text", bigText, results},
 	{"modern-call", modernCall, modernCodecs(
+		func() any { return new(plainCall) },
 		func() any { return new(modern.CallToolRequestParams) },
 		func() any { return new(gosdk.CallToolParamsRaw) },
 		func() any { return new(mcpgo.CallToolParams) })},
 	{"modern-task", modernTask, modernCodecs(
+		func() any { return new(plainTask) },
+		func() any { return new(modern.GetTaskResult) },
+		func() any { return new(gosdkTask) },
+		nil)},
+	{"modern-questions", modernQuestions, modernCodecs(
+		func() any { return new(plainTask) },
 		func() any { return new(modern.GetTaskResult) },
 		func() any { return new(gosdkTask) },
 		nil)},
 	{"modern-list", modernList, modernCodecs(
+		func() any { return new(plainList) },
 		func() any { return new(modern.ListToolsResult) },
 		func() any { return new(gosdk.ListToolsResult) },
 		func() any { return new(mcpgo.ListToolsResult) })},
 }
 
 var results = codecs(
+	func() any { return new(plainResult) },
 	func() any { return new(mcptypes.CallToolResult) },
 	func() any { return new(gosdk.CallToolResult) },
 	func() any { return new(mcpgo.CallToolResult) },

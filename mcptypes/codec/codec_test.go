@@ -30,44 +30,27 @@ type (
 
 func (v *box) decode(d *Decoder) error {
 	*v = box{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type name", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			seen |= 1
-			err = d.Constant("box")
+			return d.Got(0, d.Constant("box"))
 		case "name":
-			seen |= 2
-			err = Str(&v.Name, d)
+			return d.Got(1, Str(&v.Name, d))
 		case "size":
-			err = IntBetween(&v.Size, d, 0, 9)
+			return IntBetween(&v.Size, d, 0, 9)
 		case "share":
-			err = Optional(&v.Share, d, Number)
+			return Optional(&v.Share, d, Number)
 		case "list":
-			err = OrNil(&v.List, d, func(v *[]string, d *Decoder) error { return AtMost(v, d, 2, Str) })
+			return OrNil(&v.List, d, func(v *[]string, d *Decoder) error { return AtMost(v, d, 2, Str) })
 		case "map":
-			err = OrNil(&v.Map, d, Members)
+			return OrNil(&v.Map, d, Members)
 		case "in":
-			err = Optional(&v.In, d, (*box).decode)
+			return Optional(&v.In, d, (*box).decode)
 		case "arm":
-			err = OrNil(&v.Arm, d, readArm)
-		default:
-			variant = Variant(variant, name, "name size")
-			err = d.Unknown(&v.Extra, name)
+			return OrNil(&v.Arm, d, readArm)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 3 {
-		return d.Lacks(seen, "type name")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("name size", &v.Extra, name)
+	})
 }
 
 func readArm(v *arm, d *Decoder) error {
@@ -84,15 +67,12 @@ func readArm(v *arm, d *Decoder) error {
 		}
 		arm := new(plain)
 		*v = arm
-		name, err := d.Begin()
-		for ; name != nil; name, err = d.Next(err) {
+		return d.ReadObject("", func(name []byte) error {
 			if string(name) == "a" {
-				err = Str(&arm.A, d)
-			} else {
-				err = d.SkipValue()
+				return Str(&arm.A, d)
 			}
-		}
-		return err
+			return d.SkipValue()
+		})
 	})
 }
 

@@ -6,12 +6,14 @@ func Constrained[T any](to *T, d *Decoder, check func(raw []byte) error, read fu
 	if !d.strict {
 		return read(to, d)
 	}
-	raw, err := d.ReadValue()
+	before := d.state
+	raw, err := d.raw()
 	if err != nil {
 		return err
 	}
 	if err := check(raw); err != nil {
-		return asError(err, string(d.StackPointer()))
+		return asError(err, "")
 	}
-	return d.again(raw, func(sub *Decoder) error { return read(to, sub) })
+	d.state = before
+	return read(to, d)
 }

@@ -1,17 +1,16 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -52,38 +51,31 @@ func CheckTarget(pkg string, v any) error {
 // Read reads b, which must hold one value and nothing else. The error is a [*DecodeError] of
 // the package pkg.
 func Read(pkg string, b []byte, strict bool, into func(*Decoder) error) error {
-	d := newDecoder(b, false)
-	defer d.Release()
+	d := newDecoder(b)
+	defer d.release()
 	d.strict = strict
-	err := into(d)
+	err := d.whole(into)
 	if err == nil {
-		err = d.atEnd()
+		return nil
 	}
-	return inPackage(pkg, asError(err, ""))
+	wrong := asError(err, "")
+	wrong.Package = pkg
+	return wrong
 }
 
-// inPackage sets the package of an error.
-func inPackage(pkg string, err error) error {
-	if e, ok := err.(*DecodeError); ok {
-		e.Package = pkg
-	}
-	return err
-}
-
-// ReadFrom reads from the caller's decoder. If that decoder allows duplicate names or
-// invalid UTF-8, it only delimits the value, and a strict decoder reads it.
+// ReadFrom reads from the caller's decoder. Whatever that decoder allows, the value has no
+// duplicate names and no invalid UTF-8.
 func ReadFrom(pkg string, dec *jsontext.Decoder, into func(*Decoder) error) error {
-	opts := dec.Options()
-	duplicates, _ := jsonv2.GetOption(opts, jsontext.AllowDuplicateNames)
-	badUTF8, _ := jsonv2.GetOption(opts, jsontext.AllowInvalidUTF8)
-	if !duplicates && !badUTF8 {
-		return inPackage(pkg, asError(into(&Decoder{Decoder: dec}), ""))
-	}
 	raw, err := dec.ReadValue()
 	if err != nil {
-		return err
+		wrong := asError(err, "")
+		wrong.Package = pkg
+		return wrong
 	}
-	return asError(Read(pkg, raw, false, into), string(dec.StackPointer()))
+	if err := Read(pkg, raw, false, into); err != nil {
+		return asError(err, string(dec.StackPointer()))
+	}
+	return nil
 }
 
 // Into returns a function that reads into to, and clears it after an error.
@@ -98,76 +90,67 @@ func Into[T any](to *T, read func(*T, *Decoder) error) func(*Decoder) error {
 	}
 }
 
-// Decoder is a jsontext.Decoder with the readers that generated code calls.
+// Decoder reads JSON text for generated code. Only [Read] and [ReadFrom] make one.
 type Decoder struct {
-	*jsontext.Decoder
-	strict bool
-	buf    *bytes.Buffer
-
-	// Set while an object is read whose members belong to two types, see ReadBeside.
-	beside  string // names in the outermost object that the other type reads
-	tagName string // the member that selects the arm of the union
-	tag     []byte // its value, nil before it is read
+	text []byte
+	list names // see readNames
+	state
 }
 
-var decoders = sync.Pool{New: func() any {
-	buf := new(bytes.Buffer)
-	return &Decoder{Decoder: jsontext.NewDecoder(buf), buf: buf}
-}}
+var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-// unchecked are the options for text that was already checked.
-var unchecked = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// newDecoder returns a decoder for b. checked means that b was read before, so that
-// duplicates and invalid UTF-8 do not have to be looked for again.
-func newDecoder(b []byte, checked bool) *Decoder {
+func newDecoder(text []byte) *Decoder {
 	d := decoders.Get().(*Decoder)
-	*d.buf = *bytes.NewBuffer(b)
-	if checked {
-		d.Reset(d.buf, unchecked...)
-	} else {
-		d.Reset(d.buf)
-	}
+	d.text = text
 	return d
 }
 
-// Release makes the decoder available again.
-func (d *Decoder) Release() {
-	*d.buf = bytes.Buffer{}
-	d.Reset(d.buf)
-	d.strict, d.beside, d.tagName, d.tag = false, "", "", nil
+// release makes the decoder available again.
+func (d *Decoder) release() {
+	clear(d.list[:cap(d.list)])
+	*d = Decoder{list: d.list, state: state{names: d.names[:0]}}
 	decoders.Put(d)
 }
 
-// again reads raw, the value that d read last, a second time.
-func (d *Decoder) again(raw []byte, read func(*Decoder) error) error {
-	return d.againAs(raw, d.strict, read)
-}
-
-func (d *Decoder) againAs(raw []byte, strict bool, read func(*Decoder) error) error {
-	sub := newDecoder(raw, true)
-	defer sub.Release()
-	sub.strict = strict
-	if err := read(sub); err != nil {
-		return asError(err, string(d.StackPointer()))
+// whole reads the text as one value.
+func (d *Decoder) whole(into func(*Decoder) error) error {
+	err := into(d)
+	switch {
+	case err == errSyntax:
+		return syntaxError(d.text)
+	case err != nil:
+		return err
+	}
+	if d.kind(); d.pos < len(d.text) {
+		return errAfter(d.text[d.pos:])
 	}
 	return nil
 }
 
+// again reads a value a second time, from the state before it.
+func (d *Decoder) again(before state, read func(*Decoder) error) error {
+	d.state = before
+	return read(d)
+}
+
 // asError turns an error of decoding into a *DecodeError with path before its own path.
-func asError(err error, path string) error {
-	if err == nil {
-		return nil
-	}
+func asError(err error, path string) *DecodeError {
 	if e, ok := err.(*DecodeError); ok {
 		e.Path = path + e.Path
 		return e
 	}
-	var e *jsontext.SyntacticError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return &DecodeError{Path: path + string(e.JSONPointer), Msg: syntaxMessage(e), Err: err}
 	}
 	return &DecodeError{Path: path, Msg: err.Error(), Err: err}
+}
+
+// within adds the name of a member, or the number of an element, to the path of an error.
+func within(err error, name string) error {
+	if e, ok := err.(*DecodeError); ok {
+		e.Path = string(jsontext.Pointer("").AppendToken(name)) + e.Path
+	}
+	return err
 }
 
 func syntaxMessage(e *jsontext.SyntacticError) string {
@@ -177,154 +160,123 @@ func syntaxMessage(e *jsontext.SyntacticError) string {
 	return e.Err.Error()
 }
 
-// atEnd checks that nothing but white space follows the value.
-func (d *Decoder) atEnd() error {
-	for _, c := range d.UnreadBuffer() {
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return &DecodeError{Msg: fmt.Sprintf("found %q after the value", c)}
+// Wrong returns an error that the next value is not what was wanted.
+func (d *Decoder) Wrong(want string) error {
+	c := d.kind()
+	if c != '{' && c != '[' {
+		if err := d.SkipValue(); err != nil {
+			return err
 		}
 	}
-	return nil
+	return d.Fail("want %s, found %s", want, kindName(c))
 }
 
-// Wrong reads the next token and returns an error that it is not what was wanted.
-func (d *Decoder) Wrong(want string) error {
-	token, err := d.ReadToken()
+// Fail returns an error about the current value.
+func (d *Decoder) Fail(format string, args ...any) error {
+	return &DecodeError{Msg: fmt.Sprintf(format, args...)}
+}
+
+// missing returns an error about a member of the current object.
+func (d *Decoder) missing(name string) error {
+	return within(d.Fail("required, but absent"), name)
+}
+
+// ReadObject reads an object. It calls read for each member, with its name, to read its value.
+// The members that required names, with spaces between them, must be there: read reports number i
+// of them with Got. Of more than 64, ReadObject finds the others by itself.
+func (d *Decoder) ReadObject(required string, read func(name []byte) error) error {
+	if d.kind() != '{' {
+		return d.Wrong("an object")
+	}
+	seen, variant := d.seen, d.variant
+	d.seen, d.variant = 0, ""
+	o, err := d.open()
 	if err != nil {
 		return err
 	}
-	return d.Fail("want %s, found %s", want, kindName(token.Kind()))
-}
-
-// Fail returns an error about the value that was read last.
-func (d *Decoder) Fail(format string, args ...any) error {
-	return &DecodeError{Path: string(d.StackPointer()), Msg: fmt.Sprintf(format, args...)}
-}
-
-// missing returns an error about a member of the object that was read last.
-func (d *Decoder) missing(name string) error {
-	return &DecodeError{Path: string(d.StackPointer().AppendToken(name)), Msg: "required, but absent"}
-}
-
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '[':
-		return "an array"
-	case '{':
-		return "an object"
+	for {
+		name, err := d.next(&o)
+		if err != nil {
+			return err
+		}
+		if name == nil {
+			break
+		}
+		if err := read(name); err != nil {
+			return within(err, string(name))
+		}
 	}
-	return "no value"
-}
-
-// Begin reads the start of an object and returns what Next returns.
-func (d *Decoder) Begin() (name []byte, err error) {
-	if err := d.beginObject(); err != nil {
-		return nil, err
+	if required != "" {
+		err = d.lacks(required, o.more)
 	}
-	return d.Next(nil)
-}
-
-// Next returns the name of the next member, which is valid until the next read. At the end
-// of the object, which it reads, and if err is not nil, the name is nil.
-func (d *Decoder) Next(err error) (name []byte, _ error) {
-	switch {
-	case err != nil:
-		return nil, err
-	case d.more():
-		return d.name()
+	if err == nil && d.variant != "" {
+		err = within(d.Fail("differs from a member's name only by case"), d.variant)
 	}
-	return nil, d.end()
-}
-
-// beginObject reads the start of an object.
-func (d *Decoder) beginObject() error {
-	if d.PeekKind() != '{' {
-		return d.Wrong("an object")
-	}
-	_, err := d.ReadToken()
+	d.seen, d.variant = seen, variant
 	return err
 }
 
-// beginList reads the start of an array.
-func (d *Decoder) beginList() error {
-	if d.PeekKind() != '[' {
-		return d.Wrong("an array")
-	}
-	_, err := d.ReadToken()
+// Got records that the required member number i, below 64, is there, and returns err.
+func (d *Decoder) Got(i int, err error) error {
+	d.seen |= 1 << i
 	return err
 }
 
-// more reports whether the object or array has not ended yet.
-func (d *Decoder) more() bool {
-	k := d.PeekKind()
-	return k != '}' && k != ']'
-}
-
-// name reads a member's name, or a string. It is valid until the next read.
-func (d *Decoder) name() ([]byte, error) {
-	raw, err := d.ReadValue()
-	if err != nil {
-		return nil, err
+// lacks returns an error about the first of the required members that is not there. An object
+// with more than 64 members has its names in more.
+func (d *Decoder) lacks(required string, more map[string]struct{}) error {
+	if bits.OnesCount64(d.seen) == strings.Count(required, " ")+1 {
+		return nil
 	}
-	if bytes.IndexByte(raw, '\\') >= 0 {
-		return jsontext.AppendUnquote(nil, raw)
-	}
-	return raw[1 : len(raw)-1], nil
-}
-
-// end reads the end of an object or array.
-func (d *Decoder) end() error {
-	_, err := d.ReadToken()
-	return err
-}
-
-// Lacks returns an error about the first required member that was not seen. Bit i of seen
-// stands for the name with number i; there are spaces between the names.
-func (d *Decoder) Lacks(seen uint64, names string) error {
-	for name := range strings.SplitSeq(names, " ") {
-		if seen&1 == 0 {
+	i := 0
+	for name := range strings.SplitSeq(required, " ") {
+		there := d.seen&(1<<i) != 0
+		if i >= 64 {
+			_, there = more[name]
+		}
+		if !there {
 			return d.missing(name)
 		}
-		seen >>= 1
+		i++
 	}
 	return nil
 }
 
 // Unknown keeps a member without a field in extra.
 func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error {
-	if d.beside != "" && d.isBeside(name) {
+	if d.beside != "" && d.depth == d.besides && has(d.beside, string(name)) {
 		return d.SkipValue()
 	}
-	key := string(name)
-	var raw json.RawMessage
-	if err := Any(&raw, d); err != nil {
-		return err
+	return UnknownOf(extra, d, name, Any)
+}
+
+// UnknownBut is Unknown for an object that may have no member whose name differs only by case from
+// one of the guarded names, which have spaces between them: a reader that ignores case would take
+// it for that one.
+func (d *Decoder) UnknownBut(guarded string, extra *map[string]json.RawMessage, name []byte) error {
+	d.guard(guarded, name)
+	return d.Unknown(extra, name)
+}
+
+// guard makes ReadObject fail if name differs only by case from one of the guarded names.
+func (d *Decoder) guard(guarded string, name []byte) {
+	for g := range strings.SplitSeq(guarded, " ") {
+		if d.variant == "" && strings.EqualFold(g, string(name)) {
+			d.variant = string(name)
+		}
 	}
-	if *extra == nil {
-		*extra = make(map[string]json.RawMessage)
-	}
-	(*extra)[key] = raw
-	return nil
 }
 
 // UnknownOf keeps a member without a field in extra, whose values have one type.
 func UnknownOf[T any](extra *map[string]T, d *Decoder, name []byte, read func(*T, *Decoder) error) error {
-	key, value := string(name), new(T)
+	value := new(T)
 	if err := read(value, d); err != nil {
 		return err
 	}
 	if *extra == nil {
 		*extra = make(map[string]T)
 	}
-	(*extra)[key] = *value
+	(*extra)[string(name)] = *value
 	return nil
 }
 
@@ -340,59 +292,25 @@ func (d *Decoder) Closed() error {
 // Null reads null, if that comes next, as the value of the member name, and adds the name to
 // nulls.
 func (d *Decoder) Null(nulls *[]string, name string) (bool, error) {
-	if d.PeekKind() != 'n' {
+	if d.kind() != 'n' {
 		return false, nil
 	}
 	*nulls = append(*nulls, name)
-	_, err := d.ReadToken()
-	return true, err
-}
-
-// isBeside reports whether the other type reads this member of the outermost object.
-func (d *Decoder) isBeside(name []byte) bool {
-	if d.StackDepth() != 1 {
-		return false
-	}
-	return has(d.beside, string(name))
+	return true, d.literal("null")
 }
 
 // Empty reads an object that has no members.
 func (d *Decoder) Empty() error {
-	name, err := d.Begin()
-	if name == nil || err != nil {
-		return err
-	}
-	if err := d.SkipValue(); err != nil {
-		return err
-	}
-	return d.Fail("not a member of this object")
-}
-
-// Variant returns before if it is set, otherwise name if it differs only by case from one
-// of the guarded names, which have spaces between them.
-func Variant(before string, name []byte, guarded string) string {
-	if before != "" {
-		return before
-	}
-	for g := range strings.SplitSeq(guarded, " ") {
-		if strings.EqualFold(g, string(name)) {
-			return string(name)
+	return d.ReadObject("", func([]byte) error {
+		if err := d.SkipValue(); err != nil {
+			return err
 		}
-	}
-	return ""
+		return d.Fail("not a member of this object")
+	})
 }
 
-// Ambiguous returns an error about a member of the object that was read last. A reader that
-// ignores case would take the member for another one.
-func (d *Decoder) Ambiguous(variant string) error {
-	return &DecodeError{
-		Path: string(d.StackPointer().AppendToken(variant)),
-		Msg:  "differs from a member's name only by case",
-	}
-}
-
-// Unambiguous checks that no unknown member of the object that was read last differs only
-// by case from one of names, which have spaces between them.
+// Unambiguous checks that no unknown member of an object differs only by case from one of names,
+// which have spaces between them.
 func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names string) error {
 	for name := range strings.SplitSeq(names, " ") {
 		if extra[name] == nil {
@@ -400,7 +318,7 @@ func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names string) er
 		}
 		for _, other := range slices.Sorted(maps.Keys(extra)) {
 			if other != name && strings.EqualFold(other, name) {
-				return d.Ambiguous(other)
+				return within(d.Fail("differs from a member's name only by case"), other)
 			}
 		}
 	}
@@ -410,17 +328,8 @@ func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names string) er
 // Absent reads null in an optional member, unless the decoder is strict. It reports whether
 // there was a null.
 func (d *Decoder) Absent() (bool, error) {
-	if d.strict || d.PeekKind() != 'n' {
+	if d.strict || d.kind() != 'n' {
 		return false, nil
 	}
-	_, err := d.ReadToken()
-	return true, err
-}
-
-// objectValue reads a whole object.
-func (d *Decoder) objectValue() (jsontext.Value, error) {
-	if d.PeekKind() != '{' {
-		return nil, d.Wrong("an object")
-	}
-	return d.ReadValue()
+	return true, d.literal("null")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +21,8 @@ type Encoder struct {
 	err  *encodeError
 	path []step // into the object or array that is being written
 	pkg  string // the package of the types, which the error begins with
+
+	keys []string // of the maps that are being written
 
 	own  []byte // the pooled buffer while b is the caller's
 	from int    // the length of the caller's buffer
@@ -96,7 +97,8 @@ func (e *Encoder) WriteTo(enc *jsontext.Encoder) error {
 
 func (e *Encoder) release() {
 	clear(e.path[:cap(e.path)]) // the names may be long
-	e.b, e.err, e.path = e.b[:0], nil, e.path[:0]
+	clear(e.keys[:cap(e.keys)])
+	e.b, e.err, e.path, e.keys = e.b[:0], nil, e.path[:0], e.keys[:0]
 	encoders.Put(e)
 }
 
@@ -202,23 +204,35 @@ func (e *Encoder) comma(start byte) []byte {
 // others, with spaces between them.
 func (e *Encoder) End(extra map[string]json.RawMessage, known string) {
 	if len(extra) > 0 {
-		e.extra(extra, known)
+		writeSorted(e, extra, known, (*Encoder).Any)
 	}
 	e.Close('}')
 }
 
 // EndOf is End for unknown members of one type.
 func EndOf[T any](e *Encoder, extra map[string]T, known string, write func(*Encoder, T)) {
-	for _, name := range slices.Sorted(maps.Keys(extra)) {
+	writeSorted(e, extra, known, write)
+	e.Close('}')
+}
+
+// writeSorted writes members, sorted by name. They must not have a known name.
+func writeSorted[T any](e *Encoder, members map[string]T, known string, write func(*Encoder, T)) {
+	mark := len(e.keys)
+	for name := range members {
 		if has(known, name) {
 			e.at("", between)
 			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
 			return
 		}
-		e.key(name)
-		write(e, extra[name])
+		e.keys = append(e.keys, name)
 	}
-	e.Close('}')
+	names := e.keys[mark:]
+	slices.Sort(names)
+	for _, name := range names { // write may move the keys, but does not change these
+		e.key(name)
+		write(e, members[name])
+	}
+	e.keys = e.keys[:mark]
 }
 
 // Null writes the member name as null, if nulls has its name.
@@ -226,18 +240,6 @@ func (e *Encoder) Null(nulls []string, name string) {
 	if slices.Contains(nulls, name) {
 		e.Name(name)
 		e.Raw("null")
-	}
-}
-
-func (e *Encoder) extra(extra map[string]json.RawMessage, known string) {
-	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		if has(known, name) {
-			e.at("", between)
-			e.Fail(fmt.Errorf("%w: %q", errKnown, name))
-			return
-		}
-		e.key(name)
-		e.Any(extra[name])
 	}
 }
 
@@ -308,8 +310,8 @@ func (e *Encoder) Raw(v string) { e.b = append(e.b, v...) }
 
 // Str writes a string.
 func (e *Encoder) Str(s string) {
-	if len(s) > 1024 { // leave room for the escapes, to grow once
-		e.b = slices.Grow(e.b, len(s)+len(s)/8)
+	if len(s) > 1024 { // leave room for the usual escapes, to grow once
+		e.b = slices.Grow(e.b, len(s)+strings.Count(s, "\n")+strings.Count(s, `"`)+strings.Count(s, `\`)+1024)
 	}
 	b, ok := appendQuote(e.b, s)
 	if !ok {
@@ -379,7 +381,7 @@ func (e *Encoder) Any(raw json.RawMessage) {
 	switch {
 	case raw == nil:
 		e.Absent()
-	case oneLine(raw) && jsontext.Value(raw).IsValid():
+	case oneLine(raw) && isValid(raw):
 		e.b = append(e.b, bytes.Trim(raw, " \t")...)
 	default:
 		e.reformat(raw)
@@ -427,14 +429,11 @@ func WriteShape(e *Encoder, raw json.RawMessage, check func(*Decoder) error) {
 		e.Absent()
 		return
 	}
-	d := newDecoder(raw, false)
-	defer d.Release()
-	err := check(d)
-	if err == nil {
-		err = d.atEnd()
-	}
-	switch at, _ := asError(err, "").(*DecodeError); {
-	case at != nil:
+	d := newDecoder(raw)
+	defer d.release()
+	switch err := d.whole(check); {
+	case err != nil:
+		at := asError(err, "")
 		e.failAt(jsontext.Pointer(at.Path), errors.New(at.Msg))
 	case oneLine(raw):
 		e.b = append(e.b, bytes.Trim(raw, " \t")...)
@@ -479,10 +478,7 @@ func (e *Encoder) item(i int) {
 // WriteMap writes an object whose values have one type, sorted by name.
 func WriteMap[T any](e *Encoder, m map[string]T, write func(*Encoder, T)) {
 	e.Open("{")
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		e.key(name)
-		write(e, m[name])
-	}
+	writeSorted(e, m, "", write)
 	e.Close('}')
 }
 

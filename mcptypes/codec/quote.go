@@ -1,6 +1,9 @@
 package codec
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // appendQuote appends s as a JSON string with no more escapes than needed. It does the same
 // as jsontext.AppendQuote, but is faster for long texts: it copies eight bytes at a time if
@@ -45,7 +48,7 @@ func appendQuote(b []byte, s string) (_ []byte, ok bool) {
 
 // plainPrefix returns the length of the longest prefix of s that is ASCII without
 // quotes, backslashes and controls.
-func plainPrefix(s string) int {
+func plainPrefix[T string | []byte](s T) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; n+8 <= len(s); n += 8 {
@@ -53,8 +56,8 @@ func plainPrefix(s string) int {
 		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
 			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		quote, slash := x^(ones*'"'), x^(ones*'\\')
-		if (x|(x-ones*' ')|(quote-ones)|(slash-ones))&tops != 0 {
-			break // one may need an escape; a borrow from a neighbour can also set the bit
+		if found := (x | (x - ones*' ') | (quote - ones) | (slash - ones)) & tops; found != 0 {
+			return n + bits.TrailingZeros64(found)/8 // only what comes after it may be a borrow
 		}
 	}
 	for n < len(s) && s[n] >= ' ' && s[n] < utf8.RuneSelf && s[n] != '"' && s[n] != '\\' {

@@ -5,10 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Generated code calls these functions to read values. After an error the target is not
@@ -16,24 +15,20 @@ import (
 
 // Str reads a string.
 func Str(to *string, d *Decoder) error {
-	if d.PeekKind() != '"' {
+	if d.kind() != '"' {
 		return d.Wrong("a string")
 	}
-	raw, err := d.ReadValue()
+	start := d.pos + 1
+	escaped, err := d.skipString()
 	if err != nil {
 		return err
 	}
-	*to = unquote(raw)
-	return nil
-}
-
-// unquote returns the text of a JSON string that has been read.
-func unquote(raw jsontext.Value) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
+	if raw := d.text[start : d.pos-1]; escaped {
+		*to = unquote(raw)
+	} else {
+		*to = string(raw)
 	}
-	b, _ := jsontext.AppendUnquote(make([]byte, 0, len(raw)-2), raw)
-	return string(b)
+	return nil
 }
 
 // ReadString reads a string of a named type.
@@ -46,14 +41,14 @@ func ReadString[T ~string](to *T, d *Decoder) error {
 
 // Constant reads a string that must be want.
 func (d *Decoder) Constant(want string) error {
-	s, err := d.scratch(strconv.Quote(want))
-	if err != nil {
-		return err
+	if d.kind() != '"' {
+		return d.Wrong(strconv.Quote(want))
 	}
-	if string(s) != want {
+	s, err := d.scratch()
+	if err == nil && string(s) != want {
 		return d.Fail("want %q, found %q", want, s)
 	}
-	return nil
+	return err
 }
 
 // ConstantInt reads an integer that must be want.
@@ -66,17 +61,23 @@ func (d *Decoder) ConstantInt(want int64) error {
 	return err
 }
 
-// scratch reads a string that is valid until the next read.
-func (d *Decoder) scratch(want string) ([]byte, error) {
-	if d.PeekKind() != '"' {
-		return nil, d.Wrong(want)
+// scratch reads a string that is not kept.
+func (d *Decoder) scratch() ([]byte, error) {
+	if d.kind() != '"' {
+		return nil, d.Wrong("a string")
 	}
-	return d.name()
+	s := span{start: d.pos + 1}
+	var err error
+	if s.escaped, err = d.skipString(); err != nil {
+		return nil, err
+	}
+	s.end = d.pos - 1
+	return d.nameAt(s), nil
 }
 
 // ReadEnum reads one of the strings that values lists.
 func ReadEnum[T ~string](to *T, d *Decoder, values []T) error {
-	s, err := d.scratch("a string")
+	s, err := d.scratch()
 	if err != nil {
 		return err
 	}
@@ -99,15 +100,15 @@ func listEnum[T ~string](values []T) string {
 
 // Bool reads a boolean.
 func Bool(to *bool, d *Decoder) error {
-	if k := d.PeekKind(); k != 't' && k != 'f' {
-		return d.Wrong("a boolean")
+	switch d.kind() {
+	case 't':
+		*to = true
+		return d.literal("true")
+	case 'f':
+		*to = false
+		return d.literal("false")
 	}
-	token, err := d.ReadToken()
-	if err != nil {
-		return err
-	}
-	*to = token.Bool()
-	return nil
+	return d.Wrong("a boolean")
 }
 
 // ReadScalar reads an id or a token.
@@ -117,10 +118,10 @@ func ReadScalar(to *Scalar, d *Decoder) error {
 
 // Parsed reads a string or a number with a function that takes its text.
 func Parsed[T any](to *T, d *Decoder, want string, parse func([]byte) (T, error)) error {
-	if k := d.PeekKind(); k != '"' && k != '0' {
+	if k := d.kind(); k != '"' && !isNumber(k) {
 		return d.Wrong(want)
 	}
-	raw, err := d.ReadValue()
+	raw, err := d.raw()
 	if err != nil {
 		return err
 	}
@@ -134,15 +135,13 @@ func Parsed[T any](to *T, d *Decoder, want string, parse func([]byte) (T, error)
 // decoder is strict, a number must be an integer. With lists it also reads an array of
 // strings.
 func (d *Decoder) FormValue(lists bool) ([]byte, error) {
-	switch k := d.PeekKind(); {
+	switch k := d.kind(); {
 	case k == '[' && lists:
-		raw, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		return raw, d.again(raw, func(sub *Decoder) error { return sub.Each((*Decoder).SkipString) })
-	case k == '0':
-		raw, err := d.ReadValue()
+		start := d.pos
+		err := d.Each((*Decoder).SkipString)
+		return d.text[start:d.pos], err
+	case isNumber(k):
+		raw, err := d.raw()
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +152,7 @@ func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 		}
 		return raw, nil
 	case k == '"', k == 't', k == 'f':
-		return d.ReadValue()
+		return d.raw()
 	case lists:
 		return nil, d.Wrong("a string, a number, a boolean or an array of strings")
 	}
@@ -162,10 +161,10 @@ func (d *Decoder) FormValue(lists bool) ([]byte, error) {
 
 // Int reads an integer.
 func Int(to *int64, d *Decoder) error {
-	if d.PeekKind() != '0' {
+	if !isNumber(d.kind()) {
 		return d.Wrong("an integer")
 	}
-	raw, err := d.ReadValue()
+	raw, err := d.raw()
 	if err != nil {
 		return err
 	}
@@ -191,10 +190,10 @@ func IntBetween(to *int64, d *Decoder, low, high int64) error {
 
 // Number reads a number.
 func Number(to *float64, d *Decoder) error {
-	if d.PeekKind() != '0' {
+	if !isNumber(d.kind()) {
 		return d.Wrong("a number")
 	}
-	raw, err := d.ReadValue()
+	raw, err := d.raw()
 	if err != nil {
 		return err
 	}
@@ -217,45 +216,50 @@ func Between(to *float64, d *Decoder, low, high float64) error {
 
 // Any reads a value unchanged.
 func Any(to *json.RawMessage, d *Decoder) error {
-	raw, err := d.ReadValue()
-	*to = append(json.RawMessage(nil), raw...)
+	raw, err := d.raw()
+	if err == nil {
+		*to = bytes.Clone(raw)
+	}
 	return err
 }
 
 // JSON is Any for the schema's JSONValue. A strict decoder refuses null and fractions in it,
 // because the schema does not have them.
 func JSON(to *json.RawMessage, d *Decoder) error {
-	err := Any(to, d)
-	if err == nil && d.strict {
-		return d.again(*to, (*Decoder).checkJSON)
+	if !d.strict {
+		return Any(to, d)
 	}
-	return err
+	before := d.state
+	if err := d.checkJSON(); err != nil {
+		return err
+	}
+	return d.again(before, func(d *Decoder) error { return Any(to, d) })
 }
 
 func (d *Decoder) checkJSON() error {
-	switch d.PeekKind() {
+	switch d.kind() {
 	case 'n':
 		return d.Wrong("a value other than null")
 	case '{':
 		return d.EachMember((*Decoder).checkJSON)
 	case '[':
 		return d.Each((*Decoder).checkJSON)
-	case '0':
-		raw, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if _, err := parseInteger(raw); err != nil {
-			return d.Fail("want an integer, found %.40s", raw)
-		}
-		return nil
+	case '"', 't', 'f':
+		return d.SkipValue()
 	}
-	return d.SkipValue()
+	raw, err := d.raw()
+	if err != nil {
+		return err
+	}
+	if _, err := parseInteger(raw); err != nil {
+		return d.Fail("want an integer, found %.40s", raw)
+	}
+	return nil
 }
 
 // Object reads an object unchanged.
 func Object(to *json.RawMessage, d *Decoder) error {
-	if d.PeekKind() != '{' {
+	if d.kind() != '{' {
 		return d.Wrong("an object")
 	}
 	return Any(to, d)
@@ -268,10 +272,13 @@ func Members(to *map[string]json.RawMessage, d *Decoder) error {
 
 // ReadShape reads an object unchanged, after check has walked it.
 func ReadShape(to *json.RawMessage, d *Decoder, check func(*Decoder) error) error {
-	if err := Object(to, d); err != nil {
-		return err
+	d.kind()
+	start := d.pos
+	err := check(d)
+	if err == nil {
+		*to = bytes.Clone(d.text[start:d.pos])
 	}
-	return d.again(*to, check)
+	return err
 }
 
 // Optional reads an optional value; null means absent.
@@ -290,10 +297,9 @@ func Pointer[T any](to **T, d *Decoder, read func(*T, *Decoder) error) error {
 
 // Nullable reads a value that may be null; null reads as nil.
 func Nullable[T any](to **T, d *Decoder, read func(*T, *Decoder) error) error {
-	if d.PeekKind() == 'n' {
+	if d.kind() == 'n' {
 		*to = nil
-		_, err := d.ReadToken()
-		return err
+		return d.literal("null")
 	}
 	return Pointer(to, d, read)
 }
@@ -323,19 +329,25 @@ func ListOrNull[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) err
 
 // ReadList reads an array; an empty one is not nil.
 func ReadList[T any](to *[]T, d *Decoder, read func(*T, *Decoder) error) error {
-	if err := d.beginList(); err != nil {
-		return err
-	}
+	const few = 16
 	list := []T{}
-	for d.more() {
+	start := d.pos
+	err := d.Each(func(d *Decoder) error {
+		if n := len(list); n >= few && n == cap(list) {
+			list = slices.Grow(list, d.further(start, n))
+		}
 		var none T
 		list = append(list, none)
-		if err := read(&list[len(list)-1], d); err != nil {
-			return err
-		}
-	}
+		return read(&list[len(list)-1], d)
+	})
 	*to = list
-	return d.end()
+	return err
+}
+
+// further estimates how many elements an array that began at start has after the first n.
+func (d *Decoder) further(start, n int) int {
+	size := (d.pos-start)/n + 1
+	return min(max((len(d.text)-d.pos)/size, n/4)+1, 8*n)
 }
 
 // AtMost reads a list of limited length.
@@ -351,49 +363,52 @@ func AtMost[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) error) 
 func ReadMap[T any](to *map[string]T, d *Decoder, read func(*T, *Decoder) error) error {
 	var value, none T // value is allocated once
 	*to = make(map[string]T)
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
-		key := string(name)
+	return d.ReadObject("", func(name []byte) error {
 		value = none
-		if err = read(&value, d); err == nil {
-			(*to)[key] = value
+		err := read(&value, d)
+		if err == nil {
+			(*to)[string(name)] = value
 		}
-	}
-	return err
+		return err
+	})
 }
 
-// Each walks an array without keeping it.
-func (d *Decoder) Each(walk func(*Decoder) error) error {
-	if err := d.beginList(); err != nil {
+// Each reads an array; read reads an element.
+func (d *Decoder) Each(read func(*Decoder) error) error {
+	if d.kind() != '[' {
+		return d.Wrong("an array")
+	}
+	if err := d.openList(); err != nil {
 		return err
 	}
-	for d.more() {
-		if err := walk(d); err != nil {
+	for n := 0; ; n++ {
+		if more, err := d.element(n); !more || err != nil {
 			return err
 		}
+		if err := read(d); err != nil {
+			return within(err, strconv.Itoa(n))
+		}
 	}
-	return d.end()
 }
+
+// IsList reports whether an array comes next.
+func (d *Decoder) IsList() bool { return d.kind() == '[' }
 
 // EachMember walks an object without keeping it.
 func (d *Decoder) EachMember(walk func(*Decoder) error) error {
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
-		err = walk(d)
-	}
-	return err
+	return d.ReadObject("", func([]byte) error { return walk(d) })
 }
 
 // SkipString walks a string without keeping it.
 func (d *Decoder) SkipString() error {
-	_, err := d.scratch("a string")
+	_, err := d.scratch()
 	return err
 }
 
 // SkipSchema walks a JSON schema without keeping it: an object or, unless the decoder is
 // strict, a boolean.
 func (d *Decoder) SkipSchema() error {
-	if k := d.PeekKind(); !d.strict && (k == 't' || k == 'f') {
+	if k := d.kind(); !d.strict && (k == 't' || k == 'f') {
 		return d.SkipValue()
 	}
 	return d.SkipObject()
@@ -401,6 +416,8 @@ func (d *Decoder) SkipSchema() error {
 
 // SkipObject walks an object without keeping it.
 func (d *Decoder) SkipObject() error {
-	_, err := d.objectValue()
-	return err
+	if d.kind() != '{' {
+		return d.Wrong("an object")
+	}
+	return d.SkipValue()
 }

@@ -1,15 +1,12 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// UnknownArm reads a union value with an unknown tag; a strict decoder refuses it. The
-// argument tag is valid until the next read.
+// UnknownArm reads a union value with an unknown tag; a strict decoder refuses it.
 func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, tag []byte) error {
 	*name = string(tag)
 	if !d.strict {
@@ -21,133 +18,101 @@ func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, 
 	return d.NotKnown(member, *name)
 }
 
-// NotKnown returns an error about the tag in member of the object that was read last: no
-// arm of the union has it.
+// NotKnown returns an error about the tag in member of the current object: no arm of the union
+// has it.
 func (d *Decoder) NotKnown(member, tag string) error {
-	return &DecodeError{Path: string(d.StackPointer().AppendToken(member)), Msg: fmt.Sprintf("%q is not known", tag)}
-}
-
-// peekTag returns the string value of member without reading it. ok is false unless member
-// comes first in the next object and its text is in the buffer without escapes.
-func (d *Decoder) peekTag(member string) (tag []byte, ok bool) {
-	if d.PeekKind() != '{' {
-		return nil, false
-	}
-	const white = ",: \t\r\n"
-	rest := bytes.TrimLeft(d.UnreadBuffer(), white)
-	rest = bytes.TrimLeft(rest[1:], white)
-	if len(rest) < len(member)+3 || rest[0] != '"' || string(rest[1:len(member)+1]) != member || rest[len(member)+1] != '"' {
-		return nil, false
-	}
-	rest = bytes.TrimLeft(rest[len(member)+2:], white)
-	if len(rest) == 0 || rest[0] != '"' {
-		return nil, false
-	}
-	end := bytes.IndexByte(rest[1:], '"')
-	if end < 0 || bytes.IndexByte(rest[1:1+end], '\\') >= 0 {
-		return nil, false
-	}
-	return rest[1 : 1+end], true
+	return within(d.Fail("%q is not known", tag), member)
 }
 
 // Tagged reads a union whose arms differ by the value of one member.
 func Tagged[P any](to P, d *Decoder, member string, read func(to P, d *Decoder, tag []byte) error) error {
-	if tag, ok := d.peekTag(member); ok {
-		return read(to, d, tag)
-	}
-	raw, tag, err := d.readTag(member, nil)
-	if err != nil {
-		return err
-	}
-	return d.again(raw, func(sub *Decoder) error { return read(to, sub, tag) })
+	return TaggedOr(to, d, member, nil, read)
 }
 
 // TaggedOr is Tagged for a union whose member may be absent; that means the tag of the last
 // shape. The shapes help to name the missing member.
 func TaggedOr[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, tag []byte) error) error {
-	raw, tag, err := d.readTag(member, shapes)
+	before := d.state
+	tag, err := d.findTag(member, shapes)
 	if err != nil {
 		return err
 	}
-	return d.again(raw, func(sub *Decoder) error { return read(to, sub, tag) })
+	d.state = before
+	return read(to, d, tag)
 }
 
-// readTag reads an object and returns it with the string value of member. If that is absent,
-// the tag of the last shape is meant.
-func (d *Decoder) readTag(member string, shapes []Shape) (raw, tag []byte, err error) {
-	if raw, err = d.objectValue(); err != nil {
-		return nil, nil, err
+// findTag returns the string value of member in the next object, which it need not read to the
+// end. If the member is absent, the tag of the last shape is meant.
+func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error) {
+	if d.kind() != '{' {
+		return nil, d.Wrong("an object")
 	}
-	if tag, err = d.findTag(raw, member); tag != nil || err != nil {
-		return raw, tag, err
+	before := d.state
+	o, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		name, err := d.next(&o)
+		if err != nil {
+			return nil, err
+		}
+		if name == nil {
+			break
+		}
+		if string(name) == member {
+			tag, err := d.scratch()
+			return tag, within(err, member)
+		}
+		if err := d.SkipValue(); err != nil {
+			return nil, err
+		}
 	}
 	if shapes == nil {
-		return nil, nil, d.missing(member)
+		return nil, d.missing(member)
 	}
-	names := make(names)
-	if err := d.again(raw, func(sub *Decoder) error { return sub.readNames(names, "", nil, shapes) }); err != nil {
-		return nil, nil, err
+	d.state = before
+	names, _, err := d.readNames("", shapes)
+	if err != nil {
+		return nil, err
 	}
 	last := len(shapes) - 1
 	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names) != last {
-		return nil, nil, d.missing(member)
+		return nil, d.missing(member)
 	}
-	return raw, []byte(shapes[last].Tag), nil
-}
-
-// findTag returns the string value of member in raw, the object that was read last; nil if
-// it is absent.
-func (d *Decoder) findTag(raw []byte, member string) (tag []byte, err error) {
-	err = d.again(raw, func(sub *Decoder) error {
-		name, err := sub.Begin()
-		for ; name != nil; name, err = sub.Next(err) {
-			if string(name) == member {
-				value, err := sub.scratch("a string")
-				tag = append([]byte{}, value...)
-				return err
-			}
-			err = sub.SkipValue()
-		}
-		return err
-	})
-	return tag, err
+	return []byte(shapes[last].Tag), nil
 }
 
 // ReadBeside reads an object with its own members and those of a union. own reads the
 // members in names and calls SkipBeside for all others. The others are then read as the
 // union, whose arm the member tag selects.
 func ReadBeside[P any](to P, d *Decoder, tag string, own func(*Decoder) error, read func(to P, d *Decoder, tag []byte) error, names string) error {
-	raw, err := d.objectValue()
-	if err != nil {
+	before := d.state
+	d.tagName, d.tag = tag, nil
+	if err := own(d); err != nil {
 		return err
 	}
-	var value []byte
-	err = d.again(raw, func(sub *Decoder) error {
-		sub.tagName = tag
-		err := own(sub)
-		value = sub.tag
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	value := d.tag
 	if value == nil {
 		return d.missing(tag)
 	}
-	return d.again(raw, func(sub *Decoder) error {
-		sub.beside = names
-		return read(to, sub, value)
-	})
+	d.state = before
+	d.beside, d.besides = names, d.depth+1
+	err := read(to, d, value)
+	d.beside, d.besides, d.tagName, d.tag = before.beside, before.besides, before.tagName, before.tag
+	return err
 }
 
 // SkipBeside skips a member that belongs to the union of ReadBeside. It keeps the value of
-// the member that selects the arm.
-func (d *Decoder) SkipBeside(name []byte) error {
+// the member that selects the arm, and guards names as UnknownBut does, unless guarded is empty.
+func (d *Decoder) SkipBeside(guarded string, name []byte) (err error) {
+	if guarded != "" {
+		d.guard(guarded, name)
+	}
 	if string(name) != d.tagName {
 		return d.SkipValue()
 	}
-	tag, err := d.scratch("a string")
-	d.tag = append([]byte{}, tag...)
+	d.tag, err = d.scratch()
 	return err
 }
 
@@ -168,91 +133,105 @@ func (s Shape) admits(tag string) bool { return (s.Tag == "" || s.Tag == tag) &&
 // Untagged reads a union whose arms differ by the members that are present. It uses the
 // first shape that fits. If none fits, the error names a member that the nearest arm lacks.
 func Untagged[P any](to P, d *Decoder, member string, shapes []Shape, read func(to P, d *Decoder, arm int) error) error {
-	raw, arm, err := d.readArm(member, shapes)
+	before := d.state
+	arm, err := d.findArm(member, shapes)
 	if err != nil {
 		return err
 	}
-	return d.again(raw, func(sub *Decoder) error { return read(to, sub, arm) })
+	d.state = before
+	return read(to, d, arm)
 }
 
-// readArm reads an object and returns it with the number of the first shape that fits. If
-// only null fits, for which a lenient decoder may have a meaning, the arm decides about it.
-func (d *Decoder) readArm(member string, shapes []Shape) (raw []byte, arm int, err error) {
-	if raw, err = d.objectValue(); err != nil {
-		return nil, 0, err
-	}
-	tag, names := "", make(names)
-	if err := d.again(raw, func(sub *Decoder) error { return sub.readNames(names, member, &tag, shapes) }); err != nil {
-		return nil, 0, err
+// findArm reads an object and returns the number of the first shape that fits. If only null
+// fits, for which a lenient decoder may have a meaning, the arm decides about it.
+func (d *Decoder) findArm(member string, shapes []Shape) (arm int, err error) {
+	names, tag, err := d.readNames(member, shapes)
+	if err != nil {
+		return 0, err
 	}
 	for _, null := range []bool{false, true} {
 		for i, s := range shapes {
-			if _, lacks := names.lack(s.Present, null && !d.strict); !lacks && s.admits(tag) {
-				return raw, i, nil
+			if s.admits(tag) {
+				if _, lacks := names.lack(s.Present, null && !d.strict); !lacks {
+					return i, nil
+				}
 			}
 		}
 	}
 	candidates := slices.DeleteFunc(slices.Clone(shapes), func(s Shape) bool { return !s.admits(tag) })
 	name, _ := names.lack(candidates[nearest(candidates, names)].Present, false)
-	at := d.StackPointer()
-	for part := range strings.SplitSeq(name, "/") {
-		at = at.AppendToken(part)
+	wrong := d.Fail("required, but absent")
+	if _, null := names.has(name); null {
+		wrong = d.Fail("required, but null")
 	}
-	if _, null := names[name]; null {
-		return nil, 0, &DecodeError{Path: string(at), Msg: "required, but null"}
+	for _, part := range slices.Backward(strings.Split(name, "/")) {
+		wrong = within(wrong, part)
 	}
-	return nil, 0, &DecodeError{Path: string(at), Msg: "required, but absent"}
+	return 0, wrong
 }
 
-// names are the names of an object's members; the value reports whether the member is not
-// null. They include paths of two names where shapes have such paths.
-type names map[string]bool
+// names are the names of an object's members. They include paths of two names where shapes have
+// such paths.
+type names []memberName
 
-// readNames reads an object's names, and sets tag to the value of member.
-func (d *Decoder) readNames(names names, member string, tag *string, shapes []Shape) error {
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
-		key := string(name)
-		kind := d.PeekKind()
-		names[key] = kind != 'n'
+type memberName struct {
+	name []byte
+	null bool // its value is null
+}
+
+// readNames reads an object's names, which are valid until the next call, and the value of member,
+// if that is a string.
+func (d *Decoder) readNames(member string, shapes []Shape) (list names, tag string, err error) {
+	list = d.list[:0]
+	err = d.ReadObject("", func(name []byte) error {
+		kind := d.kind()
+		list = append(list, memberName{name, kind == 'n'})
 		switch {
-		case key == member && kind == '"':
-			err = Str(tag, d)
-		case kind == '{' && looksInto(shapes, key):
-			err = d.namesWithin(key, names)
-		default:
-			err = d.SkipValue()
+		case kind == '"' && string(name) == member:
+			return Str(&tag, d)
+		case kind == '{' && looksInto(shapes, name):
+			return d.ReadObject("", func(inner []byte) error {
+				list = append(list, memberName{slices.Concat(name, []byte("/"), inner), d.kind() == 'n'})
+				return d.SkipValue()
+			})
 		}
-	}
-	return err
-}
-
-func (d *Decoder) namesWithin(member string, names names) error {
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
-		names[member+"/"+string(name)] = d.PeekKind() != 'n'
-		err = d.SkipValue()
-	}
-	return err
+		return d.SkipValue()
+	})
+	d.list = list
+	return list, tag, err
 }
 
 // looksInto reports whether a shape has a path that begins with member.
-func looksInto(shapes []Shape, member string) bool {
-	return slices.ContainsFunc(shapes, func(s Shape) bool {
-		for p := range strings.SplitSeq(s.Present, " ") {
-			if first, _, deep := strings.Cut(p, "/"); deep && first == member {
+func looksInto(shapes []Shape, member []byte) bool {
+	for i := range shapes {
+		if !strings.Contains(shapes[i].Present, "/") {
+			continue
+		}
+		for p := range strings.SplitSeq(shapes[i].Present, " ") {
+			if first, _, deep := strings.Cut(p, "/"); deep && first == string(member) {
 				return true
 			}
 		}
-		return false
-	})
+	}
+	return false
+}
+
+// has reports whether a name is there, and whether its value is null.
+func (list names) has(name string) (ok, null bool) {
+	for i := range list {
+		if string(list[i].name) == name {
+			return true, list[i].null
+		}
+	}
+	return false, false
 }
 
 // lack returns the first of members that is absent, or null unless that is allowed.
-func (names names) lack(members string, null bool) (name string, ok bool) {
+func (list names) lack(members string, null bool) (name string, ok bool) {
 	for m := range strings.FieldsSeq(members) {
-		if there, ok := names[m]; !there && !(ok && null) {
-			if first, _, _ := strings.Cut(m, "/"); !names[first] {
+		if there, isNull := list.has(m); !there || isNull && !null {
+			first, _, _ := strings.Cut(m, "/")
+			if there, isNull := list.has(first); !there || isNull {
 				return first, true
 			}
 			return m, true
@@ -267,7 +246,7 @@ func (names names) lack(members string, null bool) (name string, ok bool) {
 func nearest(shapes []Shape, names names) (arm int) {
 	there := func(members []string) (n int) {
 		for _, m := range members {
-			if _, ok := names[m]; ok {
+			if ok, _ := names.has(m); ok {
 				n++
 			}
 		}
@@ -288,8 +267,8 @@ func nearest(shapes []Shape, names names) (arm int) {
 // misspelled counts the members that are there in another case.
 func misspelled(members []string, names names) (n int) {
 	for _, m := range members {
-		for name := range names {
-			if name != m && strings.EqualFold(name, m) {
+		for i := range names {
+			if name := string(names[i].name); name != m && strings.EqualFold(name, m) {
 				n++
 			}
 		}
@@ -300,16 +279,16 @@ func misspelled(members []string, names names) (n int) {
 // FirstOf reads an array as the first of several kinds of lists that accepts it. If none
 // does, it returns the error with the longest path.
 func FirstOf[P any](to P, d *Decoder, reads ...func(P, *Decoder) error) error {
-	if d.PeekKind() != '[' {
+	if d.kind() != '[' {
 		return d.Wrong("an array")
 	}
-	raw, err := d.ReadValue()
-	if err != nil {
+	before := d.state
+	if err := d.SkipValue(); err != nil {
 		return err
 	}
 	var first error
 	for _, read := range reads {
-		err := d.again(raw, func(sub *Decoder) error { return read(to, sub) })
+		err := d.again(before, func(d *Decoder) error { return read(to, d) })
 		if err == nil {
 			return nil
 		}
@@ -331,10 +310,11 @@ func pathOf(err error) string {
 // refuses a value that a second arm accepts. If no arm does, the error is the one with the
 // longest path. Every arm is read once, or choices within choices would take exponential time.
 func AnyOf[T any](to *T, d *Decoder, one bool, reads ...func(*T, *Decoder) error) error {
-	raw, err := d.ReadValue()
-	if err != nil {
+	before := d.state
+	if err := d.SkipValue(); err != nil {
 		return err
 	}
+	after := d.state
 	modes := []bool{true}
 	if !d.strict {
 		modes = []bool{true, false} // what fits exactly goes before what is tolerated
@@ -343,22 +323,25 @@ func AnyOf[T any](to *T, d *Decoder, one bool, reads ...func(*T, *Decoder) error
 	for _, strict := range modes {
 		var first *T
 		for _, read := range reads {
-			err := d.againAs(raw, strict, func(sub *Decoder) error { return read(to, sub) })
-			switch {
+			d.state = before
+			d.strict = strict
+			switch err := read(to, d); {
 			case err != nil:
 				if nearest == nil || len(pathOf(err)) > len(pathOf(nearest)) {
 					nearest = err
 				}
 			case first != nil:
 				return d.Fail("it fits two arms, and may fit only one")
-			case one && d.strict:
+			case one && after.strict:
 				first = new(*to)
 			default:
+				d.state = after
 				return nil
 			}
 		}
 		if first != nil {
 			*to = *first
+			d.state = after
 			return nil
 		}
 	}

@@ -10,1381 +10,795 @@ import (
 
 func (v *AudioContent) decode(d *codec.Decoder) error {
 	*v = AudioContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data mimeType type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
-			seen |= 1 << 0
-			err = decodeBase64(&v.Data, d)
+			return d.Got(0, decodeBase64(&v.Data, d))
 		case "mimeType":
-			seen |= 1 << 1
-			err = codec.Str(&v.MimeType, d)
+			return d.Got(1, codec.Str(&v.MimeType, d))
 		case "type":
-			seen |= 1 << 2
-			err = d.Constant("audio")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("audio"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data mimeType type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *BlobResourceContents) decode(d *codec.Decoder) error {
 	*v = BlobResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("blob uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "blob":
-			seen |= 1 << 0
-			err = decodeBase64(&v.Blob, d)
+			return d.Got(0, decodeBase64(&v.Blob, d))
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "blob uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	*v = BooleanSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Bool)
+			return codec.Optional(&v.Default, d, codec.Bool)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("boolean")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("boolean"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CacheScope) decode(d *codec.Decoder) error { return readCacheScope(v, d) }
 
 func (v *CacheableResult) decode(d *codec.Decoder) error {
 	*v = CacheableResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope resultType ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "ttlMs":
-			seen |= 1 << 2
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "cacheScope resultType ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *CallToolRequest) decode(d *codec.Decoder) error {
 	*v = CallToolRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("tools/call")
+			return d.Got(2, d.Constant("tools/call"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, codec.Object)
+			return codec.OrNil(&v.Arguments, d, codec.Object)
 		case "inputResponses":
-			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
+			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
-			seen |= 1 << 1
-			err = codec.Str(&v.Name, d)
+			return d.Got(1, codec.Str(&v.Name, d))
 		case "requestState":
-			err = codec.Optional(&v.RequestState, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.RequestState, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CallToolResult) decode(d *codec.Decoder) error {
 	*v = CallToolResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "content":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
+			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
 		case "isError":
-			err = codec.Optional(&v.IsError, d, codec.Bool)
+			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "structuredContent":
-			err = codec.Any(&v.StructuredContent, d)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return codec.Any(&v.StructuredContent, d)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *CallToolResultResponse) decode(d *codec.Decoder) error {
 	*v = CallToolResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = readAnyCallToolResult(&v.Result, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, readAnyCallToolResult(&v.Result, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelTaskRequest) decode(d *codec.Decoder) error {
 	*v = CancelTaskRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("tasks/cancel")
+			return d.Got(2, d.Constant("tasks/cancel"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = CancelTaskRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("taskId", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
-			seen |= 1 << 0
-			err = codec.Str(&v.TaskId, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.TaskId, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "taskId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 	*v = CancelTaskResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			seen |= 1 << 0
-			err = d.Constant("complete")
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("complete"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *CancelledNotification) decode(d *codec.Decoder) error {
 	*v = CancelledNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/cancelled")
+			return d.Got(1, d.Constant("notifications/cancelled"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelledNotificationParams) decode(d *codec.Decoder) error {
 	*v = CancelledNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("requestId", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "reason":
-			err = codec.Optional(&v.Reason, d, codec.Str)
+			return codec.Optional(&v.Reason, d, codec.Str)
 		case "requestId":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.RequestId, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, decodeRequestId(&v.RequestId, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "requestId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CancelledTask) decode(d *codec.Decoder) error {
 	*v = CancelledTask{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 1
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			seen |= 1 << 2
-			err = d.Constant("cancelled")
+			return d.Got(2, d.Constant("cancelled"))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 3
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(3, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 4
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(4, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ClientCapabilities) decode(d *codec.Decoder) error {
 	*v = ClientCapabilities{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "elicitation":
-			err = codec.Optional(&v.Elicitation, d, (*ClientCapabilitiesElicitation).decode)
+			return codec.Optional(&v.Elicitation, d, (*ClientCapabilitiesElicitation).decode)
 		case "experimental":
-			err = codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
+			return codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "extensions":
-			err = codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
+			return codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "roots":
-			err = codec.OrNil(&v.Roots, d, codec.Members)
+			return codec.OrNil(&v.Roots, d, codec.Members)
 		case "sampling":
-			err = codec.Optional(&v.Sampling, d, (*ClientCapabilitiesSampling).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Sampling, d, (*ClientCapabilitiesSampling).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ClientCapabilitiesElicitation) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesElicitation{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "form":
-			err = codec.OrNil(&v.Form, d, readJSONObject)
+			return codec.OrNil(&v.Form, d, readJSONObject)
 		case "url":
-			err = codec.OrNil(&v.Url, d, readJSONObject)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Url, d, readJSONObject)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ClientCapabilitiesSampling) decode(d *codec.Decoder) error {
 	*v = ClientCapabilitiesSampling{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "context":
-			err = codec.OrNil(&v.Context, d, readJSONObject)
+			return codec.OrNil(&v.Context, d, readJSONObject)
 		case "tools":
-			err = codec.OrNil(&v.Tools, d, readJSONObject)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Tools, d, readJSONObject)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteRequest) decode(d *codec.Decoder) error {
 	*v = CompleteRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("completion/complete")
+			return d.Got(2, d.Constant("completion/complete"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta argument ref", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "argument":
-			seen |= 1 << 1
-			err = decodeCompleteArgument(&v.Argument, d)
+			return d.Got(1, decodeCompleteArgument(&v.Argument, d))
 		case "context":
-			err = codec.Optional(&v.Context, d, decodeCompleteContext)
+			return codec.Optional(&v.Context, d, decodeCompleteContext)
 		case "ref":
-			seen |= 1 << 2
-			err = readCompleteReference(&v.Ref, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, readCompleteReference(&v.Ref, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "_meta argument ref")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteResult) decode(d *codec.Decoder) error {
 	*v = CompleteResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("completion resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "completion":
-			seen |= 1 << 0
-			err = v.Completion.decode(d)
+			return d.Got(0, v.Completion.decode(d))
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "completion resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 	*v = CompleteResultCompletion{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("values", func(name []byte) error {
 		switch string(name) {
 		case "hasMore":
-			err = codec.Optional(&v.HasMore, d, codec.Bool)
+			return codec.Optional(&v.HasMore, d, codec.Bool)
 		case "total":
-			err = codec.Optional(&v.Total, d, codec.Int)
+			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Values, d, 100, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Values, d, 100, codec.Str))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "values")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompleteResultResponse) decode(d *codec.Decoder) error {
 	*v = CompleteResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CompletedTask) decode(d *codec.Decoder) error {
 	*v = CompletedTask{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt lastUpdatedAt result status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 1
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "result":
-			seen |= 1 << 2
-			err = codec.Object(&v.Result, d)
+			return d.Got(2, codec.Object(&v.Result, d))
 		case "status":
-			seen |= 1 << 3
-			err = d.Constant("completed")
+			return d.Got(3, d.Constant("completed"))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 4
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(4, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 5
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(5, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt lastUpdatedAt result status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("sampling/createMessage")
+			return d.Got(0, d.Constant("sampling/createMessage"))
 		case "params":
-			seen |= 1 << 1
-			err = v.Params.decode(d)
+			return d.Got(1, v.Params.decode(d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageRequestParams) decode(d *codec.Decoder) error {
 	*v = CreateMessageRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("maxTokens messages", func(name []byte) error {
 		switch string(name) {
 		case "includeContext":
-			err = codec.Optional(&v.IncludeContext, d, readIncludeContext)
+			return codec.Optional(&v.IncludeContext, d, readIncludeContext)
 		case "maxTokens":
-			seen |= 1 << 0
-			err = codec.Int(&v.MaxTokens, d)
+			return d.Got(0, codec.Int(&v.MaxTokens, d))
 		case "messages":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode)
+			return d.Got(1, codec.ListOrNull(&v.Messages, d, 0, (*SamplingMessage).decode))
 		case "metadata":
-			err = codec.OrNil(&v.Metadata, d, readJSONObject)
+			return codec.OrNil(&v.Metadata, d, readJSONObject)
 		case "modelPreferences":
-			err = codec.Optional(&v.ModelPreferences, d, decodeModelPreferences)
+			return codec.Optional(&v.ModelPreferences, d, decodeModelPreferences)
 		case "stopSequences":
-			err = codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.StopSequences, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "systemPrompt":
-			err = codec.Optional(&v.SystemPrompt, d, codec.Str)
+			return codec.Optional(&v.SystemPrompt, d, codec.Str)
 		case "temperature":
-			err = codec.Optional(&v.Temperature, d, codec.Number)
+			return codec.Optional(&v.Temperature, d, codec.Number)
 		case "toolChoice":
-			err = codec.Optional(&v.ToolChoice, d, (*ToolChoice).decode)
+			return codec.Optional(&v.ToolChoice, d, (*ToolChoice).decode)
 		case "tools":
-			err = codec.OrNil(&v.Tools, d, func(v *[]Tool, d *codec.Decoder) error { return codec.ReadList(v, d, (*Tool).decode) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Tools, d, func(v *[]Tool, d *codec.Decoder) error { return codec.ReadList(v, d, (*Tool).decode) })
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "maxTokens messages")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 	*v = CreateMessageResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content model role", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			seen |= 1 << 0
-			err = readSamplingContent(&v.Content, d)
+			return d.Got(0, readSamplingContent(&v.Content, d))
 		case "model":
-			seen |= 1 << 1
-			err = codec.Str(&v.Model, d)
+			return d.Got(1, codec.Str(&v.Model, d))
 		case "role":
-			seen |= 1 << 2
-			err = readRole(&v.Role, d)
+			return d.Got(2, readRole(&v.Role, d))
 		case "stopReason":
-			err = codec.Optional(&v.StopReason, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.StopReason, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content model role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *CreateTaskResult) decode(d *codec.Decoder) error {
 	*v = CreateTaskResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt lastUpdatedAt resultType status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 1
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "resultType":
-			seen |= 1 << 2
-			err = d.Constant("task")
+			return d.Got(2, d.Constant("task"))
 		case "status":
-			seen |= 1 << 3
-			err = readTaskStatus(&v.Status, d)
+			return d.Got(3, readTaskStatus(&v.Status, d))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 4
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(4, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 5
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(5, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt lastUpdatedAt resultType status taskId ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *DiscoverRequest) decode(d *codec.Decoder) error {
 	*v = DiscoverRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("server/discover")
+			return d.Got(2, d.Constant("server/discover"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *DiscoverResult) decode(d *codec.Decoder) error {
 	*v = DiscoverResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope capabilities resultType supportedVersions ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "capabilities":
-			seen |= 1 << 1
-			err = v.Capabilities.decode(d)
+			return d.Got(1, v.Capabilities.decode(d))
 		case "instructions":
-			err = codec.Optional(&v.Instructions, d, codec.Str)
+			return codec.Optional(&v.Instructions, d, codec.Str)
 		case "resultType":
-			seen |= 1 << 2
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "supportedVersions":
-			seen |= 1 << 3
-			err = codec.ListOrNull(&v.SupportedVersions, d, 0, codec.Str)
+			return d.Got(3, codec.ListOrNull(&v.SupportedVersions, d, 0, codec.Str))
 		case "ttlMs":
-			seen |= 1 << 4
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(4, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<5-1 {
-		return d.Lacks(seen, "cacheScope capabilities resultType supportedVersions ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *DiscoverResultResponse) decode(d *codec.Decoder) error {
 	*v = DiscoverResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitRequest) decode(d *codec.Decoder) error {
 	*v = ElicitRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method params", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("elicitation/create")
+			return d.Got(0, d.Constant("elicitation/create"))
 		case "params":
-			seen |= 1 << 1
-			err = readElicitRequestParams(&v.Params, d)
+			return d.Got(1, readElicitRequestParams(&v.Params, d))
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitRequestFormParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestFormParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("message requestedSchema", func(name []byte) error {
 		switch string(name) {
 		case "message":
-			seen |= 1 << 0
-			err = codec.Str(&v.Message, d)
+			return d.Got(0, codec.Str(&v.Message, d))
 		case "mode":
-			err = codec.Optional(&v.Mode, d, readFormMode)
+			return codec.Optional(&v.Mode, d, readFormMode)
 		case "requestedSchema":
-			seen |= 1 << 1
-			err = v.RequestedSchema.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, v.RequestedSchema.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "message requestedSchema")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitRequestURLParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestURLParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("message mode url", func(name []byte) error {
 		switch string(name) {
 		case "message":
-			seen |= 1 << 0
-			err = codec.Str(&v.Message, d)
+			return d.Got(0, codec.Str(&v.Message, d))
 		case "mode":
-			seen |= 1 << 1
-			err = d.Constant("url")
+			return d.Got(1, d.Constant("url"))
 		case "url":
-			seen |= 1 << 2
-			err = codec.Str(&v.Url, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.Url, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "message mode url")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ElicitResult) decode(d *codec.Decoder) error {
 	*v = ElicitResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("action", func(name []byte) error {
 		switch string(name) {
 		case "action":
-			seen |= 1 << 0
-			err = readElicitResultAction(&v.Action, d)
+			return d.Got(0, readElicitResultAction(&v.Action, d))
 		case "content":
-			err = codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error { return codec.ReadMap(v, d, decodeElicitValue) })
-		default:
-			variant = codec.Variant(variant, name, "action content")
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Content, d, func(v *map[string]ElicitValue, d *codec.Decoder) error { return codec.ReadMap(v, d, decodeElicitValue) })
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "action")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("action content", &v.Extra, name)
+	})
 }
 
 func (v *ElicitSchema) decode(d *codec.Decoder) error {
 	*v = ElicitSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("properties type", func(name []byte) error {
 		switch string(name) {
 		case "$schema":
-			err = codec.Optional(&v.Schema, d, codec.Str)
+			return codec.Optional(&v.Schema, d, codec.Str)
 		case "properties":
-			seen |= 1 << 0
-			err = codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition)
+			return d.Got(0, codec.ReadMap(&v.Properties, d, readPrimitiveSchemaDefinition))
 		case "required":
-			err = codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.Required, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("object")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("object"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "properties type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *EmbeddedResource) decode(d *codec.Decoder) error {
 	*v = EmbeddedResource{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resource type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "resource":
-			seen |= 1 << 0
-			err = readTextOrBlobResourceContents(&v.Resource, d)
+			return d.Got(0, readTextOrBlobResourceContents(&v.Resource, d))
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("resource")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("resource"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "resource type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *EnumOption) decode(d *codec.Decoder) error {
 	*v = EnumOption{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("const title", func(name []byte) error {
 		switch string(name) {
 		case "const":
-			seen |= 1 << 0
-			err = codec.Str(&v.Const, d)
+			return d.Got(0, codec.Str(&v.Const, d))
 		case "title":
-			seen |= 1 << 1
-			err = codec.Str(&v.Title, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Title, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "const title")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Error) decode(d *codec.Decoder) error {
 	*v = Error{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = codec.Int(&v.Code, d)
+			return d.Got(0, codec.Int(&v.Code, d))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *FailedTask) decode(d *codec.Decoder) error {
 	*v = FailedTask{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt error lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "error":
-			seen |= 1 << 1
-			err = v.Error.decode(d)
+			return d.Got(1, v.Error.decode(d))
 		case "lastUpdatedAt":
-			seen |= 1 << 2
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(2, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			seen |= 1 << 3
-			err = d.Constant("failed")
+			return d.Got(3, d.Constant("failed"))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 4
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(4, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 5
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(5, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt error lastUpdatedAt status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *FormMode) decode(d *codec.Decoder) error { return readFormMode(v, d) }
 
 func (v *GetPromptRequest) decode(d *codec.Decoder) error {
 	*v = GetPromptRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("prompts/get")
+			return d.Got(2, d.Constant("prompts/get"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
+			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		case "inputResponses":
-			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
+			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "name":
-			seen |= 1 << 1
-			err = codec.Str(&v.Name, d)
+			return d.Got(1, codec.Str(&v.Name, d))
 		case "requestState":
-			err = codec.Optional(&v.RequestState, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.RequestState, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetPromptResult) decode(d *codec.Decoder) error {
 	*v = GetPromptResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("messages resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "messages":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode)
+			return d.Got(0, codec.ListOrNull(&v.Messages, d, 0, (*PromptMessage).decode))
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "messages resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *GetPromptResultResponse) decode(d *codec.Decoder) error {
 	*v = GetPromptResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = readAnyGetPromptResult(&v.Result, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, readAnyGetPromptResult(&v.Result, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetTaskRequest) decode(d *codec.Decoder) error {
 	*v = GetTaskRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("tasks/get")
+			return d.Got(2, d.Constant("tasks/get"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = GetTaskRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("taskId", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "taskId":
-			seen |= 1 << 0
-			err = codec.Str(&v.TaskId, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.TaskId, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "taskId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *GetTaskResult) decode(d *codec.Decoder) error {
@@ -1398,194 +812,115 @@ func (v *GetTaskResult) decode(d *codec.Decoder) error {
 
 // members reads the members that do not belong to Task.
 func (v *GetTaskResult) members(d *codec.Decoder) error {
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			seen |= 1 << 0
-			err = d.Constant("complete")
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.SkipBeside(name)
+			return d.Got(0, d.Constant("complete"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.SkipBeside("resultType", name)
+	})
 }
 
 func (v *HeaderMismatch) decode(d *codec.Decoder) error {
 	*v = HeaderMismatch{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32020)
+			return d.Got(0, d.ConstantInt(-32020))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *HeaderMismatchError) decode(d *codec.Decoder) error {
 	*v = HeaderMismatchError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			seen |= 1 << 0
-			err = v.Error.decode(d)
+			return d.Got(0, v.Error.decode(d))
 		case "id":
-			err = codec.Optional(&v.Id, d, decodeRequestId)
+			return codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("2.0"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error jsonrpc")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Icon) decode(d *codec.Decoder) error {
 	*v = Icon{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("src", func(name []byte) error {
 		switch string(name) {
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "sizes":
-			err = codec.OrNil(&v.Sizes, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.Sizes, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "src":
-			seen |= 1 << 0
-			err = codec.Str(&v.Src, d)
+			return d.Got(0, codec.Str(&v.Src, d))
 		case "theme":
-			err = codec.Optional(&v.Theme, d, readIconTheme)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Theme, d, readIconTheme)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "src")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *IconTheme) decode(d *codec.Decoder) error { return readIconTheme(v, d) }
 
 func (v *Icons) decode(d *codec.Decoder) error {
 	*v = Icons{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ImageContent) decode(d *codec.Decoder) error {
 	*v = ImageContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data mimeType type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "data":
-			seen |= 1 << 0
-			err = decodeBase64(&v.Data, d)
+			return d.Got(0, decodeBase64(&v.Data, d))
 		case "mimeType":
-			seen |= 1 << 1
-			err = codec.Str(&v.MimeType, d)
+			return d.Got(1, codec.Str(&v.MimeType, d))
 		case "type":
-			seen |= 1 << 2
-			err = d.Constant("image")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("image"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "data mimeType type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Implementation) decode(d *codec.Decoder) error {
 	*v = Implementation{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name version", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "version":
-			seen |= 1 << 1
-			err = codec.Str(&v.Version, d)
+			return d.Got(1, codec.Str(&v.Version, d))
 		case "websiteUrl":
-			err = codec.Optional(&v.WebsiteUrl, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.WebsiteUrl, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name version")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InputRequests) decode(d *codec.Decoder) error { return readInputRequests(v, d) }
@@ -1596,106 +931,63 @@ func readInputRequests(v *InputRequests, d *codec.Decoder) error {
 
 func (v *InputRequiredResult) decode(d *codec.Decoder) error {
 	*v = InputRequiredResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "inputRequests":
-			err = codec.OrNil(&v.InputRequests, d, readInputRequests)
+			return codec.OrNil(&v.InputRequests, d, readInputRequests)
 		case "requestState":
-			err = codec.Optional(&v.RequestState, d, codec.Str)
+			return codec.Optional(&v.RequestState, d, codec.Str)
 		case "resultType":
-			seen |= 1 << 0
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *InputRequiredTask) decode(d *codec.Decoder) error {
 	*v = InputRequiredTask{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt inputRequests lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "inputRequests":
-			seen |= 1 << 1
-			err = readInputRequests(&v.InputRequests, d)
+			return d.Got(1, readInputRequests(&v.InputRequests, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 2
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(2, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			seen |= 1 << 3
-			err = d.Constant("input_required")
+			return d.Got(3, d.Constant("input_required"))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 4
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(4, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 5
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(5, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<6-1 {
-		return d.Lacks(seen, "createdAt inputRequests lastUpdatedAt status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InputResponseRequestParams) decode(d *codec.Decoder) error {
 	*v = InputResponseRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "inputResponses":
-			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
+			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
-			err = codec.Optional(&v.RequestState, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.RequestState, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "_meta")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InputResponses) decode(d *codec.Decoder) error { return readInputResponses(v, d) }
@@ -1706,83 +998,47 @@ func readInputResponses(v *InputResponses, d *codec.Decoder) error {
 
 func (v *InternalError) decode(d *codec.Decoder) error {
 	*v = InternalError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32603)
+			return d.Got(0, d.ConstantInt(-32603))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InvalidParamsError) decode(d *codec.Decoder) error {
 	*v = InvalidParamsError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32602)
+			return d.Got(0, d.ConstantInt(-32602))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *InvalidRequestError) decode(d *codec.Decoder) error {
 	*v = InvalidRequestError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32600)
+			return d.Got(0, d.ConstantInt(-32600))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONArray) decode(d *codec.Decoder) error { return readJSONArray(v, d) }
@@ -1799,1626 +1055,921 @@ func readJSONObject(v *JSONObject, d *codec.Decoder) error {
 
 func (v *JSONRPCErrorResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCErrorResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			seen |= 1 << 0
-			err = v.Error.decode(d)
+			return d.Got(0, v.Error.decode(d))
 		case "id":
-			err = codec.Optional(&v.Id, d, decodeRequestId)
+			return codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("2.0"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error jsonrpc")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
 	*v = JSONRPCNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = codec.Str(&v.Method, d)
+			return d.Got(1, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.OrNil(&v.Params, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Params, d, codec.Members)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
 	*v = JSONRPCRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = codec.Str(&v.Method, d)
+			return d.Got(2, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.OrNil(&v.Params, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Params, d, codec.Members)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *JSONRPCResultResponse) decode(d *codec.Decoder) error {
 	*v = JSONRPCResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 	*v = LegacyTitledEnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("enum type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Str)
+			return codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
+			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
 		case "enumNames":
-			err = codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.EnumNames, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
 	*v = ListPromptsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("prompts/list")
+			return d.Got(2, d.Constant("prompts/list"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	*v = ListPromptsResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope prompts resultType ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "prompts":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode)
+			return d.Got(1, codec.ListOrNull(&v.Prompts, d, 0, (*Prompt).decode))
 		case "resultType":
-			seen |= 1 << 2
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "ttlMs":
-			seen |= 1 << 3
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope prompts resultType ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ListPromptsResultResponse) decode(d *codec.Decoder) error {
 	*v = ListPromptsResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("resources/templates/list")
+			return d.Got(2, d.Constant("resources/templates/list"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope resourceTemplates resultType ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode)
+			return d.Got(1, codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode))
 		case "resultType":
-			seen |= 1 << 2
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "ttlMs":
-			seen |= 1 << 3
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope resourceTemplates resultType ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ListResourceTemplatesResultResponse) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
 	*v = ListResourcesRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("resources/list")
+			return d.Got(2, d.Constant("resources/list"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope resources resultType ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resources":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode)
+			return d.Got(1, codec.ListOrNull(&v.Resources, d, 0, (*Resource).decode))
 		case "resultType":
-			seen |= 1 << 2
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "ttlMs":
-			seen |= 1 << 3
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope resources resultType ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ListResourcesResultResponse) decode(d *codec.Decoder) error {
 	*v = ListResourcesResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsRequest) decode(d *codec.Decoder) error {
 	*v = ListRootsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = d.Constant("roots/list")
+			return d.Got(0, d.Constant("roots/list"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
+			return codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
 		case "id", "jsonrpc":
-			err = d.SkipValue()
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.SkipValue()
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	*v = ListRootsResult{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("roots", func(name []byte) error {
 		switch string(name) {
 		case "roots":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Roots, d, 0, decodeRoot)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.Roots, d, 0, decodeRoot))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "roots")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListToolsRequest) decode(d *codec.Decoder) error {
 	*v = ListToolsRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("tools/list")
+			return d.Got(2, d.Constant("tools/list"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope resultType tools ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "tools":
-			seen |= 1 << 2
-			err = codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode)
+			return d.Got(2, codec.ListOrNull(&v.Tools, d, 0, (*Tool).decode))
 		case "ttlMs":
-			seen |= 1 << 3
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope resultType tools ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ListToolsResultResponse) decode(d *codec.Decoder) error {
 	*v = ListToolsResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/message")
+			return d.Got(1, d.Constant("notifications/message"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("data level", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "data":
-			seen |= 1 << 0
-			err = codec.Any(&v.Data, d)
+			return d.Got(0, codec.Any(&v.Data, d))
 		case "level":
-			seen |= 1 << 1
-			err = readLoggingLevel(&v.Level, d)
+			return d.Got(1, readLoggingLevel(&v.Level, d))
 		case "logger":
-			err = codec.Optional(&v.Logger, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Logger, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "data level")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *MethodNotFoundError) decode(d *codec.Decoder) error {
 	*v = MethodNotFoundError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32601)
+			return d.Got(0, d.ConstantInt(-32601))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *MissingRequiredClientCapability) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapability{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code data message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32021)
+			return d.Got(0, d.ConstantInt(-32021))
 		case "data":
-			seen |= 1 << 1
-			err = v.Data.decode(d)
+			return d.Got(1, v.Data.decode(d))
 		case "message":
-			seen |= 1 << 2
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "code data message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *MissingRequiredClientCapabilityData) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapabilityData{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("requiredCapabilities", func(name []byte) error {
 		switch string(name) {
 		case "requiredCapabilities":
-			seen |= 1 << 0
-			err = v.RequiredCapabilities.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, v.RequiredCapabilities.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "requiredCapabilities")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *MissingRequiredClientCapabilityError) decode(d *codec.Decoder) error {
 	*v = MissingRequiredClientCapabilityError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			seen |= 1 << 0
-			err = v.Error.decode(d)
+			return d.Got(0, v.Error.decode(d))
 		case "id":
-			err = codec.Optional(&v.Id, d, decodeRequestId)
+			return codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("2.0"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error jsonrpc")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Notification) decode(d *codec.Decoder) error {
 	*v = Notification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = codec.Str(&v.Method, d)
+			return d.Got(0, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.OrNil(&v.Params, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Params, d, codec.Members)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NotificationMetaObject) decode(d *codec.Decoder) error {
 	*v = NotificationMetaObject{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "io.modelcontextprotocol/subscriptionId":
-			err = codec.Optional(&v.SubscriptionId, d, decodeRequestId)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.SubscriptionId, d, decodeRequestId)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NotificationParams) decode(d *codec.Decoder) error {
 	*v = NotificationParams{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Number)
+			return codec.Optional(&v.Default, d, codec.Number)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "maximum":
-			err = codec.Optional(&v.Maximum, d, codec.Number)
+			return codec.Optional(&v.Maximum, d, codec.Number)
 		case "minimum":
-			err = codec.Optional(&v.Minimum, d, codec.Number)
+			return codec.Optional(&v.Minimum, d, codec.Number)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = readNumberSchemaType(&v.Type, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, readNumberSchemaType(&v.Type, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PaginatedRequest) decode(d *codec.Decoder) error {
 	*v = PaginatedRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = codec.Str(&v.Method, d)
+			return d.Got(2, codec.Str(&v.Method, d))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
 	*v = PaginatedRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "cursor":
-			err = codec.Optional(&v.Cursor, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Cursor, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "_meta")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "nextCursor":
-			err = codec.Optional(&v.NextCursor, d, codec.Str)
+			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resultType":
-			seen |= 1 << 0
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ParseError) decode(d *codec.Decoder) error {
 	*v = ParseError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32700)
+			return d.Got(0, d.ConstantInt(-32700))
 		case "data":
-			err = codec.Any(&v.Data, d)
+			return codec.Any(&v.Data, d)
 		case "message":
-			seen |= 1 << 1
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "code message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ProgressNotification) decode(d *codec.Decoder) error {
 	*v = ProgressNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/progress")
+			return d.Got(1, d.Constant("notifications/progress"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("progress progressToken", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "message":
-			err = codec.Optional(&v.Message, d, codec.Str)
+			return codec.Optional(&v.Message, d, codec.Str)
 		case "progress":
-			seen |= 1 << 0
-			err = codec.Number(&v.Progress, d)
+			return d.Got(0, codec.Number(&v.Progress, d))
 		case "progressToken":
-			seen |= 1 << 1
-			err = decodeProgressToken(&v.ProgressToken, d)
+			return d.Got(1, decodeProgressToken(&v.ProgressToken, d))
 		case "total":
-			err = codec.Optional(&v.Total, d, codec.Number)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Total, d, codec.Number)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "progress progressToken")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Prompt) decode(d *codec.Decoder) error {
 	*v = Prompt{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error { return codec.ReadList(v, d, decodePromptArgument) })
+			return codec.OrNil(&v.Arguments, d, func(v *[]PromptArgument, d *codec.Decoder) error { return codec.ReadList(v, d, decodePromptArgument) })
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/prompts/list_changed")
+			return d.Got(1, d.Constant("notifications/prompts/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "content":
-			seen |= 1 << 0
-			err = readContentBlock(&v.Content, d)
+			return d.Got(0, readContentBlock(&v.Content, d))
 		case "role":
-			seen |= 1 << 1
-			err = readRole(&v.Role, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, readRole(&v.Role, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *PromptReference) decode(d *codec.Decoder) error {
 	*v = PromptReference{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name type", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("ref/prompt")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("ref/prompt"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("resources/read")
+			return d.Got(2, d.Constant("resources/read"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "inputResponses":
-			err = codec.OrNil(&v.InputResponses, d, readInputResponses)
+			return codec.OrNil(&v.InputResponses, d, readInputResponses)
 		case "requestState":
-			err = codec.Optional(&v.RequestState, d, codec.Str)
+			return codec.Optional(&v.RequestState, d, codec.Str)
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	*v = ReadResourceResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("cacheScope contents resultType ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "cacheScope":
-			seen |= 1 << 0
-			err = readCacheScope(&v.CacheScope, d)
+			return d.Got(0, readCacheScope(&v.CacheScope, d))
 		case "contents":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents)
+			return d.Got(1, codec.ListOrNull(&v.Contents, d, 0, readTextOrBlobResourceContents))
 		case "resultType":
-			seen |= 1 << 2
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
+			return d.Got(2, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		case "ttlMs":
-			seen |= 1 << 3
-			err = codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807)
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, codec.IntBetween(&v.TtlMs, d, 0, 9223372036854775807))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "cacheScope contents resultType ttlMs")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ReadResourceResultResponse) decode(d *codec.Decoder) error {
 	*v = ReadResourceResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = readAnyReadResourceResult(&v.Result, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, readAnyReadResourceResult(&v.Result, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Request) decode(d *codec.Decoder) error {
 	*v = Request{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("method", func(name []byte) error {
 		switch string(name) {
 		case "method":
-			seen |= 1 << 0
-			err = codec.Str(&v.Method, d)
+			return d.Got(0, codec.Str(&v.Method, d))
 		case "params":
-			err = codec.OrNil(&v.Params, d, codec.Members)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Params, d, codec.Members)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RequestMetaObject) decode(d *codec.Decoder) error {
 	*v = RequestMetaObject{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/protocolVersion", func(name []byte) error {
 		switch string(name) {
 		case "io.modelcontextprotocol/clientCapabilities":
-			seen |= 1 << 0
-			err = v.ClientCapabilities.decode(d)
+			return d.Got(0, v.ClientCapabilities.decode(d))
 		case "io.modelcontextprotocol/clientInfo":
-			err = codec.Optional(&v.ClientInfo, d, (*Implementation).decode)
+			return codec.Optional(&v.ClientInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/logLevel":
-			err = codec.Optional(&v.LogLevel, d, readLoggingLevel)
+			return codec.Optional(&v.LogLevel, d, readLoggingLevel)
 		case "io.modelcontextprotocol/protocolVersion":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ProtocolVersion, d, codec.Str)
+			return d.Got(1, codec.Pointer(&v.ProtocolVersion, d, codec.Str))
 		case "progressToken":
-			err = codec.Optional(&v.ProgressToken, d, decodeProgressToken)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ProgressToken, d, decodeProgressToken)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/protocolVersion")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *RequestParams) decode(d *codec.Decoder) error {
 	*v = RequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, v.Meta.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "_meta")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Resource) decode(d *codec.Decoder) error {
 	*v = Resource{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "size":
-			err = codec.Optional(&v.Size, d, codec.Int)
+			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceLink) decode(d *codec.Decoder) error {
 	*v = ResourceLink{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name type uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "size":
-			err = codec.Optional(&v.Size, d, codec.Int)
+			return codec.Optional(&v.Size, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("resource_link")
+			return d.Got(1, d.Constant("resource_link"))
 		case "uri":
-			seen |= 1 << 2
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "name type uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/resources/list_changed")
+			return d.Got(1, d.Constant("notifications/resources/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ResourceRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceTemplate) decode(d *codec.Decoder) error {
 	*v = ResourceTemplate{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name uriTemplate", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "uriTemplate":
-			seen |= 1 << 1
-			err = codec.Str(&v.UriTemplate, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.UriTemplate, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name uriTemplate")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	*v = ResourceTemplateReference{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type uri", func(name []byte) error {
 		switch string(name) {
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("ref/resource")
+			return d.Got(0, d.Constant("ref/resource"))
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "type uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/resources/updated")
+			return d.Got(1, d.Constant("notifications/resources/updated"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Result) decode(d *codec.Decoder) error {
 	*v = Result{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			seen |= 1 << 0
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *ResultMetaObject) decode(d *codec.Decoder) error {
 	*v = ResultMetaObject{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "io.modelcontextprotocol/serverInfo":
-			err = codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ResultType) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
@@ -3431,373 +1982,225 @@ func readSamplingContentList(v *SamplingContentList, d *codec.Decoder) error {
 
 func (v *SamplingMessage) decode(d *codec.Decoder) error {
 	*v = SamplingMessage{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content role", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			seen |= 1 << 0
-			err = readSamplingContent(&v.Content, d)
+			return d.Got(0, readSamplingContent(&v.Content, d))
 		case "role":
-			seen |= 1 << 1
-			err = readRole(&v.Role, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, readRole(&v.Role, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "content role")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ServerCapabilities) decode(d *codec.Decoder) error {
 	*v = ServerCapabilities{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "completions":
-			err = codec.OrNil(&v.Completions, d, readJSONObject)
+			return codec.OrNil(&v.Completions, d, readJSONObject)
 		case "experimental":
-			err = codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
+			return codec.OrNil(&v.Experimental, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "extensions":
-			err = codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
+			return codec.OrNil(&v.Extensions, d, func(v *map[string]JSONObject, d *codec.Decoder) error { return codec.ReadMap(v, d, readJSONObject) })
 		case "logging":
-			err = codec.OrNil(&v.Logging, d, readJSONObject)
+			return codec.OrNil(&v.Logging, d, readJSONObject)
 		case "prompts":
-			err = codec.Optional(&v.Prompts, d, decodeServerCapabilitiesPrompts)
+			return codec.Optional(&v.Prompts, d, decodeServerCapabilitiesPrompts)
 		case "resources":
-			err = codec.Optional(&v.Resources, d, decodeServerCapabilitiesResources)
+			return codec.Optional(&v.Resources, d, decodeServerCapabilitiesResources)
 		case "tools":
-			err = codec.Optional(&v.Tools, d, decodeServerCapabilitiesTools)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Tools, d, decodeServerCapabilitiesTools)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *StringSchema) decode(d *codec.Decoder) error {
 	*v = StringSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Str)
+			return codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "format":
-			err = codec.Optional(&v.Format, d, readStringSchemaFormat)
+			return codec.Optional(&v.Format, d, readStringSchemaFormat)
 		case "maxLength":
-			err = codec.Optional(&v.MaxLength, d, codec.Int)
+			return codec.Optional(&v.MaxLength, d, codec.Int)
 		case "minLength":
-			err = codec.Optional(&v.MinLength, d, codec.Int)
+			return codec.Optional(&v.MinLength, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionFilter) decode(d *codec.Decoder) error {
 	*v = SubscriptionFilter{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "promptsListChanged":
-			err = codec.Optional(&v.PromptsListChanged, d, codec.Bool)
+			return codec.Optional(&v.PromptsListChanged, d, codec.Bool)
 		case "resourceSubscriptions":
-			err = codec.OrNil(&v.ResourceSubscriptions, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.ResourceSubscriptions, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "resourcesListChanged":
-			err = codec.Optional(&v.ResourcesListChanged, d, codec.Bool)
+			return codec.Optional(&v.ResourcesListChanged, d, codec.Bool)
 		case "taskIds":
-			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "toolsListChanged":
-			err = codec.Optional(&v.ToolsListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ToolsListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsAcknowledgedNotification) decode(d *codec.Decoder) error {
 	*v = SubscriptionsAcknowledgedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/subscriptions/acknowledged")
+			return d.Got(1, d.Constant("notifications/subscriptions/acknowledged"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) error {
 	*v = SubscriptionsAcknowledgedNotificationParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("notifications", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "notifications":
-			seen |= 1 << 0
-			err = v.Notifications.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, v.Notifications.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "notifications")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsListenRequest) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("subscriptions/listen")
+			return d.Got(2, d.Constant("subscriptions/listen"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsListenRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta notifications", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "notifications":
-			seen |= 1 << 1
-			err = v.Notifications.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, v.Notifications.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta notifications")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsListenResult) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("_meta resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			seen |= 1 << 0
-			err = v.Meta.decode(d)
+			return d.Got(0, v.Meta.decode(d))
 		case "resultType":
-			seen |= 1 << 1
-			err = codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType])
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "_meta resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsListenResultMetaObject) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResultMetaObject{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("io.modelcontextprotocol/subscriptionId", func(name []byte) error {
 		switch string(name) {
 		case "io.modelcontextprotocol/serverInfo":
-			err = codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
+			return codec.Optional(&v.ServerInfo, d, (*Implementation).decode)
 		case "io.modelcontextprotocol/subscriptionId":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.SubscriptionId, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, decodeRequestId(&v.SubscriptionId, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "io.modelcontextprotocol/subscriptionId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *SubscriptionsListenResultResponse) decode(d *codec.Decoder) error {
 	*v = SubscriptionsListenResultResponse{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc result", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "result":
-			seen |= 1 << 2
-			err = v.Result.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Result.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "id jsonrpc result")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Task) decode(d *codec.Decoder) error {
 	*v = Task{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 1
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			seen |= 1 << 2
-			err = readTaskStatus(&v.Status, d)
+			return d.Got(2, readTaskStatus(&v.Status, d))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 3
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(3, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 4
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(4, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TaskStatus) decode(d *codec.Decoder) error { return readTaskStatus(v, d) }
 
 func (v *TaskStatusNotification) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/tasks")
+			return d.Got(1, d.Constant("notifications/tasks"))
 		case "params":
-			seen |= 1 << 2
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
@@ -3811,44 +2214,35 @@ func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 
 // members reads the members that do not belong to Task.
 func (v *TaskStatusNotificationParams) members(d *codec.Decoder) error {
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
-		default:
-			err = d.SkipBeside(name)
+			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		}
-	}
-	return err
+		return d.SkipBeside("", name)
+	})
 }
 
 func (v *TaskSubscriptionAcknowledgedNotifications) decode(d *codec.Decoder) error {
 	*v = TaskSubscriptionAcknowledgedNotifications{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "taskIds":
-			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TaskSubscriptionNotifications) decode(d *codec.Decoder) error {
 	*v = TaskSubscriptionNotifications{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "taskIds":
-			err = codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.TaskIds, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TasksExtensionCapability) decode(d *codec.Decoder) error {
@@ -3858,637 +2252,378 @@ func (v *TasksExtensionCapability) decode(d *codec.Decoder) error {
 
 func (v *TextContent) decode(d *codec.Decoder) error {
 	*v = TextContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("text type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeAnnotations)
 		case "text":
-			seen |= 1 << 0
-			err = codec.Str(&v.Text, d)
+			return d.Got(0, codec.Str(&v.Text, d))
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("text")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("text"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TextResourceContents) decode(d *codec.Decoder) error {
 	*v = TextResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("text uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "text":
-			seen |= 1 << 0
-			err = codec.Str(&v.Text, d)
+			return d.Got(0, codec.Str(&v.Text, d))
 		case "uri":
-			seen |= 1 << 1
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "text uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TitledEnumItems) decode(d *codec.Decoder) error {
 	*v = TitledEnumItems{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("anyOf", func(name []byte) error {
 		switch string(name) {
 		case "anyOf":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.AnyOf, d, 0, (*EnumOption).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.ListOrNull(&v.AnyOf, d, 0, (*EnumOption).decode))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "anyOf")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = TitledMultiSelectEnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("items type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "items":
-			seen |= 1 << 0
-			err = v.Items.decode(d)
+			return d.Got(0, v.Items.decode(d))
 		case "maxItems":
-			err = codec.Optional(&v.MaxItems, d, codec.Int)
+			return codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
-			err = codec.Optional(&v.MinItems, d, codec.Int)
+			return codec.Optional(&v.MinItems, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("array")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("array"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "items type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *TitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = TitledSingleSelectEnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("oneOf type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Str)
+			return codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "oneOf":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.OneOf, d, 0, (*EnumOption).decode)
+			return d.Got(0, codec.ListOrNull(&v.OneOf, d, 0, (*EnumOption).decode))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "oneOf type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *Tool) decode(d *codec.Decoder) error {
 	*v = Tool{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("inputSchema name", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "annotations":
-			err = codec.Optional(&v.Annotations, d, decodeToolAnnotations)
+			return codec.Optional(&v.Annotations, d, decodeToolAnnotations)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "icons":
-			err = codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
+			return codec.OrNil(&v.Icons, d, func(v *[]Icon, d *codec.Decoder) error { return codec.ReadList(v, d, (*Icon).decode) })
 		case "inputSchema":
-			seen |= 1 << 0
-			err = codec.ReadShape(&v.InputSchema, d, checkToolInputSchema)
+			return d.Got(0, codec.ReadShape(&v.InputSchema, d, checkToolInputSchema))
 		case "name":
-			seen |= 1 << 1
-			err = codec.Str(&v.Name, d)
+			return d.Got(1, codec.Str(&v.Name, d))
 		case "outputSchema":
-			err = codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
+			return codec.OrNil(&v.OutputSchema, d, func(v *json.RawMessage, d *codec.Decoder) error { return codec.ReadShape(v, d, checkToolOutputSchema) })
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputSchema name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolChoice) decode(d *codec.Decoder) error {
 	*v = ToolChoice{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "mode":
-			err = codec.Optional(&v.Mode, d, readToolChoiceMode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Mode, d, readToolChoiceMode)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolChoiceMode) decode(d *codec.Decoder) error { return readToolChoiceMode(v, d) }
 
 func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotification{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("jsonrpc method", func(name []byte) error {
 		switch string(name) {
 		case "jsonrpc":
-			seen |= 1 << 0
-			err = d.Constant("2.0")
+			return d.Got(0, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 1
-			err = d.Constant("notifications/tools/list_changed")
+			return d.Got(1, d.Constant("notifications/tools/list_changed"))
 		case "params":
-			err = codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "jsonrpc method")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolResultContent) decode(d *codec.Decoder) error {
 	*v = ToolResultContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("content toolUseId type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "content":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Content, d, 0, readContentBlock)
+			return d.Got(0, codec.ListOrNull(&v.Content, d, 0, readContentBlock))
 		case "isError":
-			err = codec.Optional(&v.IsError, d, codec.Bool)
+			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
-			err = codec.Any(&v.StructuredContent, d)
+			return codec.Any(&v.StructuredContent, d)
 		case "toolUseId":
-			seen |= 1 << 1
-			err = codec.Str(&v.ToolUseId, d)
+			return d.Got(1, codec.Str(&v.ToolUseId, d))
 		case "type":
-			seen |= 1 << 2
-			err = d.Constant("tool_result")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, d.Constant("tool_result"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "content toolUseId type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *ToolUseContent) decode(d *codec.Decoder) error {
 	*v = ToolUseContent{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id input name type", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "id":
-			seen |= 1 << 0
-			err = codec.Str(&v.Id, d)
+			return d.Got(0, codec.Str(&v.Id, d))
 		case "input":
-			seen |= 1 << 1
-			err = codec.Object(&v.Input, d)
+			return d.Got(1, codec.Object(&v.Input, d))
 		case "name":
-			seen |= 1 << 2
-			err = codec.Str(&v.Name, d)
+			return d.Got(2, codec.Str(&v.Name, d))
 		case "type":
-			seen |= 1 << 3
-			err = d.Constant("tool_use")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, d.Constant("tool_use"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id input name type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UnsupportedProtocolVersion) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersion{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("code data message", func(name []byte) error {
 		switch string(name) {
 		case "code":
-			seen |= 1 << 0
-			err = d.ConstantInt(-32022)
+			return d.Got(0, d.ConstantInt(-32022))
 		case "data":
-			seen |= 1 << 1
-			err = v.Data.decode(d)
+			return d.Got(1, v.Data.decode(d))
 		case "message":
-			seen |= 1 << 2
-			err = codec.Str(&v.Message, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(2, codec.Str(&v.Message, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<3-1 {
-		return d.Lacks(seen, "code data message")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UnsupportedProtocolVersionData) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersionData{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("requested supported", func(name []byte) error {
 		switch string(name) {
 		case "requested":
-			seen |= 1 << 0
-			err = codec.Str(&v.Requested, d)
+			return d.Got(0, codec.Str(&v.Requested, d))
 		case "supported":
-			seen |= 1 << 1
-			err = codec.ListOrNull(&v.Supported, d, 0, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.ListOrNull(&v.Supported, d, 0, codec.Str))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "requested supported")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UnsupportedProtocolVersionError) decode(d *codec.Decoder) error {
 	*v = UnsupportedProtocolVersionError{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("error jsonrpc", func(name []byte) error {
 		switch string(name) {
 		case "error":
-			seen |= 1 << 0
-			err = v.Error.decode(d)
+			return d.Got(0, v.Error.decode(d))
 		case "id":
-			err = codec.Optional(&v.Id, d, decodeRequestId)
+			return codec.Optional(&v.Id, d, decodeRequestId)
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("2.0"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "error jsonrpc")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UntitledEnumItems) decode(d *codec.Decoder) error {
 	*v = UntitledEnumItems{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("enum type", func(name []byte) error {
 		switch string(name) {
 		case "enum":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
+			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UntitledMultiSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = UntitledMultiSelectEnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("items type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
+			return codec.OrNil(&v.Default, d, func(v *[]string, d *codec.Decoder) error { return codec.ReadList(v, d, codec.Str) })
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "items":
-			seen |= 1 << 0
-			err = v.Items.decode(d)
+			return d.Got(0, v.Items.decode(d))
 		case "maxItems":
-			err = codec.Optional(&v.MaxItems, d, codec.Int)
+			return codec.Optional(&v.MaxItems, d, codec.Int)
 		case "minItems":
-			err = codec.Optional(&v.MinItems, d, codec.Int)
+			return codec.Optional(&v.MinItems, d, codec.Int)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("array")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("array"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "items type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UntitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 	*v = UntitledSingleSelectEnumSchema{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("enum type", func(name []byte) error {
 		switch string(name) {
 		case "default":
-			err = codec.Optional(&v.Default, d, codec.Str)
+			return codec.Optional(&v.Default, d, codec.Str)
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "enum":
-			seen |= 1 << 0
-			err = codec.ListOrNull(&v.Enum, d, 0, codec.Str)
+			return d.Got(0, codec.ListOrNull(&v.Enum, d, 0, codec.Str))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
+			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
-			seen |= 1 << 1
-			err = d.Constant("string")
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, d.Constant("string"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "enum type")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UpdateTaskRequest) decode(d *codec.Decoder) error {
 	*v = UpdateTaskRequest{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
 		switch string(name) {
 		case "id":
-			seen |= 1 << 0
-			err = decodeRequestId(&v.Id, d)
+			return d.Got(0, decodeRequestId(&v.Id, d))
 		case "jsonrpc":
-			seen |= 1 << 1
-			err = d.Constant("2.0")
+			return d.Got(1, d.Constant("2.0"))
 		case "method":
-			seen |= 1 << 2
-			err = d.Constant("tasks/update")
+			return d.Got(2, d.Constant("tasks/update"))
 		case "params":
-			seen |= 1 << 3
-			err = v.Params.decode(d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(3, v.Params.decode(d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<4-1 {
-		return d.Lacks(seen, "id jsonrpc method params")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UpdateTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = UpdateTaskRequestParams{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("inputResponses taskId", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*RequestMetaObject).decode)
 		case "inputResponses":
-			seen |= 1 << 0
-			err = readInputResponses(&v.InputResponses, d)
+			return d.Got(0, readInputResponses(&v.InputResponses, d))
 		case "taskId":
-			seen |= 1 << 1
-			err = codec.Str(&v.TaskId, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.TaskId, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "inputResponses taskId")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func (v *UpdateTaskResult) decode(d *codec.Decoder) error {
 	*v = UpdateTaskResult{}
-	var seen uint64
-	variant := ""
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("resultType", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
+			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
-			seen |= 1 << 0
-			err = d.Constant("complete")
-		default:
-			variant = codec.Variant(variant, name, "resultType")
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, d.Constant("complete"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "resultType")
-	}
-	if variant != "" {
-		return d.Ambiguous(variant)
-	}
-	return nil
+		return d.UnknownBut("resultType", &v.Extra, name)
+	})
 }
 
 func (v *WorkingTask) decode(d *codec.Decoder) error {
 	*v = WorkingTask{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
 		switch string(name) {
 		case "createdAt":
-			seen |= 1 << 0
-			err = codec.Str(&v.CreatedAt, d)
+			return d.Got(0, codec.Str(&v.CreatedAt, d))
 		case "lastUpdatedAt":
-			seen |= 1 << 1
-			err = codec.Str(&v.LastUpdatedAt, d)
+			return d.Got(1, codec.Str(&v.LastUpdatedAt, d))
 		case "pollIntervalMs":
-			err = codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
+			return codec.Optional(&v.PollIntervalMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
 			})
 		case "status":
-			seen |= 1 << 2
-			err = d.Constant("working")
+			return d.Got(2, d.Constant("working"))
 		case "statusMessage":
-			err = codec.Optional(&v.StatusMessage, d, codec.Str)
+			return codec.Optional(&v.StatusMessage, d, codec.Str)
 		case "taskId":
-			seen |= 1 << 3
-			err = codec.Str(&v.TaskId, d)
+			return d.Got(3, codec.Str(&v.TaskId, d))
 		case "ttlMs":
-			seen |= 1 << 4
-			err = codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
+			return d.Got(4, codec.Nullable(&v.TtlMs, d, func(v *int64, d *codec.Decoder) error {
 				return codec.IntBetween(v, d, -9007199254740991, 9007199254740991)
-			})
-		default:
-			err = d.Unknown(&v.Extra, name)
+			}))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<5-1 {
-		return d.Lacks(seen, "createdAt lastUpdatedAt status taskId ttlMs")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func checkToolInputSchema(d *codec.Decoder) error {
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("type", func(name []byte) error {
 		switch string(name) {
 		case "$schema":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.SkipString()
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
+			return d.SkipString()
 		case "type":
-			seen |= 1 << 0
-			err = d.Constant("object")
-		default:
-			err = d.SkipValue()
+			return d.Got(0, d.Constant("object"))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "type")
-	}
-	return nil
+		return d.SkipValue()
+	})
 }
 
 func checkToolOutputSchema(d *codec.Decoder) error {
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "$schema":
-			if null, nullErr := d.Absent(); nullErr != nil {
-				err = nullErr
-			} else if !null {
-				err = d.SkipString()
+			if null, err := d.Absent(); null || err != nil {
+				return err
 			}
-		default:
-			err = d.SkipValue()
+			return d.SkipString()
 		}
-	}
-	return err
+		return d.SkipValue()
+	})
 }

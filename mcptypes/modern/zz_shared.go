@@ -38,20 +38,17 @@ type Annotations = mcptypes.Annotations
 
 func decodeAnnotations(v *Annotations, d *codec.Decoder) error {
 	*v = Annotations{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "audience":
-			err = codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
+			return codec.OrNil(&v.Audience, d, func(v *[]Role, d *codec.Decoder) error { return codec.ReadList(v, d, readRole) })
 		case "lastModified":
-			err = codec.Optional(&v.LastModified, d, codec.Str)
+			return codec.Optional(&v.LastModified, d, codec.Str)
 		case "priority":
-			err = codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Priority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeAnnotations(v *Annotations, e *codec.Encoder) {
@@ -94,26 +91,15 @@ type BaseMetadata = mcptypes.BaseMetadata
 
 func decodeBaseMetadata(v *BaseMetadata, d *codec.Decoder) error {
 	*v = BaseMetadata{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeBaseMetadata(v *BaseMetadata, e *codec.Encoder) {
@@ -141,27 +127,15 @@ type CompleteArgument = mcptypes.CompleteArgument
 
 func decodeCompleteArgument(v *CompleteArgument, d *codec.Decoder) error {
 	*v = CompleteArgument{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name value", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "value":
-			seen |= 1 << 1
-			err = codec.Str(&v.Value, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(1, codec.Str(&v.Value, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<2-1 {
-		return d.Lacks(seen, "name value")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeCompleteArgument(v *CompleteArgument, e *codec.Encoder) {
@@ -187,16 +161,13 @@ type CompleteContext = mcptypes.CompleteContext
 
 func decodeCompleteContext(v *CompleteContext, d *codec.Decoder) error {
 	*v = CompleteContext{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "arguments":
-			err = codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.OrNil(&v.Arguments, d, func(v *map[string]string, d *codec.Decoder) error { return codec.ReadMap(v, d, codec.Str) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeCompleteContext(v *CompleteContext, e *codec.Encoder) {
@@ -344,16 +315,13 @@ type ModelHint = mcptypes.ModelHint
 
 func decodeModelHint(v *ModelHint, d *codec.Decoder) error {
 	*v = ModelHint{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "name":
-			err = codec.Optional(&v.Name, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Name, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeModelHint(v *ModelHint, e *codec.Encoder) {
@@ -380,22 +348,19 @@ type ModelPreferences = mcptypes.ModelPreferences
 
 func decodeModelPreferences(v *ModelPreferences, d *codec.Decoder) error {
 	*v = ModelPreferences{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "costPriority":
-			err = codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
+			return codec.Optional(&v.CostPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "hints":
-			err = codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, decodeModelHint) })
+			return codec.OrNil(&v.Hints, d, func(v *[]ModelHint, d *codec.Decoder) error { return codec.ReadList(v, d, decodeModelHint) })
 		case "intelligencePriority":
-			err = codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
+			return codec.Optional(&v.IntelligencePriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		case "speedPriority":
-			err = codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.SpeedPriority, d, func(v *float64, d *codec.Decoder) error { return codec.Between(v, d, 0, 1) })
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeModelPreferences(v *ModelPreferences, e *codec.Encoder) {
@@ -477,30 +442,19 @@ type PromptArgument = mcptypes.PromptArgument
 
 func decodePromptArgument(v *PromptArgument, d *codec.Decoder) error {
 	*v = PromptArgument{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("name", func(name []byte) error {
 		switch string(name) {
 		case "description":
-			err = codec.Optional(&v.Description, d, codec.Str)
+			return codec.Optional(&v.Description, d, codec.Str)
 		case "name":
-			seen |= 1 << 0
-			err = codec.Str(&v.Name, d)
+			return d.Got(0, codec.Str(&v.Name, d))
 		case "required":
-			err = codec.Optional(&v.Required, d, codec.Bool)
+			return codec.Optional(&v.Required, d, codec.Bool)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "name")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
@@ -554,28 +508,17 @@ type ResourceContents = mcptypes.ResourceContents
 
 func decodeResourceContents(v *ResourceContents, d *codec.Decoder) error {
 	*v = ResourceContents{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "mimeType":
-			err = codec.Optional(&v.MimeType, d, codec.Str)
+			return codec.Optional(&v.MimeType, d, codec.Str)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeResourceContents(v *ResourceContents, e *codec.Encoder) {
@@ -627,28 +570,17 @@ type Root = mcptypes.Root
 
 func decodeRoot(v *Root, d *codec.Decoder) error {
 	*v = Root{}
-	var seen uint64
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("uri", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
-			err = codec.OrNil(&v.Meta, d, codec.Members)
+			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "name":
-			err = codec.Optional(&v.Name, d, codec.Str)
+			return codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
-			seen |= 1 << 0
-			err = codec.Str(&v.Uri, d)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return d.Got(0, codec.Str(&v.Uri, d))
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if seen != 1<<1-1 {
-		return d.Lacks(seen, "uri")
-	}
-	return nil
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeRoot(v *Root, e *codec.Encoder) {
@@ -680,16 +612,13 @@ type ServerCapabilitiesPrompts = mcptypes.ServerCapabilitiesPrompts
 
 func decodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, d *codec.Decoder) error {
 	*v = ServerCapabilitiesPrompts{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, e *codec.Encoder) {
@@ -715,18 +644,15 @@ type ServerCapabilitiesResources = mcptypes.ServerCapabilitiesResources
 
 func decodeServerCapabilitiesResources(v *ServerCapabilitiesResources, d *codec.Decoder) error {
 	*v = ServerCapabilitiesResources{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		case "subscribe":
-			err = codec.Optional(&v.Subscribe, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Subscribe, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeServerCapabilitiesResources(v *ServerCapabilitiesResources, e *codec.Encoder) {
@@ -756,16 +682,13 @@ type ServerCapabilitiesTools = mcptypes.ServerCapabilitiesTools
 
 func decodeServerCapabilitiesTools(v *ServerCapabilitiesTools, d *codec.Decoder) error {
 	*v = ServerCapabilitiesTools{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "listChanged":
-			err = codec.Optional(&v.ListChanged, d, codec.Bool)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.ListChanged, d, codec.Bool)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeServerCapabilitiesTools(v *ServerCapabilitiesTools, e *codec.Encoder) {
@@ -820,24 +743,21 @@ type ToolAnnotations = mcptypes.ToolAnnotations
 
 func decodeToolAnnotations(v *ToolAnnotations, d *codec.Decoder) error {
 	*v = ToolAnnotations{}
-	name, err := d.Begin()
-	for ; name != nil; name, err = d.Next(err) {
+	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "destructiveHint":
-			err = codec.Optional(&v.DestructiveHint, d, codec.Bool)
+			return codec.Optional(&v.DestructiveHint, d, codec.Bool)
 		case "idempotentHint":
-			err = codec.Optional(&v.IdempotentHint, d, codec.Bool)
+			return codec.Optional(&v.IdempotentHint, d, codec.Bool)
 		case "openWorldHint":
-			err = codec.Optional(&v.OpenWorldHint, d, codec.Bool)
+			return codec.Optional(&v.OpenWorldHint, d, codec.Bool)
 		case "readOnlyHint":
-			err = codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
+			return codec.Optional(&v.ReadOnlyHint, d, codec.Bool)
 		case "title":
-			err = codec.Optional(&v.Title, d, codec.Str)
-		default:
-			err = d.Unknown(&v.Extra, name)
+			return codec.Optional(&v.Title, d, codec.Str)
 		}
-	}
-	return err
+		return d.Unknown(&v.Extra, name)
+	})
 }
 
 func encodeToolAnnotations(v *ToolAnnotations, e *codec.Encoder) {

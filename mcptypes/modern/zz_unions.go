@@ -895,7 +895,7 @@ func writeSamplingContent(e *codec.Encoder, v SamplingContent) {
 }
 
 func readSamplingContent(v *SamplingContent, d *codec.Decoder) error {
-	if d.PeekKind() == '[' {
+	if d.IsList() {
 		var list SamplingContentList
 		if err := list.decode(d); err != nil {
 			return err
