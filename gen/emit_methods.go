@@ -46,6 +46,7 @@ func (e *emitter) methodValues(s *source) error {
 			m.name, m.params, m.result, m.client, m.server)
 	}
 	s.line("}\n}\n")
+	e.paramsDecoder(s)
 	for _, u := range []string{"ClientResult", "ServerResult"} {
 		if t := e.byName[u]; t != nil && t.kind == kindUnion {
 			if err := e.resultDecoder(s, t); err != nil {
@@ -54,6 +55,19 @@ func (e *emitter) methodValues(s *source) error {
 		}
 	}
 	return nil
+}
+
+// paramsDecoder writes the function that decodes the params of a given method.
+func (e *emitter) paramsDecoder(s *source) {
+	s.line("// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if")
+	s.line("// there are none. The row of the method in [Methods] names the type that the result points to. The")
+	s.line("// error of wrong params wraps a [*DecodeError].")
+	s.line("func DecodeParams(method string, raw []byte) (any, error) {\nswitch method {")
+	for _, m := range e.model.methods {
+		s.line("case %q:\nreturn anyParams(%s.DecodeParams(raw))", m.name, m.goName)
+	}
+	s.line("}\nreturn nil, fmt.Errorf(\"%s: no params type for the method %%q\", method)\n}\n", e.pkg)
+	s.line("func anyParams[P any](params *P, err error) (any, error) {\nif err != nil {\nreturn nil, err\n}\nreturn params, nil\n}\n")
 }
 
 // resultDecoder writes the function that decodes the result of a given method.

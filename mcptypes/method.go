@@ -36,9 +36,16 @@ type Method[P, R any] struct {
 	required bool
 }
 
+// paramsOf is a pointer to P that decodes itself.
+type paramsOf[P any] interface {
+	*P
+	json.Unmarshaler
+}
+
 // NewMethod returns the request with that name on the wire, for example a request of an
-// extension. required means that the request must have params.
-func NewMethod[P, R any](name string, required bool) Method[P, R] {
+// extension. required means that the request must have params. A pointer to P must have the method
+// UnmarshalJSON, as generated types have.
+func NewMethod[P, R any, D paramsOf[P]](name string, required bool) Method[P, R] {
 	return Method[P, R]{name, required}
 }
 
@@ -47,6 +54,12 @@ func (m Method[P, R]) Name() string { return m.name }
 
 // ParamsRequired reports whether the request must have params.
 func (m Method[P, R]) ParamsRequired() bool { return m.required }
+
+// DecodeParams decodes the params of the request; raw is empty if there are none. If they are
+// optional and absent, the result is the zero P. The error of wrong params wraps a [*DecodeError].
+func (m Method[P, R]) DecodeParams(raw []byte) (*P, error) {
+	return decodeParams[P](raw, m.name, m.required)
+}
 
 // Call sends the request with c and returns its result. Without params, pass nil.
 func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error) {
@@ -61,7 +74,7 @@ func (m Method[P, R]) Call(ctx context.Context, c Caller, params *P) (*R, error)
 // the zero P.
 func (m Method[P, R]) Handle(r Registrar, f func(context.Context, *P) (*R, error)) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
-		params, err := decodeParams[P](raw, m.name, m.required)
+		params, err := m.DecodeParams(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -88,9 +101,9 @@ type UnionMethod[P, R any] struct {
 	decode   func([]byte, any) error
 }
 
-// NewUnionMethod returns the request with that name on the wire. decode reads the result;
-// pass the Decode of R's package.
-func NewUnionMethod[P, R any](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
+// NewUnionMethod returns the request with that name on the wire, as [NewMethod] does. decode reads
+// the result; pass the Decode of R's package.
+func NewUnionMethod[P, R any, D paramsOf[P]](name string, required bool, decode func([]byte, any) error) UnionMethod[P, R] {
 	return UnionMethod[P, R]{name, required, decode}
 }
 
@@ -99,6 +112,12 @@ func (m UnionMethod[P, R]) Name() string { return m.name }
 
 // ParamsRequired reports whether the request must have params.
 func (m UnionMethod[P, R]) ParamsRequired() bool { return m.required }
+
+// DecodeParams decodes the params of the request; raw is empty if there are none. If they are
+// optional and absent, the result is the zero P. The error of wrong params wraps a [*DecodeError].
+func (m UnionMethod[P, R]) DecodeParams(raw []byte) (*P, error) {
+	return decodeParams[P](raw, m.name, m.required)
+}
 
 // Call sends the request with c and returns its result. Without params, pass nil.
 func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (result R, err error) {
@@ -112,7 +131,7 @@ func (m UnionMethod[P, R]) Call(ctx context.Context, c Caller, params *P) (resul
 // Handle registers f to serve the request, as [Method.Handle] does.
 func (m UnionMethod[P, R]) Handle(r Registrar, f func(context.Context, *P) (R, error)) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
-		params, err := decodeParams[P](raw, m.name, m.required)
+		params, err := m.DecodeParams(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -134,9 +153,9 @@ type NotificationMethod[P any] struct {
 	required bool
 }
 
-// NewNotification returns the notification with that name on the wire. required means that
-// it must have params.
-func NewNotification[P any](name string, required bool) NotificationMethod[P] {
+// NewNotification returns the notification with that name on the wire, as [NewMethod] does for a
+// request. required means that it must have params.
+func NewNotification[P any, D paramsOf[P]](name string, required bool) NotificationMethod[P] {
 	return NotificationMethod[P]{name, required}
 }
 
@@ -146,6 +165,12 @@ func (m NotificationMethod[P]) Name() string { return m.name }
 // ParamsRequired reports whether the notification must have params.
 func (m NotificationMethod[P]) ParamsRequired() bool { return m.required }
 
+// DecodeParams decodes the params of the notification; raw is empty if there are none. If they are
+// optional and absent, the result is the zero P. The error of wrong params wraps a [*DecodeError].
+func (m NotificationMethod[P]) DecodeParams(raw []byte) (*P, error) {
+	return decodeParams[P](raw, m.name, m.required)
+}
+
 // Notify sends the notification with n. Without params, pass nil.
 func (m NotificationMethod[P]) Notify(ctx context.Context, n Notifier, params *P) error {
 	return n.Notify(ctx, m.name, orNone(params))
@@ -154,7 +179,7 @@ func (m NotificationMethod[P]) Notify(ctx context.Context, n Notifier, params *P
 // Handle registers f to serve the notification, as [Method.Handle] does for a request.
 func (m NotificationMethod[P]) Handle(r Registrar, f func(context.Context, *P) error) {
 	r.HandleRaw(m.name, func(ctx context.Context, raw json.RawMessage) (any, error) {
-		params, err := decodeParams[P](raw, m.name, m.required)
+		params, err := m.DecodeParams(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +215,7 @@ func (e paramsError) InvalidParams() (path, why string) { return e.Path, e.Msg }
 // Unwrap lets errors.As find the DecodeError.
 func (e paramsError) Unwrap() error { return e.DecodeError }
 
-func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P, error) {
+func decodeParams[P any](raw []byte, method string, required bool) (*P, error) {
 	params := new(P)
 	if len(raw) == 0 || !required && string(raw) == "null" {
 		if required {
@@ -198,14 +223,12 @@ func decodeParams[P any](raw json.RawMessage, method string, required bool) (*P,
 		}
 		return params, nil
 	}
-	var err error
-	if p, ok := any(params).(json.Unmarshaler); ok {
-		err = p.UnmarshalJSON(raw)
-	} else {
-		err = json.Unmarshal(raw, params)
+	p, ok := any(params).(json.Unmarshaler)
+	if !ok { // the method is not made by the functions above
+		return nil, fmt.Errorf("mcptypes: cannot decode into %T", params)
 	}
-	var wrong *DecodeError
-	if errors.As(err, &wrong) {
+	err := p.UnmarshalJSON(raw)
+	if wrong, ok := errors.AsType[*DecodeError](err); ok {
 		return nil, paramsError{wrong}
 	}
 	return params, err

@@ -192,3 +192,44 @@ func TestDecodeResults(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeParams decodes the params of every method of the table, and of unknown ones.
+func TestDecodeParams(t *testing.T) {
+	for _, m := range mcptypes.Methods() {
+		got, err := mcptypes.DecodeParams(m.Name, []byte(`{"x":1,"X":2}`))
+		if wrong, ok := errors.AsType[*mcptypes.DecodeError](err); ok && got == nil {
+			if wrong.Msg != "required, but absent" {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+			continue
+		}
+		if name := fmt.Sprintf("%T", got); err != nil || name != "*mcptypes."+m.Params {
+			t.Errorf("%s: %s, %v, want %s", m.Name, name, err, m.Params)
+		}
+	}
+	got, err := mcptypes.DecodeParams("tools/call", []byte(`{"name":"a","arguments":{"b":1}}`))
+	if call, ok := got.(*mcptypes.CallToolRequestParams); err != nil || !ok || call.Name != "a" || string(call.Arguments) != `{"b":1}` {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, tt := range []struct{ method, params, want string }{
+		{"tools/call", ``, "mcptypes: tools/call needs params"},
+		{"tools/call", `{"name":1}`, "mcptypes: /name: want a string, found a number"},
+		{"tools/call", `{"name":"a","name":"b"}`, "mcptypes: /name: duplicate member"},
+		{"tools/cal", `{}`, `mcptypes: no params type for the method "tools/cal"`},
+		{"tools/list", ``, ""},
+		{"tools/list", `null`, ""},
+	} {
+		got, err := mcptypes.DecodeParams(tt.method, []byte(tt.params))
+		if text := fmt.Sprint(err); tt.want == "" && (err != nil || got == nil) || tt.want != "" && (text != tt.want || got != nil) {
+			t.Errorf("%s %s: %v, %v, want %s", tt.method, tt.params, got, err, tt.want)
+		}
+	}
+}
+
+// TestMethodWithoutDecoder checks that a zero Method does not take params with another package.
+func TestMethodWithoutDecoder(t *testing.T) {
+	var m mcptypes.Method[struct{ A int }, mcptypes.Result]
+	if _, err := m.DecodeParams([]byte(`{"a":1}`)); err == nil {
+		t.Error("params were decoded")
+	}
+}

@@ -131,7 +131,7 @@ func (v ElicitValue) Strings() (list []string, ok bool) {
 	if v.kind != elicitList {
 		return nil, false
 	}
-	err := json.Unmarshal([]byte(v.text), &list)
+	err := readStrings(&list, []byte(v.text))
 	return list, err == nil
 }
 
@@ -180,10 +180,14 @@ func readElicitValue(d *codec.Decoder, lists bool) (ElicitValue, error) {
 		return ElicitBool(raw[0] == 't'), nil
 	case '[':
 		var list []string
-		err := json.Unmarshal(raw, &list)
+		err := readStrings(&list, raw)
 		return ElicitStrings(list...), err
 	}
 	return ElicitValue{string(raw), elicitNumber}, nil
+}
+
+func readStrings(list *[]string, raw []byte) error {
+	return codec.Read("mcptypes", raw, true, func(d *codec.Decoder) error { return codec.ReadList(list, d, codec.Str) })
 }
 
 var errList = errors.New("a list of strings is not a form value of this version")

@@ -114,6 +114,72 @@ func Methods() []MethodInfo {
 	}
 }
 
+// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if
+// there are none. The row of the method in [Methods] names the type that the result points to. The
+// error of wrong params wraps a [*DecodeError].
+func DecodeParams(method string, raw []byte) (any, error) {
+	switch method {
+	case "completion/complete":
+		return anyParams(CompletionComplete.DecodeParams(raw))
+	case "elicitation/create":
+		return anyParams(ElicitationCreate.DecodeParams(raw))
+	case "initialize":
+		return anyParams(Initialize.DecodeParams(raw))
+	case "logging/setLevel":
+		return anyParams(LoggingSetLevel.DecodeParams(raw))
+	case "notifications/cancelled":
+		return anyParams(NotificationsCancelled.DecodeParams(raw))
+	case "notifications/initialized":
+		return anyParams(NotificationsInitialized.DecodeParams(raw))
+	case "notifications/message":
+		return anyParams(NotificationsMessage.DecodeParams(raw))
+	case "notifications/progress":
+		return anyParams(NotificationsProgress.DecodeParams(raw))
+	case "notifications/prompts/list_changed":
+		return anyParams(NotificationsPromptsListChanged.DecodeParams(raw))
+	case "notifications/resources/list_changed":
+		return anyParams(NotificationsResourcesListChanged.DecodeParams(raw))
+	case "notifications/resources/updated":
+		return anyParams(NotificationsResourcesUpdated.DecodeParams(raw))
+	case "notifications/roots/list_changed":
+		return anyParams(NotificationsRootsListChanged.DecodeParams(raw))
+	case "notifications/tools/list_changed":
+		return anyParams(NotificationsToolsListChanged.DecodeParams(raw))
+	case "ping":
+		return anyParams(Ping.DecodeParams(raw))
+	case "prompts/get":
+		return anyParams(PromptsGet.DecodeParams(raw))
+	case "prompts/list":
+		return anyParams(PromptsList.DecodeParams(raw))
+	case "resources/list":
+		return anyParams(ResourcesList.DecodeParams(raw))
+	case "resources/read":
+		return anyParams(ResourcesRead.DecodeParams(raw))
+	case "resources/subscribe":
+		return anyParams(ResourcesSubscribe.DecodeParams(raw))
+	case "resources/templates/list":
+		return anyParams(ResourcesTemplatesList.DecodeParams(raw))
+	case "resources/unsubscribe":
+		return anyParams(ResourcesUnsubscribe.DecodeParams(raw))
+	case "roots/list":
+		return anyParams(RootsList.DecodeParams(raw))
+	case "sampling/createMessage":
+		return anyParams(SamplingCreateMessage.DecodeParams(raw))
+	case "tools/call":
+		return anyParams(ToolsCall.DecodeParams(raw))
+	case "tools/list":
+		return anyParams(ToolsList.DecodeParams(raw))
+	}
+	return nil, fmt.Errorf("mcptypes: no params type for the method %q", method)
+}
+
+func anyParams[P any](params *P, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return params, nil
+}
+
 // DecodeClientResult decodes b as the result of method. The row of the method in
 // [Methods] names the type of the result.
 func DecodeClientResult(method string, b []byte) (ClientResult, error) {

@@ -8,7 +8,9 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,5 +178,62 @@ func TestDocNamesAliases(t *testing.T) {
 	}
 	for name := range aliases {
 		t.Errorf("%s is an alias that doc.go does not name", name)
+	}
+}
+
+// TestDecodeParams decodes the params of every method of the table.
+func TestDecodeParams(t *testing.T) {
+	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	for _, m := range modern.Methods() {
+		got, err := modern.DecodeParams(m.Name, []byte(meta))
+		if wrong, ok := errors.AsType[*modern.DecodeError](err); ok && got == nil {
+			if wrong.Msg != "required, but absent" || strings.HasPrefix(wrong.Path, "/_meta") {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+			continue
+		}
+		if name := reflect.TypeOf(got).String(); err != nil || name != "*modern."+m.Params {
+			t.Errorf("%s: %s, %v, want %s", m.Name, name, err, m.Params)
+		}
+	}
+	if got, err := modern.DecodeParams("initialize", []byte(meta)); err == nil || got != nil {
+		t.Errorf("initialize: %v", got)
+	}
+}
+
+// TestTaskCreated answers a call with a task.
+func TestTaskCreated(t *testing.T) {
+	created := modern.Task{TaskId: "t", CreatedAt: "c", LastUpdatedAt: "u", StatusMessage: new("m"), TtlMs: new(int64(1)), PollIntervalMs: new(int64(2))}.Created()
+	text, err := modern.Encode(created)
+	const want = `{"resultType":"task","createdAt":"c","lastUpdatedAt":"u","pollIntervalMs":2,"status":"working","statusMessage":"m","taskId":"t","ttlMs":1}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v, want %s", text, err, want)
+	}
+	var back modern.AnyCallToolResult
+	if err := modern.Decode(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := back.(*modern.CreateTaskResult); !ok {
+		t.Errorf("it reads as %T", back)
+	}
+	if done := (modern.Task{Status: modern.TaskStatusCompleted}).Created(); done.Status != modern.TaskStatusCompleted {
+		t.Errorf("status %s", done.Status)
+	}
+}
+
+// TestOutput writes and reads structured content of any kind.
+func TestOutput(t *testing.T) {
+	r, err := modern.NewOutput([]int{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := modern.OutputOf[[]int](r); err != nil || !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := modern.OutputOf[[]string](r); err == nil {
+		t.Errorf("%v", got)
+	}
+	if _, err := modern.OutputOf[any](&modern.CallToolResult{}); err == nil {
+		t.Error("no structured content is an output")
 	}
 }

@@ -1,12 +1,24 @@
 package modern
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // ExtensionTasks is the key of the tasks extension in the capabilities. The value is a
 // [TasksExtensionCapability].
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
-// Working returns t as a running task. This method and the others ignore t.Status: the
+// Created returns the result of a call that has become the task t, whose status is Status, or
+// working if that is empty.
+func (t Task) Created() *CreateTaskResult {
+	return &CreateTaskResult{
+		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Status: cmp.Or(t.Status, TaskStatusWorking), Extra: t.Extra,
+	}
+}
+
+// Working returns t as a running task. This method and those below ignore t.Status: the
 // type of the result has the status.
 func (t Task) Working() *WorkingTask {
 	return &WorkingTask{

@@ -156,6 +156,66 @@ func Methods() []MethodInfo {
 	}
 }
 
+// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if
+// there are none. The row of the method in [Methods] names the type that the result points to. The
+// error of wrong params wraps a [*DecodeError].
+func DecodeParams(method string, raw []byte) (any, error) {
+	switch method {
+	case "completion/complete":
+		return anyParams(CompletionComplete.DecodeParams(raw))
+	case "notifications/cancelled":
+		return anyParams(NotificationsCancelled.DecodeParams(raw))
+	case "notifications/message":
+		return anyParams(NotificationsMessage.DecodeParams(raw))
+	case "notifications/progress":
+		return anyParams(NotificationsProgress.DecodeParams(raw))
+	case "notifications/prompts/list_changed":
+		return anyParams(NotificationsPromptsListChanged.DecodeParams(raw))
+	case "notifications/resources/list_changed":
+		return anyParams(NotificationsResourcesListChanged.DecodeParams(raw))
+	case "notifications/resources/updated":
+		return anyParams(NotificationsResourcesUpdated.DecodeParams(raw))
+	case "notifications/subscriptions/acknowledged":
+		return anyParams(NotificationsSubscriptionsAcknowledged.DecodeParams(raw))
+	case "notifications/tasks":
+		return anyParams(NotificationsTasks.DecodeParams(raw))
+	case "notifications/tools/list_changed":
+		return anyParams(NotificationsToolsListChanged.DecodeParams(raw))
+	case "prompts/get":
+		return anyParams(PromptsGet.DecodeParams(raw))
+	case "prompts/list":
+		return anyParams(PromptsList.DecodeParams(raw))
+	case "resources/list":
+		return anyParams(ResourcesList.DecodeParams(raw))
+	case "resources/read":
+		return anyParams(ResourcesRead.DecodeParams(raw))
+	case "resources/templates/list":
+		return anyParams(ResourcesTemplatesList.DecodeParams(raw))
+	case "server/discover":
+		return anyParams(ServerDiscover.DecodeParams(raw))
+	case "subscriptions/listen":
+		return anyParams(SubscriptionsListen.DecodeParams(raw))
+	case "tasks/cancel":
+		return anyParams(TasksCancel.DecodeParams(raw))
+	case "tasks/get":
+		return anyParams(TasksGet.DecodeParams(raw))
+	case "tasks/update":
+		return anyParams(TasksUpdate.DecodeParams(raw))
+	case "tools/call":
+		return anyParams(ToolsCall.DecodeParams(raw))
+	case "tools/list":
+		return anyParams(ToolsList.DecodeParams(raw))
+	}
+	return nil, fmt.Errorf("modern: no params type for the method %q", method)
+}
+
+func anyParams[P any](params *P, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return params, nil
+}
+
 // DecodeServerResult decodes b as the result of method. The row of the method in
 // [Methods] names the type of the result.
 func DecodeServerResult(method string, b []byte) (ServerResult, error) {
