@@ -40,6 +40,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -50,13 +51,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string, report io.Writer) error {
 	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
 	p := project{schema: "schema/2025-06-18/schema.json", out: "mcptypes"}
 	flags.StringVar(&p.schema, "schema", p.schema, "the schema `file`, in a folder named after its version")
@@ -79,7 +80,7 @@ func run(args []string) error {
 		return user{*uses, p.schema, p.out, os.Stdout}.run(context.Background(), *codex, *check, *dryRun)
 	}
 	if *source != "" {
-		r := refresher{p, *commit, *dryRun, time.Now(), os.Stdout, runTests}
+		r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}
 		return r.refresh(context.Background(), *source)
 	}
 	text, err := os.ReadFile(p.schema)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +91,7 @@ func TestRefreshWithoutChange(t *testing.T) {
 			t.Errorf("SOURCE lacks %s:\n%s", want, source)
 		}
 	}
-	if err := run([]string{"-check", "-schema", r.schema, "-out", r.out}); err != nil {
+	if err := run([]string{"-check", "-schema", r.schema, "-out", r.out}, io.Discard); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,10 +186,15 @@ func TestRefreshOfExtension(t *testing.T) {
 	}
 }
 
-// TestRefreshKeepsExtensions adds a version to the package of one that has an extension and files
-// written by hand. The new package needs nothing else to compile and to pass its tests.
-func TestRefreshKeepsExtensions(t *testing.T) {
-	r, dir, report := copyProject(t)
+// TestContributing follows the steps of CONTRIBUTING.md that need no person, with its command, to
+// add a version to the package of one that has an extension and files written by hand. The new
+// package needs nothing else to compile and to pass its tests.
+func TestContributing(t *testing.T) {
+	command := regexp.MustCompile("`go run ./gen (-schema .* -n -refresh .*)`").FindStringSubmatch(string(readFile(t, "../CONTRIBUTING.md")))
+	if command == nil {
+		t.Fatal("CONTRIBUTING.md has no command")
+	}
+	_, dir, report := copyProject(t)
 	for _, pattern := range []string{"mcptypes/modern/*.go", "schema/2026-07-28/*"} {
 		names, err := filepath.Glob("../" + pattern)
 		if err != nil {
@@ -196,28 +204,39 @@ func TestRefreshKeepsExtensions(t *testing.T) {
 			writeFile(t, filepath.Join(dir, strings.TrimPrefix(filepath.ToSlash(name), "../")), readFile(t, name))
 		}
 	}
-	r.project = project{
-		schema:     filepath.Join(dir, "schema/2026-07-28/schema.json"),
-		extensions: []string{filepath.Join(dir, "schema/2026-07-28/tasks.json")},
-		base:       filepath.Join(dir, "schema/2025-06-18/schema.json"),
-		out:        filepath.Join(dir, "mcptypes/modern"),
+	old := make(map[string][]byte)
+	for _, name := range []string{"tasks.json", "SOURCE.tasks", "deviations.json"} {
+		old[name] = readFile(t, "../schema/2026-07-28/"+name)
 	}
-	source := filepath.Join(dir, "2027-01-31/schema.json")
-	writeFile(t, source, upstream(t, "2026-07-28"))
-	if err := r.refresh(context.Background(), source); err != nil {
+	args := strings.Fields(command[1])
+	writeFile(t, filepath.Join(dir, args[len(args)-1]), upstream(t, "2026-07-28"))
+	t.Chdir(dir)
+
+	if err := run(args, report); err != nil { // step 1
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(report.String(), "schema: 0\nGo API: 0\nwithout a description: 0\n") {
+	if report.String() != "schema: 0\nGo API: 0\nwithout a description: 0\n" {
 		t.Errorf("report:\n%s", report)
 	}
-	for _, name := range []string{"tasks.json", "SOURCE.tasks", "deviations.json"} {
-		if got, want := readFile(t, filepath.Join(dir, "schema/2027-01-31", name)), readFile(t, "../schema/2026-07-28/"+name); !bytes.Equal(got, want) {
+	if _, err := os.Stat("schema/2027-01-31"); err == nil {
+		t.Error("-n has written the schema")
+	}
+	report.Reset()
+	args = slices.DeleteFunc(args, func(s string) bool { return s == "-n" })
+	args = append(args, "-commit", "0123456789abcdef0123456789abcdef01234567")
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOFLAGS", "-mod=mod")
+	if err := run(args, report); err != nil { // step 3, which runs the tests of the package
+		t.Fatalf("%v\n%s", err, report)
+	}
+	for name, want := range old {
+		if !bytes.Equal(readFile(t, filepath.Join("schema/2027-01-31", name)), want) {
 			t.Errorf("%s was not copied", name)
 		}
 	}
-	if doc := string(readFile(t, filepath.Join(dir, "mcptypes/v20270131/doc.go"))); !strings.Contains(doc, "gen -schema ../../schema/2027-01-31/schema.json -extension ../../schema/2027-01-31/tasks.json -base ") {
+	if doc := string(readFile(t, "mcptypes/v20270131/doc.go")); !strings.Contains(doc, "gen -schema ../../schema/2027-01-31/schema.json -extension ../../schema/2027-01-31/tasks.json -base ") {
 		t.Errorf("doc.go:\n%s", doc)
 	}
-	goRun(t, dir, "vet", "-trimpath", "./mcptypes/v20270131")
-	goRun(t, dir, "test", "-trimpath", "-vet=off", "./mcptypes/v20270131", "-roundtrips", "100")
+	goRun(t, ".", "vet", "-trimpath", "./mcptypes/v20270131")
+	goRun(t, ".", "test", "-trimpath", "-vet=off", "-timeout", "0", "./mcptypes/v20270131", "-roundtrips", "100") // step 5
 }
