@@ -99,23 +99,24 @@
 // # Speed
 //
 // The table has microseconds and allocations for one message. The messages: call, the
-// params of a tools/call with 0.8 kB; list, a tools/list of 100 tools with 57 kB; text, a
-// result with one text of 1 MiB. The rows: Decode and Encode of this package; the types of
-// go-sdk v1.8.0 with encoding/json, then with the decoder of its own connection; mcp-go
-// v1.2.1; the types that go-jsonschema v0.24.1 makes from the same schema. Best of 40 in
-// one run of the benchmarks in the nested module bench, on two shared cores of an AMD EPYC
-// with Go 1.26.8:
+// params of a tools/call with 0.8 kB; result, its result with two blocks, 0.9 kB; list, a
+// tools/list of 100 tools with 57 kB. The rows: Decode and Encode of this package; structs
+// without checks, with encoding/json and with go-json-experiment/json; the types of go-sdk
+// v1.8.0 with encoding/json, then with the decoder of its own connection; mcp-go v1.2.1. Best
+// of 8 or more in the benchmarks in the nested module bench, with Go 1.26.8 on two busy cores,
+// so that only ratios count:
 //
-//	                 decode:                          encode:
-//	                    call        list         text    call       list      text
-//	mcptypes           1.3/7    215/1011      2591/10   1.5/1    116/101     530/5
-//	go-sdk            6.1/16    568/6619  14695/21447   3.9/4   385/4201  12072/15
-//	its connection    9.4/12    476/6313  12338/21479   1.9/1    229/201  11396/14
-//	mcp-go           18.3/70  1514/11919     36069/31   8.2/9  1224/7203   5921/29
-//	go-jsonschema   20.5/121  3347/32948     18661/43  2.7/26   316/2701    1089/6
+//	               decode:                                 encode:
+//	                      call      result        list         call     result       list
+//	mcptypes             2.3/7      3.7/17     194/909        1.1/1      1.6/1      158/1
+//	plain structs      11.3/14     10.9/28    1915/720        5.8/1      3.1/1      352/1
+//	with json/v2         5.0/5      6.1/13     293/711        2.4/1      3.2/1      259/1
+//	go-sdk             10.3/16     24.8/48   1226/6621        5.9/4    16.5/16   882/4203
+//	its connection     11.2/12     46.7/39   1013/6318        5.8/1    15.7/12    465/203
+//	mcp-go             31.7/71     36.2/81  4416/11925      14.7/10    11.7/12  2474/7203
 //
-// Both JSON packages call the same code and add to it. json/v2 costs little when decoding,
-// but reads the output again when encoding. encoding/json reads the text twice both ways.
+// Both JSON packages call the same code and add to it: json/v2 reads the text once more,
+// encoding/json twice.
 //
 // # Where to go next
 //

@@ -8,9 +8,10 @@
 // tools with 55 kB; text, a result with one text of 1 MiB. Those of 2026-07-28:
 // modern-call, the params of a repeated tools/call with its metadata, an answer
 // and the state; modern-task, the result of tasks/get for a completed task;
+// modern-questions, that of a task with two questions;
 // modern-list, the list of 100 tools.
 //
-// The codecs: mcptypes with Decode and Encode and with each JSON package; go-sdk with
+// The codecs: plain structs, which check nothing, with both JSON packages; mcptypes with Decode and Encode and with each JSON package; go-sdk with
 // encoding/json and with the decoder of its own connection; mcp-go; and, with the build tag,
 // the types that go-jsonschema makes from the same schema. go-sdk has no tasks, so
 // modern-task uses a struct in its style.

@@ -81,18 +81,22 @@
 //
 // The table has microseconds and allocations for one message. The messages: call, the
 // params of a repeated tools/call with its metadata and an answer, 1.2 kB; task, the result
-// of tasks/get for a completed task, 1.2 kB; list, a tools/list of 100 tools, 57 kB. The
-// rows: Decode and Encode of this package; the types of go-sdk v1.8.0 with encoding/json,
-// then with the decoder of its own connection; mcp-go v1.2.1. Neither library has tasks:
-// the row of go-sdk uses a struct in its style. Best of 20 in one run of the benchmarks in
-// the nested module mcptypes/bench, on two shared cores of an Intel Xeon with Go 1.26.8:
+// of tasks/get for a completed task, 1.2 kB; questions, that of a task with two questions,
+// 1.7 kB; list, a tools/list of 100 tools, 57 kB. The rows: Decode and Encode of this
+// package; structs without checks, with encoding/json and with go-json-experiment/json; the
+// types of go-sdk v1.8.0 with encoding/json, then with the decoder of its own connection;
+// mcp-go v1.2.1. Neither library has tasks: the row of go-sdk uses a struct in its style.
+// Best of 8 or more in the benchmarks in the nested module mcptypes/bench, with Go 1.26.8 on
+// two busy cores, so that only ratios count:
 //
-//	                decode:                      encode:
-//	                   call    task        list     call    task      list
-//	modern           6.7/34  8.4/19    350/1013   3.5/20   2.8/1   190/101
-//	go-sdk          17.8/80 14.2/32    928/6621   9.0/32  7.7/11  693/4201
-//	its connection  22.5/72 20.0/27    701/6315    6.5/5   6.1/1   637/201
-//	mcp-go          31.4/82       -  2499/11922  19.8/34       - 1869/7205
+//	               decode:                                             encode:
+//	                      call        task   questions        list         call       task  questions       list
+//	modern              4.4/33      4.1/16     13.7/90     172/911       2.6/20      1.9/1     4.1/18      158/1
+//	plain structs      14.7/44     13.8/26     27.5/98     646/721       8.1/13      8.0/1     7.3/20      408/1
+//	with json/v2        6.7/28       4.8/6     13.8/48     276/710        5.4/9      4.0/2      9.3/9      263/1
+//	go-sdk             18.6/80     13.9/32    49.8/234   1133/6621       9.7/32     8.2/11   27.5/128   917/4202
+//	its connection     27.0/72     20.5/27    65.4/228    809/6315        7.9/5      8.0/2   27.9/117    482/201
+//	mcp-go             34.9/82           -           -  3041/11922      23.5/34          -          -  5181/7204
 package modern
 
 //go:generate go run ../../gen -schema ../../schema/2026-07-28/schema.json -extension ../../schema/2026-07-28/tasks.json -base ../../schema/2025-06-18/schema.json -out .
