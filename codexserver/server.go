@@ -187,6 +187,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	guests map[*mcp.Client]bool // of ServeFrom
+	jobs   *mcptool.Jobs        // of the guests; nil before the first
 }
 
 // New returns a server for e.
@@ -302,8 +303,11 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
 	var jobs *mcptool.Jobs
-	if p != nil {
+	switch {
+	case p != nil:
 		jobs = p.jobs.Share(p.turns)
+	case gone != nil:
+		jobs = s.guestJobs(ctx).Share(turns)
 	}
 	client := wire.NewClient(turns, principal, s.threads.Share(principal), jobs)
 	left := func() {}
@@ -329,6 +333,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		if gone != nil {
 			client.Leave()
 			gone()
+			jobs.Wait()
 		} else {
 			end(jsonrpc.ErrClosed)
 		}

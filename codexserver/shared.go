@@ -5,12 +5,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // ServeFrom is [Server.Serve] for one of several programs of one user that share the server.
 // The folder and the environment of commands are those of the client. The client's tasks
-// and its turns in the background outlive it: another client finds them by their ids.
+// and its turns in the background outlive it: another client finds them by their ids, and is
+// asked their open questions.
 // ServeFrom calls left, from another goroutine, when the client has gone, and returns when
 // its work has ended too. The end of ctx ends the work.
 //
@@ -46,7 +48,23 @@ func (s *Server) welcome(c *mcp.Client) (left func()) {
 	s.guests[c] = true
 	return func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		delete(s.guests, c)
+		last := len(s.guests) == 0
+		s.mu.Unlock()
+		if last { // the results remain, and their threads are found in files
+			if err := s.jobs.Rekeep(s.threads.Share("")).Close(); err != nil {
+				s.log.Warn("closing threads", "error", err)
+			}
+		}
 	}
+}
+
+// guestJobs returns the turns of the clients of ServeFrom.
+func (s *Server) guestJobs(ctx context.Context) *mcptool.Jobs {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jobs == nil {
+		s.jobs = mcptool.NewSharedJobs(context.WithoutCancel(ctx), s.threads.Share(""))
+	}
+	return s.jobs
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -45,6 +46,7 @@ const grace = 10 * time.Millisecond
 func newServer(home string, turn engine.TurnFunc) *codexserver.Server {
 	return codexserver.New(turn, &codexserver.Options{
 		Home: home, Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: grace},
+		Approvals: elicit.Options{OnUnsupported: elicit.PolicyDeny}, // over HTTP a question would wait for another client
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 // kernel's. All other packages below codexserver use safefile.
 var readers = []string{
 	"internal/safefile/",
+	"codexserver/internal/history/",                 // what a test's server has left
 	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/servertest/",              // what tests look at

@@ -38,6 +38,9 @@ func keptRules(t *testing.T, home, repository string) {
 func TestRules(t *testing.T) {
 	servertest.NeedTier(t, sandbox.TierThread)
 	home, dir := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // a rule applies in a repository
+		t.Fatal(err)
+	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}

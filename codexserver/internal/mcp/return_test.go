@@ -5,25 +5,49 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// visitor is a client of a principal, in one of the eras.
+// guests serves the clients of a shared server. A client has left when its input has ended,
+// although its turns run on.
+type guests struct {
+	*codexserver.Server
+	serving sync.WaitGroup
+}
+
+// Serve implements [servertest.Server].
+func (g *guests) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	left, end := make(chan struct{}), make(chan error, 1)
+	g.serving.Go(func() {
+		end <- g.ServeFrom(ctx, t, engine.Origin{Folder: "/"}, func() { close(left) })
+	})
+	select {
+	case <-left:
+		return nil
+	case err := <-end:
+		return err
+	}
+}
+
+// visitor is a client of a principal, or of a shared server, in one of the eras.
 type visitor struct {
 	t      *testing.T
-	p      *codexserver.Principal
+	p      servertest.Server
 	legacy *servertest.Client // nil in the new era
+	wire   *servertest.Client // in the new era, of a shared server
 	meta   string             // in the new era
 }
 
 // visit connects a client. With forms it accepts every question.
-func visit(t *testing.T, p *codexserver.Principal, era string, forms bool) *visitor {
+func visit(t *testing.T, p servertest.Server, era string, forms bool) *visitor {
 	v := &visitor{t: t, p: p}
 	var answer servertest.Answer
 	capabilities := ""
@@ -47,6 +71,9 @@ func visit(t *testing.T, p *codexserver.Principal, era string, forms bool) *visi
 func (v *visitor) leave() {
 	if v.legacy != nil {
 		v.legacy.End()
+	}
+	if v.wire != nil {
+		v.wire.End()
 	}
 }
 
@@ -76,7 +103,16 @@ func (v *visitor) call(tool, arguments string) string {
 
 func (v *visitor) send(method, params string) string {
 	v.t.Helper()
-	raw, err := answerOver(v.t, v.p, method, "{"+params+"}")
+	var raw json.RawMessage
+	var err error
+	if _, shared := v.p.(*guests); shared {
+		if v.wire == nil {
+			v.wire = servertest.Dial(v.t, v.p, nil)
+		}
+		err = v.wire.Call(v.t.Context(), method, json.RawMessage("{"+params+"}"), &raw)
+	} else {
+		raw, err = answerOver(v.t, v.p.(*codexserver.Principal), method, "{"+params+"}")
+	}
 	if err != nil {
 		return err.Error()
 	}
@@ -103,7 +139,7 @@ func (v *visitor) begin(prompt string) (thread, task string) {
 }
 
 // TestComingBack plays the table of docs/wire.md: a client begins a turn that asks and leaves. The
-// next client of the same principal finds it by every way, and answers the question. It does not
+// next client of the same principal, or of the same shared server, finds it by every way, and answers the question. It does not
 // matter of which era the two are, and whether the first can show questions.
 func TestComingBack(t *testing.T) {
 	for _, first := range []string{"session", "request", "task"} {
@@ -113,19 +149,29 @@ func TestComingBack(t *testing.T) {
 					if strings.HasPrefix(how, "tasks/") && first != "task" {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s, forms %v, %s, %s", first, shows, second, how), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { comeBack(t, first, shows, second, how) })
-					})
+					for _, shared := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%s, forms %v, %s, %s, shared %v", first, shows, second, how, shared), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) { comeBack(t, first, shows, second, how, shared) })
+						})
+					}
 				}
 			}
 		}
 	}
 }
 
-func comeBack(t *testing.T, first string, shows bool, second, how string) {
+func comeBack(t *testing.T, first string, shows bool, second, how string, shared bool) {
 	s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Tasks: codexserver.TaskOptions{Grace: -1}})
-	p := s.Principal(t.Context(), "ann")
-	defer p.Close()
+	var p servertest.Server
+	if shared {
+		g := &guests{Server: s}
+		defer g.serving.Wait()
+		p = g
+	} else {
+		ann := s.Principal(t.Context(), "ann")
+		defer ann.Close()
+		p = ann
+	}
 	a := visit(t, p, first, false)
 	if shows {
 		a.leave()

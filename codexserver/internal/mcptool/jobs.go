@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,7 +29,7 @@ type Jobs struct {
 
 // roll has the turns of the clients that share them.
 type roll struct {
-	keeper  *thread.Share // holds the threads of turns in the background; nil leaves that to their clients
+	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 	running sync.WaitGroup
 
 	mu   sync.Mutex
@@ -41,8 +42,14 @@ func NewJobs(ctx context.Context) *Jobs { return &Jobs{roll: &roll{}, ctx: ctx} 
 // NewSharedJobs is NewJobs for the first of several clients, see [Jobs.Share]. Turns in the
 // background outlive their client; keeper holds their threads.
 func NewSharedJobs(ctx context.Context, keeper *thread.Share) *Jobs {
-	return &Jobs{roll: &roll{keeper: keeper}, ctx: ctx}
+	js := NewJobs(ctx)
+	js.keeper.Store(keeper)
+	return js
 }
+
+// Rekeep lets another share hold the threads of turns in the background from now on, and returns
+// the one that did.
+func (js *Jobs) Rekeep(keeper *thread.Share) (before *thread.Share) { return js.keeper.Swap(keeper) }
 
 // Share returns the jobs of another client, whose turns in the background end with ctx. Each of
 // the two finds the turns of the other by the ids of their threads.
@@ -80,13 +87,13 @@ func (js *Jobs) Works() bool {
 
 // keep keeps the thread of a job in the background open, also without its client.
 func (js *Jobs) keep(j *Job) {
-	if js.keeper != nil {
-		js.keeper.Hold(j.ThreadID())
+	if keeper := js.keeper.Load(); keeper != nil {
+		keeper.Hold(j.ThreadID())
 	}
 }
 
 // Stays reports whether turns in the background outlive their client.
-func (js *Jobs) Stays() bool { return js.keeper != nil }
+func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
