@@ -28,10 +28,10 @@ type engine struct {
 type way int
 
 const (
-	overStdio way = iota // the client starts it
-	overHTTP             // it runs, as codex-mcp http
-	overProxy            // it runs, and the client starts codex-mcp --connect
-	overShared           // the client starts codex-mcp --shared, a relay to a server that outlives the client
+	overStdio  way = iota // the client starts it
+	overHTTP              // it runs, as codex-mcp http
+	overProxy             // it runs, and the client starts codex-mcp --connect
+	overShared            // the client starts codex-mcp --shared, a relay to a server that outlives the client
 )
 
 // by returns the engine with another way to it.
