@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -40,6 +41,7 @@ type child struct {
 	version  version
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
+	shared   bool   // by other programs
 
 	gone chan struct{} // closed when the connection has ended
 	run  sync.WaitGroup
@@ -52,6 +54,7 @@ type child struct {
 	unknown map[string]bool     // methods that were reported as unknown
 	limits  *wire.RateLimits    // of the account, as last reported
 	logins  map[string]chan protocol.LoginChatGPTComplete
+	left    map[jsonrpc.ID]context.CancelFunc // requests that are left to other programs
 }
 
 // subAgent is a thread that a conversation's thread started by itself.
@@ -62,12 +65,13 @@ type subAgent struct {
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options, shared bool) (*child, error) {
 	c := &child{
-		log: o.logger(), stderr: stderr, programs: programs,
+		log: o.logger(), stderr: stderr, programs: programs, shared: shared,
 		gone:    make(chan struct{}),
 		threads: map[string]*thread{}, agents: map[string]subAgent{}, unknown: map[string]bool{},
 		logins: map[string]chan protocol.LoginChatGPTComplete{},
+		left:   map[jsonrpc.ID]context.CancelFunc{},
 	}
 	c.peer = jsonrpc.NewPeer(&endWatcher{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
 		OmitVersion: true,
@@ -292,6 +296,8 @@ func (c *child) notification(r *jsonrpc.Request) error {
 			t.notification(r.Method, &n)
 		}
 		return nil
+	case wire.NoteServerRequestResolved:
+		c.withdrawn(n.RequestID)
 	}
 	c.mu.Lock()
 	t, agent := c.threads[n.ThreadID], c.agents[n.ThreadID]
@@ -384,8 +390,20 @@ func (c *child) root(threadID string) (*thread, string) {
 }
 
 // load registers a thread that this child has loaded, and whose commands have the
-// environment environ.
-func (c *child) load(r *threadReply, environ []string) *thread {
+// environment environ. The host hears of turns that another program begins.
+func (c *child) load(r *threadReply, environ []string, host engine.Host) *thread {
+	t := c.loaded(r, environ)
+	t.mu.Lock()
+	t.host = host
+	free := t.running == nil && t.left == nil && t.other == nil
+	t.mu.Unlock()
+	if c.shared && free && r.Thread.Status.Type == wire.ThreadStatusActive {
+		t.hear("")
+	}
+	return t
+}
+
+func (c *child) loaded(r *threadReply, environ []string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[r.Thread.ID]

@@ -80,14 +80,31 @@ func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 // keeps returns an error unless Codex reports the sandbox and the approval policy that a
 // bounded thread asked for. A thread that Codex has in memory keeps its own.
 func (r *threadReply) keeps(p *threadParams) error {
-	types := []string{wire.SandboxPolicyReadOnly, wire.SandboxPolicyWorkspaceWrite, wire.SandboxPolicyDangerFullAccess}
-	modes := []string{wire.SandboxModeReadOnly, wire.SandboxModeWorkspaceWrite, wire.SandboxModeDangerFullAccess}
-	is, asked := slices.Index(types, r.Sandbox.Type), slices.Index(modes, p.Sandbox)
+	is, asked := slices.Index(sandboxTypes, r.Sandbox.Type), slices.Index(sandboxModes, p.Sandbox)
 	policy := r.policy()
 	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
 		return nil
 	}
 	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, but the server's configuration allows less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
+}
+
+// obeys returns an error unless the thread has the sandbox and the approval policy that were
+// asked for, or narrower ones. A thread that another program has open keeps its own.
+func (r *threadReply) obeys(p *threadParams) error {
+	now := r.rules()
+	asked := now
+	if p.Sandbox != "" {
+		if i := slices.Index(sandboxModes, p.Sandbox); i >= 0 {
+			asked.sandbox.Type = sandboxTypes[i]
+		}
+	}
+	if p.ApprovalPolicy != "" {
+		asked.policy = p.ApprovalPolicy
+	}
+	if why := now.wider(asked); why != "" {
+		return &engine.RefusedError{Err: fmt.Errorf("another program has this conversation open with other settings than those asked for: %s", why)}
+	}
+	return nil
 }
 
 // setting returns the value that a key will have in the conversation. The path is a key of

@@ -30,6 +30,7 @@ type conversation struct {
 	roots   []string     // where commands may write besides the working folder
 	// reviews is the child of a thread that only reviews for another; else nil.
 	reviews *child
+	rules   rules // that limit the turns; guarded by mu
 
 	mu      sync.Mutex
 	context *protocol.TurnContext    // the last change by a turn; nil without one
@@ -77,14 +78,19 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	e.reaches(r.Cwd, &r.Sandbox)
-	c.load(&r, engine.EnvironOf(ctx))
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots}
+	if c.shared {
+		if err := r.obeys(&p); err != nil {
+			return nil, err
+		}
+	}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots, rules: r.rules()}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
+	c.load(&r, conv.environ, host)
 	return conv, nil
 }
 
@@ -138,18 +144,19 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 		return nil
 	}
 	if err != nil {
-		tr := newTranslator()
-		events, err := tr.fail(err.Error())
-		if ctx.Err() != nil {
-			events, err = tr.abort(context.Cause(ctx))
+		return c.failed(ctx, err)
+	}
+	events, err := s.await(ctx, s.call)
+	for again := 0; again < maxAgain && s.again != nil && s.unheard() && ctx.Err() == nil; again++ {
+		s.finish(nil)
+		s.thread.free()
+		if s, err = s.again(ctx); err != nil {
+			return c.failed(ctx, err)
 		}
-		for _, e := range events {
-			c.host.Emit(e)
-		}
-		return err
+		c.running.Store(&promise{begun: now.begun, turn: s.turn})
+		events, err = s.await(ctx, s.call)
 	}
 	defer s.thread.free()
-	events, err := s.await(ctx, s.call)
 	s.refuse(ctx, mark)
 	if err == nil && amend != nil {
 		amend(ctx, s, events)
@@ -164,10 +171,28 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	return err
 }
 
+// maxAgain is how often a prompt is sent again that went to a turn of another program, which
+// ended without having read it.
+const maxAgain = 3
+
+// failed emits the events of a turn that could not be started, and returns its error.
+func (c *conversation) failed(ctx context.Context, err error) error {
+	tr := newTranslator()
+	events, err := tr.fail(err.Error())
+	if ctx.Err() != nil {
+		events, err = tr.abort(context.Cause(ctx))
+	}
+	for _, e := range events {
+		c.host.Emit(e)
+	}
+	return err
+}
+
 // turnCall is a turn with the call that starts it.
 type turnCall struct {
 	*turn
-	call *jsonrpc.Call
+	call  *jsonrpc.Call
+	again func(context.Context) (*turnCall, error) // sends the same prompt again; nil without one
 }
 
 // start starts a turn.
@@ -177,9 +202,13 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnC
 		return nil, err
 	}
 	items = append(slices.Clip(c.unread), items...)
-	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
+	s, err := c.inThread(ctx, func(t *thread) (*turnCall, error) {
 		return c.startIn(ctx, t, wire.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 	})
+	if s != nil {
+		s.again = func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }
+	}
+	return s, err
 }
 
 // inThread calls start with the loaded thread. If the app-server has not loaded the
@@ -217,13 +246,29 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	c.engine.reaches(r.Cwd, &r.Sandbox)
-	return ch.load(&r, c.environ), nil
+	return ch.load(&r, c.environ, c.host), nil
+}
+
+// claim waits until the thread has no turn, no matter who began it, and returns an error if
+// another program has given it wider rules than the conversation has.
+func (c *conversation) claim(ctx context.Context, t *thread) error {
+	if err := t.claim(ctx); err != nil {
+		return err
+	}
+	err := t.alone(ctx, c.host)
+	if err == nil {
+		err = c.unloosened(t)
+	}
+	if err != nil {
+		t.free()
+	}
+	return err
 }
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
 func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams, in protocol.TurnInput) (*turnCall, error) {
-	if err := t.claim(ctx); err != nil {
+	if err := c.claim(ctx, t); err != nil {
 		return nil, err
 	}
 	change, effort := c.holds(in)
@@ -238,6 +283,17 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 		t.free()
 		return nil, err
 	}
+	c.mu.Lock()
+	c.rules = c.rules.with(&p)
+	limits := c.rules
+	c.mu.Unlock()
+	r.mu.Lock()
+	r.rules = limits
+	if t.child.shared {
+		r.client = uuid.NewString()
+		p.ClientUserMessageID = r.client
+	}
+	r.mu.Unlock()
 	return r.request(ctx, wire.CallTurnStart, p)
 }
 
@@ -245,7 +301,10 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 // the thread.
 func (r *turn) request(ctx context.Context, method string, params any) (*turnCall, error) {
 	t := r.thread
+	r.mu.Lock() // so that a notification of the turn finds the call
 	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), method, params)}
+	r.start = s.call
+	r.mu.Unlock()
 	if err := s.answered(ctx); err != nil {
 		var late *timeoutError
 		if errors.As(err, &late) {

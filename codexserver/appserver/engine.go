@@ -40,6 +40,14 @@ type Options struct {
 	// Dial connects to a running app-server; the engine then starts none. Path has no
 	// effect, and CodexHome only if the app-server does not report its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
+	// Shared says that other programs use the app-server that Dial connects to. Conversations
+	// are then also theirs: the package documentation says what that means.
+	Shared bool
+	// Attach connects to an app-server that other programs share, such as Codex's daemon, if
+	// one runs. It is called before each start. If its error is [ErrNoDaemon] the engine
+	// starts an app-server of its own. Dial wins over Attach. Default: the engine always
+	// starts its own.
+	Attach func(context.Context) (jsonrpc.Transport, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
 	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger

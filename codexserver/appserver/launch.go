@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -178,11 +179,14 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 		}
-		c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options)
-		if err == nil {
-			c.policy = e.defaults.policy
+		return e.dialled(ctx, t, e.options.Shared)
+	}
+	if e.options.Attach != nil {
+		c, err := e.attach(ctx)
+		if !errors.Is(err, ErrNoDaemon) {
+			return c, err
 		}
-		return c, err
+		e.options.logger().Debug("codex: " + err.Error())
 	}
 	paths, err := find(e.programs, e.options.Path)
 	if err != nil {
@@ -195,6 +199,39 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		}
 	}
 	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s: %w", paths[0], errOwn)}
+}
+
+// ErrNoDaemon is the error of [Options].Attach if no app-server runs that could be used. The
+// reason may be wrapped with it.
+var ErrNoDaemon = errors.New("no daemon of Codex is used")
+
+// attach connects to an app-server that other programs share.
+func (e *Engine) attach(ctx context.Context) (*child, error) {
+	t, err := e.options.Attach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.dialled(ctx, t, true)
+	switch {
+	case ctx.Err() != nil:
+		return c, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNoDaemon, err)
+	case c.version.less(oldestShared):
+		c.close()
+		return nil, fmt.Errorf("%w: it is Codex %s, and %s or newer is needed", ErrNoDaemon, c.version, oldestShared)
+	}
+	c.log.Info("codex: attached to the daemon, which ends neither with this server nor with its calls", "version", c.version.String())
+	return c, nil
+}
+
+// dialled returns the child of an app-server behind a transport.
+func (e *Engine) dialled(ctx context.Context, t jsonrpc.Transport, shared bool) (*child, error) {
+	c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options, shared)
+	if err == nil {
+		c.policy = e.defaults.policy
+	}
+	return c, err
 }
 
 // openProgram starts the program at path as an app-server. The error is errOwn if the
@@ -224,7 +261,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, p, stderr, e.programs, &e.options)
+	c, err := connect(ctx, p, stderr, e.programs, &e.options, false)
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,16 @@ var errNobody = errors.New("it belongs to no running turn")
 // ask finds the turn of a request. Several questions of a turn may be open at a time. It
 // returns an error, and the request is declined, if an earlier answer aborted the turn. The
 // caller calls done at the end.
-func (c *child) ask(ctx context.Context, threadID, itemID string) (*question, error) {
+func (c *child) ask(ctx context.Context, threadID, turnID, itemID string) (*question, error) {
 	t, agent := c.root(threadID)
-	if t == nil {
-		return nil, errNobody
+	var r *turn
+	if t != nil {
+		r = t.asked(turnID, agent)
 	}
-	r := t.now()
+	if r == nil && c.shared && (t != nil || c.others()) {
+		c.leaves(ctx)
+		return nil, errElsewhere
+	}
 	if r == nil {
 		return nil, errNobody
 	}
@@ -167,14 +171,14 @@ func (c *child) askCommand(ctx context.Context, p wire.CommandApproval) (wire.Co
 
 // decideCommand returns the decision about a command as JSON: a word, or a rule that a person accepted.
 func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (json.RawMessage, error) {
-	refuse := func(why error) (json.RawMessage, error) {
-		return word(c.refuse(wire.AskItemCommandExecutionRequestApproval, why)), nil
-	}
-	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
 	if err != nil {
-		return refuse(err)
+		return word(c.refuse(wire.AskItemCommandExecutionRequestApproval, err)), nil
 	}
 	defer a.done()
+	refuse := func(why error) (json.RawMessage, error) {
+		return word(a.refuse(wire.AskItemCommandExecutionRequestApproval, why)), nil
+	}
 	if p.Kind != "" && p.Kind != wire.CommandExecutionApprovalKindCommand && p.Kind != wire.CommandExecutionApprovalKindWriteStdin {
 		return refuse(fmt.Errorf("its kind %q is not known", p.Kind))
 	}
@@ -201,7 +205,7 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 		q.Program, q.Replaceable = place.Replaceable(q.Judged)
 		sum, lasts := place.Content(q.Command)
 		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == wire.CommandExecutionApprovalKindWriteStdin; !q.Once {
-			if then = t.approvalOf(a.agent, &q, sum); t.isApproved(then) {
+			if then = t.approvalOf(a.agent, &q, sum); a.turn.elsewhere == nil && t.isApproved(then) {
 				return word(a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved})), nil
 			}
 			q.Content = then // which has who asks
@@ -241,14 +245,14 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 // askFileChange handles the approval of a patch. It declines a patch whose changes it
 // cannot show.
 func (c *child) askFileChange(ctx context.Context, p wire.FileApproval) (wire.FileDecision, error) {
-	refuse := func(why error) (wire.FileDecision, error) {
-		return wire.FileDecision{Decision: c.refuse(wire.AskItemFileChangeRequestApproval, why)}, nil
-	}
-	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
 	if err != nil {
-		return refuse(err)
+		return wire.FileDecision{Decision: c.refuse(wire.AskItemFileChangeRequestApproval, err)}, nil
 	}
 	defer a.done()
+	refuse := func(why error) (wire.FileDecision, error) {
+		return wire.FileDecision{Decision: a.refuse(wire.AskItemFileChangeRequestApproval, why)}, nil
+	}
 	o := a.turn.item(p.ItemID)
 	if o == nil || len(o.Changes) == 0 {
 		return refuse(errors.New("its changes were not announced"))
@@ -282,15 +286,32 @@ func (a *question) answer(itemID string, out elicit.Outcome) string {
 	return d
 }
 
+// refuse declines a request that cannot be shown. It leaves that of another program's turn to
+// that program.
+func (a *question) refuse(method string, why error) string {
+	a.pass()
+	return a.turn.thread.child.refuse(method, why)
+}
+
+// pass waits until the request has been answered elsewhere, if it is of another program's turn.
+func (a *question) pass() {
+	if a.turn.elsewhere != nil {
+		<-a.ctx.Done()
+	}
+}
+
 // refuse declines a request without a question.
 func (c *child) refuse(method string, why error) string {
+	if errors.Is(why, errElsewhere) {
+		return decline // too late to decide
+	}
 	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
 	return decline
 }
 
 // askPermissions handles a request for permissions beyond the sandbox.
 func (c *child) askPermissions(ctx context.Context, p wire.Permissions) (wire.PermissionsReply, error) {
-	a, err := c.ask(ctx, p.ThreadID, p.ItemID)
+	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
 	if err != nil {
 		c.refuse(wire.AskItemPermissionsRequestApproval, err)
 		return noPermissions, nil
@@ -316,7 +337,7 @@ func (c *child) askElicitation(ctx context.Context, p elicitation) (wire.Elicita
 }
 
 func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationReply {
-	a, err := c.ask(ctx, p.ThreadID, "")
+	a, err := c.ask(ctx, p.ThreadID, p.TurnID, "")
 	if err != nil {
 		c.refuse(wire.AskMcpServerElicitationRequest, err)
 		return declinedElicitation
@@ -324,7 +345,7 @@ func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationRe
 	defer a.done()
 	reply, err := a.elicit(p)
 	if err != nil {
-		c.refuse(wire.AskMcpServerElicitationRequest, err)
+		a.refuse(wire.AskMcpServerElicitationRequest, err)
 		return declinedElicitation
 	}
 	if a.ctx.Err() != nil {
@@ -358,7 +379,7 @@ func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 // askUserInput handles the model's questions to the user.
 func (c *child) askUserInput(ctx context.Context, p userInput) (wire.UserInputReply, error) {
 	none := wire.UserInputReply{Answers: map[string]wire.Answers{}}
-	a, err := c.ask(ctx, p.ThreadID, "")
+	a, err := c.ask(ctx, p.ThreadID, p.TurnID, "")
 	if err != nil {
 		c.refuse(wire.AskItemToolRequestUserInput, err)
 		return none, nil
@@ -371,7 +392,7 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (wire.UserInputRe
 			return p.answers(result), nil
 		}
 	}
-	c.refuse(wire.AskItemToolRequestUserInput, err)
+	a.refuse(wire.AskItemToolRequestUserInput, err)
 	return none, nil
 }
 

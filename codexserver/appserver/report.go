@@ -30,6 +30,8 @@ type Report struct {
 	Provider       string `json:"provider,omitzero"`
 	ApprovalPolicy string `json:"approvalPolicy,omitzero"`
 	Sandbox        string `json:"sandbox,omitzero"`
+	// Shared is true if other programs use the same app-server, such as Codex's daemon.
+	Shared bool `json:"shared,omitzero"`
 	// Err is why this Codex cannot be used: a [*NotFoundError], a [*TooOldError],
 	// [ErrNotSignedIn], or an error of the app-server. It is nil if Codex is usable.
 	Err error `json:"-"`
@@ -65,7 +67,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		}
 		return err
 	}
-	r.Version, r.Home = c.version.String(), c.home
+	r.Version, r.Home, r.Shared = c.version.String(), c.home, c.shared
 	r.Path = cmp.Or(c.path, r.Path)
 	if r.Home == "" {
 		r.Home, _ = e.home() // only shown

@@ -136,7 +136,7 @@ func (r *threadReply) isReadOnly() error {
 // startReview starts a review in the conversation's thread, which is read-only.
 func (c *conversation) startReview(ctx context.Context, r *protocol.Review) (*turnCall, error) {
 	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
-		if err := t.claim(ctx); err != nil {
+		if err := c.claim(ctx, t); err != nil {
 			return nil, err
 		}
 		turn, err := t.begin(ctx, c.host, true)

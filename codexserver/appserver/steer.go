@@ -50,6 +50,9 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if err != nil {
 		return &engine.RefusedError{Err: err}
 	}
+	if t, o := c.others(); o != nil {
+		return c.steerElsewhere(ctx, t, o, input)
+	}
 	now := c.running.Load()
 	if now == nil {
 		return engine.ErrNoTurn
@@ -135,7 +138,11 @@ func (r *turn) read(raw json.RawMessage) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.prompted {
+	client := clientOf(raw)
+	if !r.opening {
+		r.opening, r.guest = true, r.client != "" && client != r.client
+	}
+	if !r.prompted && client == r.client || r.client == "" && !r.prompted {
 		r.prompted = true
 		return
 	}
@@ -145,6 +152,9 @@ func (r *turn) read(raw json.RawMessage) {
 			r.host.Emit(m)
 			return
 		}
+	}
+	if r.client != "" && !r.ended {
+		r.host.Emit(m) // of another program
 	}
 }
 

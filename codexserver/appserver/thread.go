@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,12 @@ type thread struct {
 	cwd     string   // the working folder
 	environ []string // of the client
 	running *turn
-	left    *turn  // interrupted, but not yet ended in the app-server
-	before  string // the id of the previous turn, whose late notifications are ignored
+	left    *turn       // interrupted, but not yet ended in the app-server
+	before  string      // the id of the previous turn, whose late notifications are ignored
+	host    engine.Host // of the conversation, for turns that another program began
+	other   *turn       // which another program began; nil without one
+	heard   *turn       // the last such turn that has ended
+	rules   rules
 
 	approved map[string]bool // commands approved for the session: see approvalOf
 }
@@ -37,6 +42,7 @@ func (t *thread) setRules(r *threadReply, environ []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sandbox, t.roots, t.cwd, t.environ = r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd, environ
+	t.rules = r.rules()
 }
 
 // changed records the sandbox policy and the folder that a turn changes.
@@ -49,6 +55,7 @@ func (t *thread) changed(p *wire.TurnParams) {
 	if p.Cwd != "" {
 		t.cwd = p.Cwd
 	}
+	t.rules = t.rules.with(p)
 }
 
 // folder returns the thread's working folder.
@@ -187,7 +194,7 @@ func (t *thread) now() *turn {
 // notification handles one notification of the thread.
 func (t *thread) notification(method string, n *wire.Note) {
 	t.mu.Lock()
-	r, left, before := t.running, t.left, t.before
+	r, left, before, other := t.running, t.left, t.before, t.other
 	t.mu.Unlock()
 	switch method { // these do not name a turn
 	case wire.NoteAccountRateLimitsUpdated:
@@ -199,13 +206,26 @@ func (t *thread) notification(method string, n *wire.Note) {
 		if r != nil {
 			r.resolve(n.RequestID)
 		}
+		if other != nil {
+			other.resolve(n.RequestID)
+		}
+		return
+	case wire.NoteThreadSettingsUpdated:
+		if n.ThreadSettings != nil {
+			t.ruled(rulesOf(n.ThreadSettings))
+		}
+		return
+	case wire.NoteThreadStatusChanged:
+		if other != nil && other.name() == "" && (n.Status == nil || n.Status.Type != wire.ThreadStatusActive) {
+			t.heardOut(other, nil) // which ended before its id was known
+		}
 		return
 	}
 	id := n.TurnID
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
-	if id == "" || id == before {
+	if id == "" || id == before || t.child.shared && t.overhears(method, id, n) {
 		return
 	}
 	if left != nil {
@@ -238,7 +258,9 @@ func (t *thread) notification(method string, n *wire.Note) {
 // turns, so that an interrupt reaches them, and reports commands and patches, which
 // questions refer to. It ignores messages, which are not part of the conversation.
 func (t *thread) agentNotification(method string, n *wire.Note) {
-	r := t.now()
+	t.mu.Lock()
+	r := cmp.Or(t.other, t.running)
+	t.mu.Unlock()
 	if r == nil {
 		return
 	}

@@ -50,6 +50,15 @@ type turn struct {
 	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
 	prompted bool                              // the turn's own input has been read
 	letters  []*letter                         // messages that came while the turn ran
+
+	// Where other programs share the app-server:
+	elsewhere *elsewhere      // not nil if another program began the turn
+	rules     rules           // that the turn began with
+	client    string          // the id of the turn's own prompt, "" without one
+	start     *jsonrpc.Call   // which starts the turn; nil before it is sent
+	opening   bool            // a message of the user has been read
+	guest     bool            // another program's prompt began the turn, and the own one went to it
+	clients   map[string]bool // the ids of the messages that were read, if another program began the turn
 }
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
@@ -72,10 +81,14 @@ var errTurnEnded = errors.New("the turn has ended")
 // comes first.
 func (r *turn) named(id string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.id == "" && id != "" {
+	fresh := r.id == "" && id != ""
+	if fresh {
 		r.id = id
 		close(r.known)
+	}
+	r.mu.Unlock()
+	if fresh && r.thread.child.shared {
+		r.thread.join(r, id)
 	}
 }
 
@@ -252,7 +265,7 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 	c := r.thread.child
 	c.run.Go(func() {
 		defer close(r.cleared)
-		if !r.begun(start) {
+		if !r.begun(start) || r.isGuest() {
 			return
 		}
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
@@ -300,6 +313,13 @@ func (r *turn) begun(start *jsonrpc.Call) bool {
 			}
 		}
 	}
+}
+
+// isGuest reports whether the turn is another program's, which goes on without the own call.
+func (r *turn) isGuest() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.guest
 }
 
 // cut interrupts the turn and its sub-agents' turns.

@@ -20,6 +20,9 @@ var noOnFailure = version{0, 143, 0}
 // Some earlier ones need the experimental API for that.
 var excludesTurns = version{0, 154, 0}
 
+// oldestShared is the first version measured as a daemon that programs share.
+var oldestShared = version{0, 169, 0}
+
 // steers is the first version measured with turn/steer.
 var steers = version{0, 99, 0}
 

@@ -65,6 +65,29 @@ func Alive(h Host) {
 	}
 }
 
+// Overhearer is a [Host] that takes the events of turns which another program runs in the
+// conversation.
+type Overhearer interface {
+	// Overhear reports an event of such a turn. It does not block. The id of the turn may be
+	// "" if it is not known.
+	Overhear(turn string, m protocol.EventMsg)
+}
+
+// Overhear reports an event of a turn of another program to a host that is an [Overhearer].
+func Overhear(h Host, turn string, m protocol.EventMsg) {
+	if o, ok := h.(Overhearer); ok {
+		o.Overhear(turn, m)
+	}
+}
+
+// Joint is a conversation in which other programs may run turns. Turn waits for the end of
+// theirs, and Steer also reaches them.
+type Joint interface {
+	// Elsewhere returns a channel that is closed at the end of the turn that another program
+	// runs, or nil if none runs.
+	Elsewhere() <-chan struct{}
+}
+
 // Resumer is an engine whose conversations outlive it in rollouts.
 type Resumer interface {
 	// Resume continues the conversation of a rollout. Before it returns, it emits

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/coder/websocket"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -42,14 +43,34 @@ func (t *transport) Read(ctx context.Context) ([]byte, error) {
 	return msg, nil
 }
 
-// Write sends a frame for each message. WebSocket has no way to send several at once.
+// maxFrame is the length of a frame. Codex's app-server ends a connection at a frame of more
+// than 16 MiB, and takes longer messages in several frames.
+const maxFrame = 8 << 20
+
+// Write sends each message. WebSocket has no way to send several at once.
 func (t *transport) Write(ctx context.Context, messages [][]byte) error {
 	for _, m := range messages {
-		if err := t.conn.Write(ctx, websocket.MessageText, m); err != nil {
+		if err := t.send(ctx, m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (t *transport) send(ctx context.Context, m []byte) error {
+	if len(m) <= maxFrame {
+		return t.conn.Write(ctx, websocket.MessageText, m)
+	}
+	w, err := t.conn.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(m, maxFrame) {
+		if _, err := w.Write(part); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return w.Close()
 }
 
 // Close sends a close frame and, whatever comes back, closes the connection.

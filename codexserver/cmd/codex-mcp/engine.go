@@ -9,14 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
 )
 
 // choice is the engine that runs the turns, and the reason for it.
@@ -74,7 +71,11 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	report := c.look(ctx, bridge, o.codex)
 	if report.Err == nil {
-		return &choice{bridge, bridge, "codex", "found Codex " + report.Version}, nil
+		reason := "found Codex " + report.Version
+		if report.Shared {
+			reason = "found the daemon of Codex " + report.Version
+		}
+		return &choice{bridge, bridge, "codex", reason}, nil
 	}
 	if err := bridge.Close(); err != nil {
 		c.log.Warn("closing Codex", "error", err)
@@ -137,7 +138,11 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Logger:    c.log,
 	}
 	if isAddress(at) {
-		o.Path, o.Dial = "", func(ctx context.Context) (jsonrpc.Transport, error) { return dial(ctx, at) }
+		o.Path, o.Dial, o.Shared = "", c.dialer(at), true
+	} else if why := c.alone(at); why == "" {
+		o.Attach = c.attach
+	} else {
+		c.log.Debug("Codex's daemon is not used", "reason", why)
 	}
 	return appserver.New(o)
 }
@@ -152,15 +157,7 @@ func self() string {
 }
 
 func isAddress(at string) bool {
-	return strings.HasPrefix(at, "ws://") || strings.HasPrefix(at, "wss://")
-}
-
-func dial(ctx context.Context, url string) (jsonrpc.Transport, error) {
-	conn, _, err := websocket.Dial(ctx, url, nil)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", url, err)
-	}
-	return wsrpc.New(conn), nil
+	return strings.HasPrefix(at, "ws://") || strings.HasPrefix(at, "wss://") || strings.HasPrefix(at, socketScheme)
 }
 
 // engines are the values of --engine.

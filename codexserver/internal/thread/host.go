@@ -48,6 +48,8 @@ type hostTurn struct {
 var (
 	_ engine.Host    = (*host)(nil)
 	_ engine.Watcher = (*host)(nil)
+
+	_ engine.Overhearer = (*host)(nil)
 )
 
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
@@ -117,6 +119,20 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 		h.ready(m)
 	}
 	h.deliver(submission, m, false)
+}
+
+// Overhear implements [engine.Overhearer]. The observers of a turn here do not get the event,
+// because it is not of that turn.
+func (h *host) Overhear(turn string, m protocol.EventMsg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, begins := m.(protocol.TaskStarted); begins {
+		h.trail.Elsewhere()
+	}
+	e := Event{Event: protocol.Event{ID: turn, Msg: m}, Thread: h.asThread(h.configured.SessionID)}
+	for _, o := range []Observer{&h.listeners, h.trail, h.desk} {
+		o.Event(e)
+	}
 }
 
 // Alive implements [engine.Watcher].

@@ -20,7 +20,10 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	now := t.turn
 	t.mu.Unlock()
 	if now == nil {
-		return engine.ErrNoTurn
+		if t.Elsewhere() == nil {
+			return engine.ErrNoTurn
+		}
+		return steerer.Steer(ctx, items)
 	}
 	select {
 	case <-now.started:

@@ -73,6 +73,12 @@ func (t *Trail) Begin(words string) {
 	})
 }
 
+// Elsewhere records that another program begins a turn.
+func (t *Trail) Elsewhere() {
+	now := time.Now().UTC().Format(time.RFC3339)
+	t.do(func() { t.entry("=== a turn of another program, "+now, "") })
+}
+
 // End records the end of the turn. Err is why it failed or was aborted, or nil.
 func (t *Trail) End(err error) {
 	t.do(func() {

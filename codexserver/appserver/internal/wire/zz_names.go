@@ -55,6 +55,8 @@ const (
 	NoteItemReasoningTextDelta          = "item/reasoning/textDelta"
 	NoteItemStarted                     = "item/started"
 	NoteServerRequestResolved           = "serverRequest/resolved"
+	NoteThreadSettingsUpdated           = "thread/settings/updated"
+	NoteThreadStatusChanged             = "thread/status/changed"
 	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
 	NoteTurnCompleted                   = "turn/completed"
 	NoteTurnDiffUpdated                 = "turn/diff/updated"
@@ -100,6 +102,10 @@ const (
 	ThreadItemSubAgentActivity                              = "subAgentActivity"
 	ThreadItemUserMessage                                   = "userMessage"
 	ThreadItemWebSearch                                     = "webSearch"
+	ThreadStatusActive                                      = "active"
+	ThreadStatusIdle                                        = "idle"
+	ThreadStatusNotLoaded                                   = "notLoaded"
+	ThreadStatusSystemError                                 = "systemError"
 	UserInputImage                                          = "image"
 	UserInputLocalImage                                     = "localImage"
 	UserInputText                                           = "text"
@@ -305,6 +311,8 @@ func UsesNote(method string) bool {
 		"item/reasoning/textDelta",
 		"item/started",
 		"serverRequest/resolved",
+		"thread/settings/updated",
+		"thread/status/changed",
 		"thread/tokenUsage/updated",
 		"turn/completed",
 		"turn/diff/updated",

@@ -322,25 +322,27 @@ type Network struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
+// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadSettingsUpdatedNotification, ThreadStatusChangedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
 type Note struct {
-	Delta       string          `json:"delta,omitzero"`
-	Details     string          `json:"details,omitzero"`
-	Diff        string          `json:"diff,omitzero"`
-	Error       *TurnError      `json:"error,omitzero"`
-	Explanation *string         `json:"explanation,omitzero"`
-	Item        json.RawMessage `json:"item,omitzero"`
-	ItemID      string          `json:"itemId,omitzero"`
-	Message     string          `json:"message,omitzero"`
-	Plan        []PlanStep      `json:"plan,omitzero"`
-	RateLimits  *RateLimits     `json:"rateLimits,omitzero"`
-	RequestID   json.RawMessage `json:"requestId,omitzero"`
-	Summary     string          `json:"summary,omitzero"`
-	ThreadID    string          `json:"threadId,omitzero"`
-	TokenUsage  *TokenUsage     `json:"tokenUsage,omitzero"`
-	Turn        *Turn           `json:"turn,omitzero"`
-	TurnID      string          `json:"turnId,omitzero"`
-	WillRetry   bool            `json:"willRetry,omitzero"`
+	Delta          string          `json:"delta,omitzero"`
+	Details        string          `json:"details,omitzero"`
+	Diff           string          `json:"diff,omitzero"`
+	Error          *TurnError      `json:"error,omitzero"`
+	Explanation    *string         `json:"explanation,omitzero"`
+	Item           json.RawMessage `json:"item,omitzero"`
+	ItemID         string          `json:"itemId,omitzero"`
+	Message        string          `json:"message,omitzero"`
+	Plan           []PlanStep      `json:"plan,omitzero"`
+	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
+	RequestID      json.RawMessage `json:"requestId,omitzero"`
+	Status         *ThreadStatus   `json:"status,omitzero"`
+	Summary        string          `json:"summary,omitzero"`
+	ThreadID       string          `json:"threadId,omitzero"`
+	ThreadSettings *ThreadSettings `json:"threadSettings,omitzero"`
+	TokenUsage     *TokenUsage     `json:"tokenUsage,omitzero"`
+	Turn           *Turn           `json:"turn,omitzero"`
+	TurnID         string          `json:"turnId,omitzero"`
+	WillRetry      bool            `json:"willRetry,omitzero"`
 }
 
 // Permissions is made of PermissionsRequestApprovalParams.
@@ -460,14 +462,15 @@ type SteerParams struct {
 
 // Thread is made of Thread.
 type Thread struct {
-	CreatedAt int64  `json:"createdAt"`
-	Cwd       string `json:"cwd"`
-	ID        string `json:"id"`
-	Name      string `json:"name,omitzero"`
-	Path      string `json:"path,omitzero"`
-	Preview   string `json:"preview"`
-	Turns     []Turn `json:"turns"`
-	UpdatedAt int64  `json:"updatedAt"`
+	CreatedAt int64        `json:"createdAt"`
+	Cwd       string       `json:"cwd"`
+	ID        string       `json:"id"`
+	Name      string       `json:"name,omitzero"`
+	Path      string       `json:"path,omitzero"`
+	Preview   string       `json:"preview"`
+	Status    ThreadStatus `json:"status"`
+	Turns     []Turn       `json:"turns"`
+	UpdatedAt int64        `json:"updatedAt"`
 }
 
 // ThreadParams is made of ThreadResumeParams, ThreadStartParams.
@@ -491,14 +494,29 @@ type ThreadRef struct {
 
 // ThreadReply is made of ThreadResumeResponse, ThreadStartResponse.
 type ThreadReply struct {
-	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"`
-	ApprovalsReviewer string          `json:"approvalsReviewer"`
-	Cwd               string          `json:"cwd"`
-	Model             string          `json:"model"`
-	ModelProvider     string          `json:"modelProvider"`
-	ReasoningEffort   string          `json:"reasoningEffort,omitzero"`
-	Sandbox           SandboxPolicy   `json:"sandbox"`
-	Thread            Thread          `json:"thread"`
+	ActivePermissionProfile json.RawMessage `json:"activePermissionProfile,omitzero"`
+	ApprovalPolicy          json.RawMessage `json:"approvalPolicy"`
+	ApprovalsReviewer       string          `json:"approvalsReviewer"`
+	Cwd                     string          `json:"cwd"`
+	Model                   string          `json:"model"`
+	ModelProvider           string          `json:"modelProvider"`
+	ReasoningEffort         string          `json:"reasoningEffort,omitzero"`
+	Sandbox                 SandboxPolicy   `json:"sandbox"`
+	Thread                  Thread          `json:"thread"`
+}
+
+// ThreadSettings is made of ThreadSettings.
+type ThreadSettings struct {
+	ActivePermissionProfile json.RawMessage `json:"activePermissionProfile,omitzero"`
+	ApprovalPolicy          json.RawMessage `json:"approvalPolicy"`
+	ApprovalsReviewer       string          `json:"approvalsReviewer"`
+	Cwd                     string          `json:"cwd"`
+	SandboxPolicy           SandboxPolicy   `json:"sandboxPolicy"`
+}
+
+// ThreadStatus is made of ThreadStatus:active, ThreadStatus:idle, ThreadStatus:notLoaded, ThreadStatus:systemError.
+type ThreadStatus struct {
+	Type string `json:"type"`
 }
 
 // ThreadsParams is made of ThreadListParams.
@@ -551,15 +569,16 @@ type TurnError struct {
 
 // TurnParams is made of TurnStartParams.
 type TurnParams struct {
-	ApprovalPolicy string          `json:"approvalPolicy,omitzero"`
-	Cwd            string          `json:"cwd,omitzero"`
-	Effort         string          `json:"effort,omitzero"`
-	Input          []Input         `json:"input"`
-	Model          string          `json:"model,omitzero"`
-	OutputSchema   json.RawMessage `json:"outputSchema,omitzero"`
-	SandboxPolicy  *SandboxPolicy  `json:"sandboxPolicy,omitzero"`
-	Summary        string          `json:"summary,omitzero"`
-	ThreadID       string          `json:"threadId"`
+	ApprovalPolicy      string          `json:"approvalPolicy,omitzero"`
+	ClientUserMessageID string          `json:"clientUserMessageId,omitzero"`
+	Cwd                 string          `json:"cwd,omitzero"`
+	Effort              string          `json:"effort,omitzero"`
+	Input               []Input         `json:"input"`
+	Model               string          `json:"model,omitzero"`
+	OutputSchema        json.RawMessage `json:"outputSchema,omitzero"`
+	SandboxPolicy       *SandboxPolicy  `json:"sandboxPolicy,omitzero"`
+	Summary             string          `json:"summary,omitzero"`
+	ThreadID            string          `json:"threadId"`
 }
 
 // TurnReply is made of ReviewStartResponse, TurnStartResponse.
@@ -608,6 +627,7 @@ type UserInputReply struct {
 
 // UserMessage is made of ThreadItem:userMessage.
 type UserMessage struct {
-	Content []UserContent `json:"content"`
-	Type    string        `json:"type"`
+	ClientID string        `json:"clientId,omitzero"`
+	Content  []UserContent `json:"content"`
+	Type     string        `json:"type"`
 }
