@@ -55,7 +55,7 @@ var faults = []struct{ said, write string }{
 	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
 	{"legacy `profile", "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
 	{`wire_api = "chat"`, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
-	{"active writer", "another Codex has this conversation open; close it there first"},
+	{"active writer", "another Codex has this conversation open: close it there first, or continue a copy with codex-reply and fork true"},
 	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
 }
 

@@ -19,6 +19,16 @@ import (
 // Resume implements [engine.Resumer]. Cfg overrides the settings with which the
 // conversation was started, unless this app-server still has its thread loaded.
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	return e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host)
+}
+
+// Fork implements [engine.Forker].
+func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	return e.reopen(ctx, wire.CallThreadFork, rolloutPath, cfg, host)
+}
+
+// reopen resumes or forks the thread of a rollout.
+func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	id, err := idOf(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -36,7 +46,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 		return nil, err
 	}
 	p.ThreadID = id
-	conv, err := e.begin(ctx, c, wire.CallThreadResume, p, host)
+	conv, err := e.begin(ctx, c, method, p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
@@ -163,9 +173,23 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		list.Items = append(list.Items, protocol.ConversationSummary{
 			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
 			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
+			Origin:    t.Originator, Holder: c.holder(&t),
 		})
 	}
 	return list, nil
+}
+
+// holder returns who has the thread open, as far as Codex says; "" if it does not.
+func (c *child) holder(t *wire.Thread) string {
+	switch {
+	case t.Status.Type != wire.ThreadStatusIdle && t.Status.Type != wire.ThreadStatusActive:
+		return ""
+	case !c.shared:
+		return "this server"
+	case t.Status.Type == wire.ThreadStatusActive:
+		return "the daemon of Codex, where a turn runs"
+	}
+	return "the daemon of Codex"
 }
 
 // Archive implements [engine.Library]. An archived conversation can be resumed only after

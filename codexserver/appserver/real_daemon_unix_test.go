@@ -276,3 +276,44 @@ func TestRealSharedKilled(t *testing.T) {
 		t.Error("no app-server of its own runs")
 	}
 }
+
+// TestRealFork copies a thread that another process holds, up to an earlier prompt.
+func TestRealFork(t *testing.T) {
+	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"), providertest.Say("copied"), providertest.Say("three"))
+	conv := r.start(t, &recorder{}, protocol.Config{})
+	for _, words := range []string{"first question", "second question"} {
+		if err := conv.Turn(t.Context(), text(words)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := appserver.New(r.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	path, err := other.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Resume(t.Context(), path, protocol.Config{}, &recorder{}); err == nil || !strings.Contains(err.Error(), "continue a copy") {
+		t.Errorf("resumed: %v", err)
+	}
+	h := &recorder{}
+	copied, err := other.Fork(t.Context(), path, protocol.Config{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := text("another question")
+	in.Rollback = 1
+	if err := copied.Turn(t.Context(), in); err != nil || h.answer() != "copied" || copied.ID() == conv.ID() {
+		t.Errorf("%v, %q, events %v", err, h.answer(), h.types())
+	}
+	requests := r.Requests()
+	body := string(requests[len(requests)-1].Body)
+	if !strings.Contains(body, "first question") || strings.Contains(body, "second question") {
+		t.Errorf("the request: %s", body)
+	}
+	if err := conv.Turn(t.Context(), text("on")); err != nil {
+		t.Errorf("the original: %v", err)
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // The optional interfaces that the engine has.
 var (
-	_ engine.Resumer      = (*Engine)(nil)
+	_ engine.Forker       = (*Engine)(nil)
 	_ engine.Library      = (*Engine)(nil)
 	_ engine.Accounts     = (*Engine)(nil)
 	_ engine.Configurator = (*Engine)(nil)

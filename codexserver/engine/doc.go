@@ -54,6 +54,7 @@
 // has the methods and tools of those that the engine has:
 //
 //	Resumer       codex-reply to a conversation of an earlier process, resumeConversation
+//	Forker        codex-reply with fork
 //	Library       listConversations, archiveConversation, codex-list
 //	Accounts      getAuthStatus, loginApiKey, loginChatGpt, logoutChatGpt, userInfo
 //	Configurator  getUserSavedConfig, setDefaultModel

@@ -107,6 +107,15 @@ type Continuer interface {
 	CanContinue(ctx context.Context) error
 }
 
+// Forker is a [Resumer] that can copy a conversation.
+type Forker interface {
+	Resumer
+	// Fork begins a conversation with the history of a rollout, which another program may
+	// have open. The rollout does not change. Before it returns, it emits
+	// [protocol.SessionConfigured] with the initial messages. The errors are those of Resume.
+	Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
+}
+
 // Library is an engine that keeps a list of its conversations.
 type Library interface {
 	// List returns a page of conversations, newest first. The error is [ErrCursor] for a

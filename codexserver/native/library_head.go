@@ -19,7 +19,7 @@ const (
 
 // head is the beginning of a rollout.
 type head struct {
-	id, timestamp, cwd string
+	id, timestamp, cwd, origin string
 	// preview is the user's first message.
 	preview string
 	said    bool // preview is set
@@ -77,7 +77,7 @@ func (h *head) add(l protocol.RolloutLine) {
 	case protocol.RolloutSessionMeta:
 		var meta protocol.SessionMeta
 		if json.Unmarshal(l.Payload, &meta) == nil && h.id == "" {
-			h.id, h.timestamp, h.cwd = meta.ID, meta.Timestamp, meta.Cwd
+			h.id, h.timestamp, h.cwd, h.origin = meta.ID, meta.Timestamp, meta.Cwd, meta.Originator
 		}
 	case protocol.RolloutResponseItem:
 		var m struct {

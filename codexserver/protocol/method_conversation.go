@@ -85,6 +85,10 @@ type ConversationSummary struct {
 	// for the tool codex-list.
 	Title string `json:"-"`
 	Cwd   string `json:"-"`
+	// Origin is the program that began it, and Holder who has it open; "" if that is not known.
+	// They are for codex-list too.
+	Origin string `json:"-"`
+	Holder string `json:"-"`
 }
 
 // ListConversationsResult is the result of listConversations, newest first.

@@ -50,6 +50,8 @@ type listRow struct {
 	Timestamp *string `json:"timestamp,omitempty"`
 	Status    Status  `json:"status,omitempty"`
 	Doing     string  `json:"doing,omitempty"`
+	Origin    string  `json:"origin,omitempty"` // the program that began it
+	OpenIn    string  `json:"openIn,omitempty"` // who has it open
 }
 
 func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.CallToolResult {
@@ -62,7 +64,7 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 	}
 	out := listed{[]listRow{}, page.NextCursor}
 	for _, c := range page.Items {
-		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp}
+		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp, Origin: elicit.OneLine(c.Origin, maxTitle), OpenIn: elicit.OneLine(c.Holder, maxTitle)}
 		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil {
 			s := j.State()
 			row.Status, row.Doing = s.Status, s.Words()

@@ -34,6 +34,7 @@ type replyArguments struct {
 	WhileRunning policy `json:"while-running"`
 	Rollback     int    `json:"rollback"`
 	Compact      bool   `json:"compact"`
+	Fork         bool   `json:"fork"`
 }
 
 // shortenNames are the names of the arguments that make the history shorter.
@@ -49,6 +50,9 @@ func (a *replyArguments) check() error {
 	}
 	if shortens && (a.WhileRunning == steerTurn || a.WhileRunning == interruptTurn) {
 		return errors.New("argument /while-running: no turn may run when compact or rollback change the history; stop it with codex-interrupt, or wait for its end")
+	}
+	if a.Fork && a.WhileRunning != "" && a.WhileRunning != queueTurn {
+		return errors.New("argument /while-running: no turn runs in a copy; leave it out with fork")
 	}
 	if a.WhileRunning == steerTurn {
 		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
@@ -114,7 +118,15 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
-	th, err := t.revive(ctx, c, id, job)
+	open := t.revive
+	if a.Fork {
+		open = t.fork
+		job.remark("This is a copy of the conversation " + id + ", which stays as it is. Continue the copy.")
+	}
+	th, err := open(ctx, c, id, job)
+	if err == nil {
+		id = th.ID()
+	}
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}

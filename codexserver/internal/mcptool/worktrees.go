@@ -104,18 +104,40 @@ func (t *Table) revive(ctx context.Context, c *call, id string, job *Job) (*thre
 // reviveAs is revive with a function that returns the configuration for resuming the thread.
 func (t *Table) reviveAs(ctx context.Context, c *call, id string, job *Job, config func() protocol.Config) (*thread.Thread, error) {
 	th, err := c.Threads.Revive(ctx, id, job.attendance, config)
-	if err != nil || t.options.bounds() == nil {
-		return th, err
+	if err != nil {
+		return nil, err
+	}
+	return th, t.admit(ctx, c, id, th)
+}
+
+// fork returns a new thread with the history of the one with an id, under the same bounds.
+func (t *Table) fork(ctx context.Context, c *call, id string, job *Job) (*thread.Thread, error) {
+	cfg := t.revived(id)()
+	if cfg.Worktree != nil {
+		return nil, errors.New("argument /fork: the conversation has a worktree, which a copy of it cannot share")
+	}
+	th, err := c.Threads.Fork(ctx, id, job.attendance, func() protocol.Config { return cfg })
+	if err != nil {
+		return nil, err
+	}
+	return th, t.admit(ctx, c, th.ID(), th)
+}
+
+// admit ends the thread and returns an error if the thread works neither in the bounds nor in a
+// worktree of a repository there.
+func (t *Table) admit(ctx context.Context, c *call, id string, th *thread.Thread) error {
+	if t.options.bounds() == nil {
+		return nil
 	}
 	dir := th.Info().Cwd
 	if tree := t.worktrees.config(id).Worktree; tree != nil && within(dir, tree.Path) {
-		return th, nil
+		return nil
 	}
 	if _, _, err := t.options.bounds().resolve(dir); err != nil {
 		err = fmt.Errorf("argument /threadId: its folder: %w", err)
-		return nil, errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
+		return errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
 	}
-	return th, nil
+	return nil
 }
 
 // config returns the configuration for resuming a thread that may have a worktree.

@@ -132,6 +132,31 @@ func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Con
 	})
 }
 
+// ErrNoFork is the error of [Share.Fork] if the engine is no [engine.Forker].
+var ErrNoFork = errors.New("this engine cannot copy conversations")
+
+// Fork begins a thread with the history of another one, which may be open anywhere. Config
+// returns its configuration.
+func (s *Share) Fork(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
+	f, ok := s.table.engine.(engine.Forker)
+	if !ok {
+		return nil, ErrNoFork
+	}
+	if s.foreign(id) {
+		return nil, notHere(id)
+	}
+	path, err := f.FindRollout(ctx, id)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, notHere(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+		return f.Fork(ctx, path, config(), h)
+	})
+}
+
 func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engine.Conversation, error)) (*Thread, error) {
 	t := &Thread{}
 	t.host = s.table.newHost(t, s.principal, a)

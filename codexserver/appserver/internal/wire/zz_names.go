@@ -20,6 +20,7 @@ const (
 	CallThreadBackgroundTerminalsClean = "thread/backgroundTerminals/clean"
 	CallThreadCompactStart             = "thread/compact/start"
 	CallThreadDelete                   = "thread/delete"
+	CallThreadFork                     = "thread/fork"
 	CallThreadInjectItems              = "thread/inject_items"
 	CallThreadList                     = "thread/list"
 	CallThreadResume                   = "thread/resume"

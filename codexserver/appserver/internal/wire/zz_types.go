@@ -462,18 +462,19 @@ type SteerParams struct {
 
 // Thread is made of Thread.
 type Thread struct {
-	CreatedAt int64        `json:"createdAt"`
-	Cwd       string       `json:"cwd"`
-	ID        string       `json:"id"`
-	Name      string       `json:"name,omitzero"`
-	Path      string       `json:"path,omitzero"`
-	Preview   string       `json:"preview"`
-	Status    ThreadStatus `json:"status"`
-	Turns     []Turn       `json:"turns"`
-	UpdatedAt int64        `json:"updatedAt"`
+	CreatedAt  int64        `json:"createdAt"`
+	Cwd        string       `json:"cwd"`
+	ID         string       `json:"id"`
+	Name       string       `json:"name,omitzero"`
+	Originator string       `json:"originator,omitzero"`
+	Path       string       `json:"path,omitzero"`
+	Preview    string       `json:"preview"`
+	Status     ThreadStatus `json:"status"`
+	Turns      []Turn       `json:"turns"`
+	UpdatedAt  int64        `json:"updatedAt"`
 }
 
-// ThreadParams is made of ThreadResumeParams, ThreadStartParams.
+// ThreadParams is made of ThreadForkParams, ThreadResumeParams, ThreadStartParams.
 type ThreadParams struct {
 	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
 	ApprovalsReviewer     string                     `json:"approvalsReviewer,omitzero"`
@@ -492,7 +493,7 @@ type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }
 
-// ThreadReply is made of ThreadResumeResponse, ThreadStartResponse.
+// ThreadReply is made of ThreadForkResponse, ThreadResumeResponse, ThreadStartResponse.
 type ThreadReply struct {
 	ActivePermissionProfile json.RawMessage `json:"activePermissionProfile,omitzero"`
 	ApprovalPolicy          json.RawMessage `json:"approvalPolicy"`

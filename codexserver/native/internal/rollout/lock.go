@@ -68,7 +68,7 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can continue here when that turn has ended",
+	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can continue here when that turn has ended, and a copy of it now with codex-reply and fork true",
 		e.Program, e.PID, e.Host, e.Since.Local().Format(time.RFC3339))
 }
 
@@ -123,6 +123,29 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	}
 	l.held[name] = &HeldError{Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now, Own: true}
 	return func() { l.release(name) }, nil
+}
+
+// Holder returns who has claimed the rollout at path, as [Locks.Acquire] reports it, or nil.
+func (l *Locks) Holder(path string) *HeldError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := claimName(path)
+	if held := l.held[name]; held != nil {
+		return held
+	}
+	if _, err := os.Lstat(filepath.Join(l.dir, name)); err != nil || l.closed {
+		return nil
+	}
+	unguard, err := l.guard()
+	if err != nil {
+		return nil
+	}
+	defer unguard()
+	other, err := l.read(name)
+	if err != nil || other == nil || !l.alive(other.Server) {
+		return nil
+	}
+	return &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
 }
 
 func (l *Locks) release(name string) {
