@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -260,8 +261,18 @@ func (c *child) handler() jsonrpc.Handler {
 		if !wire.KnownAsk(r.Method) {
 			c.warnUnknown("request", r.Method)
 		}
-		return m.ServeRPC(context.WithValue(ctx, requestKey{}, r.ID), r)
+		ctx = context.WithValue(ctx, requestKey{}, r.ID)
+		if c.shared && !slices.Contains(asks, r.Method) {
+			c.leaves(ctx) // such as a tool that another program has declared
+		}
+		return m.ServeRPC(ctx, r)
 	})
+}
+
+// asks are the methods of [child.handler].
+var asks = []string{
+	wire.AskItemCommandExecutionRequestApproval, wire.AskItemFileChangeRequestApproval,
+	wire.AskItemPermissionsRequestApproval, wire.AskItemToolRequestUserInput, wire.AskMcpServerElicitationRequest,
 }
 
 // requestKey is the context's key of the id of the request that is being handled.

@@ -174,8 +174,9 @@ func TestElsewhereUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		r, _ := sharedFake(t, &listener{}, f)
-		answer := make(chan string, 1)
+		answer := make(chan string, 2)
 		go func() { answer <- r.askCommand(threadID, "unheard of") }()
+		go func() { answer <- r.ask("item/tool/call", `{"threadId":%q,"turnId":"t","tool":"x"}`, threadID) }()
 		time.Sleep(time.Hour)
 		select {
 		case got := <-answer:
