@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -23,18 +22,16 @@ func Fork(from, path string, meta protocol.SessionMeta) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return fmt.Errorf("rollout: %w", errors.Join(err, w.Close(), os.Remove(path)))
-	}
 	var failed error
 	err = eachLine(src, func(line []byte) {
 		if kind, _, ok := split(line); failed != nil || !ok || kind == protocol.RolloutSessionMeta {
 			return
 		}
-		_, failed = f.Write(append(bytes.Clone(line), '\n'))
+		if w.lines = append(append(w.lines, line...), '\n'); len(w.lines) > 1<<20 {
+			failed = w.Flush()
+		}
 	}, func() {}, func() {})
-	if err = errors.Join(err, failed, f.Close(), w.Close()); err != nil {
+	if err = errors.Join(err, failed, w.Flush(), w.Close()); err != nil {
 		return fmt.Errorf("rollout: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
