@@ -128,7 +128,8 @@ func (e *elsewhere) whileAwaited(ctx context.Context, alone func(), ask func(con
 // await makes the call of ctx the one that is asked, until leave is called.
 func (e *elsewhere) await(ctx context.Context) (leave func()) {
 	e.set(ctx)
-	return func() { e.set(nil) }
+	var nobody context.Context
+	return func() { e.set(nobody) }
 }
 
 func (e *elsewhere) set(asker context.Context) {

@@ -116,7 +116,7 @@ func TestDependencies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range strings.Fields(string(out)) {
+		for m := range strings.FieldsSeq(string(out)) {
 			programs[m] = true
 		}
 	}

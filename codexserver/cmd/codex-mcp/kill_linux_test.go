@@ -38,11 +38,11 @@ func workModel(f folders) providertest.Turn {
 	ran := filepath.Join(f.cwd, "ran")
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(worked.FindSubmatch(r.Body)[1])
-		cut := ""
+		var cut strings.Builder
 		n := 0
 		for _, output := range r.ToolOutputs() {
 			if n++; strings.HasPrefix(output.Output, "interrupted") || strings.HasPrefix(output.Output, "aborted") {
-				cut += fmt.Sprintf(" interrupted-%d", n)
+				cut.WriteString(fmt.Sprintf(" interrupted-%d", n))
 			}
 		}
 		id := fmt.Sprintf("%s-%d", name, n+1)
@@ -62,7 +62,7 @@ func workModel(f folders) providertest.Turn {
 			}
 			return providertest.Call(providertest.Shell(id, "apply_patch", patch+"*** End Patch\n"))
 		}
-		return providertest.Say("done " + name + cut)
+		return providertest.Say("done " + name + cut.String())
 	}}
 }
 

@@ -96,7 +96,7 @@ func TestAdoptRefused(t *testing.T) {
 	if _, err := s.Update(got); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Update after Return: %v", err)
 	}
-	if got, err = s.Adopt(task.ID); err != nil {
+	if _, err = s.Adopt(task.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(task.ID); err != nil {

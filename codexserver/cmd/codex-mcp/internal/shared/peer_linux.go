@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,13 +70,13 @@ func Adopt() error {
 // Namespaces identifies the kernel's namespaces of this process. Processes in different
 // ones do not see the same files and processes, so they cannot share a server.
 func Namespaces() (string, error) {
-	var all string
+	var all strings.Builder
 	for _, kind := range []string{"mnt", "pid", "net", "user"} {
 		ns, err := os.Readlink("/proc/self/ns/" + kind)
 		if err != nil {
 			return "", errors.New("the namespaces of this process are unknown")
 		}
-		all += ns
+		all.WriteString(ns)
 	}
-	return all, nil
+	return all.String(), nil
 }
