@@ -129,7 +129,7 @@ func TestNextCodex(t *testing.T) {
 			"ThreadItem: the choice sleep is gone", "", ""},
 		{"a method is gone", func(n next) { n.replace(allCalls, `"turn/steer"`, "") },
 			"method is gone: turn/steer (used)", "the method turn/steer is gone", ""},
-		{"a method that is not used is gone", func(n next) { n.replace(allCalls, `"thread/fork",`, ` `) }, "method is gone: thread/fork", "", ""},
+		{"a method that is not used is gone", func(n next) { n.replace(allCalls, `"thread/goal/clear",`, ` `) }, "method is gone: thread/goal/clear", "", ""},
 		{"the end of a turn is renamed", func(n next) { n.replace(allNotes, `"turn/completed"`, `"turn/ended"`) },
 			"new notification: turn/ended", "the method turn/completed is gone", ""},
 		{"a new approval", func(n next) {

@@ -56,11 +56,12 @@ func workModel(f folders) providertest.Turn {
 			}
 			return providertest.Call(providertest.Shell(id, "dd", "if="+line, "of="+ran, "oflag=append", "conv=notrunc"))
 		case 2:
-			patch := "*** Begin Patch\n"
+			var patch strings.Builder
+			patch.WriteString("*** Begin Patch\n")
 			for _, file := range "abc" {
-				patch += fmt.Sprintf("*** Add File: %s.%c\n%s", name, file, strings.Repeat("+line\n", 2000))
+				patch.WriteString(fmt.Sprintf("*** Add File: %s.%c\n%s", name, file, strings.Repeat("+line\n", 2000)))
 			}
-			return providertest.Call(providertest.Shell(id, "apply_patch", patch+"*** End Patch\n"))
+			return providertest.Call(providertest.Shell(id, "apply_patch", patch.String()+"*** End Patch\n"))
 		}
 		return providertest.Say("done " + name + cut.String())
 	}}
