@@ -84,6 +84,8 @@ var cells = []cell{
 	{name: "error", answer: "error", flags: []string{"-c", "approvals.timeout=1s"}, play: playError},
 	{
 		name: "no capability",
+		// Over HTTP the question would wait for another client.
+		flags: []string{"-c", "approvals.on_unsupported=deny"},
 		play: func(ctx context.Context, t *testing.T, m *meeting) {
 			m.touching("", "made")
 			m.delegate(ctx, t).is(t, false, "done", "cannot show approval requests")

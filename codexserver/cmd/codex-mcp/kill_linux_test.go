@@ -156,9 +156,10 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 		s := k.start()
 		stop := make(chan struct{})
 		var killing sync.WaitGroup
+		known := id
 		if life == 0 || life == 1 && mathrand.N(4) == 0 {
 			killing.Go(func() {
-				if s.killLater(id, stop) {
+				if s.killLater(known, stop) {
 					kills++
 				}
 			})

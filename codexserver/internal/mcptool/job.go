@@ -36,6 +36,7 @@ type Job struct {
 	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
 	owner      *Jobs         // of the client that began it
+	durable    bool          // its client may get the result of a task
 	before     []*Job        // turns of the thread, see [Jobs.lost]
 	review     *reviewCall   // nil for other turns
 	leave      func()        // reports the end to [turns], or nil

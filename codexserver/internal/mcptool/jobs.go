@@ -97,7 +97,7 @@ func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
-	j.thread, j.background, j.owner = t, background, c.Jobs
+	j.thread, j.background, j.owner, j.durable = t, background, c.Jobs, c.Durable
 	ticket, err := queued(t, in)
 	if err != nil {
 		return failure(t.ID(), "codex-reply: "+err.Error())

@@ -162,7 +162,8 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	if other := c.Jobs.runs(id); other != nil && !a.Background {
+	// The question of a call that this client gave up is not asked again: that call ends with it.
+	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.owner != c.Jobs || other.durable || other.InBackground()) {
 		defer c.visit(other)()
 	}
 	job.before = c.Jobs.lost(id)
