@@ -105,7 +105,7 @@ func certificate(t *testing.T) []byte {
 func (p *cluster) start(r *replica) {
 	p.t.Helper()
 	args := []string{"--behind-proxy", "127.0.0.1", "-a", "untrusted", "-c", `http.hosts=["` + host + `"]`,
-		"-c", "drain.timeout=1h", "-c", "tasks.grace=0s", "-c", fmt.Sprintf("model_providers.mock.base_url=%q", r.model.BaseURL())}
+		"-c", "drain.timeout=1h", "-c", "tasks.grace=0s", "-c", "tasks.resume=false", "-c", fmt.Sprintf("model_providers.mock.base_url=%q", r.model.BaseURL())}
 	if r.httpServer != nil {
 		args = append(args, "--listen", strings.TrimPrefix(r.url, "http://"))
 	}

@@ -93,7 +93,7 @@ func (u *users) receive(got <-chan reply) reply {
 // get a new one, which reports that ann's task ended.
 func TestEndToEndUsersWorkerKilled(t *testing.T) {
 	model, held := waiting(t)
-	u := startUsers(t, model, "")
+	u := startUsers(t, model, "", "-c", "tasks.resume=false")
 	first := u.begin("bob", model, 1)
 	_, begun := u.as("ann").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"wait"}`)
 	task := member(t, begun, "taskId")
