@@ -69,7 +69,7 @@ func limitMounts(specs []rootSpec, protect []string) ([]*folder, error) {
 		return nil, err
 	}
 	for _, path := range protect {
-		if err := pin(path); err != nil {
+		if err := pinAgain(path); err != nil {
 			return nil, fmt.Errorf("make %s read-only: %w", path, err)
 		}
 	}
@@ -172,6 +172,22 @@ func ownDevices() error {
 	return nil
 }
 
+// pinTries is how often a path is pinned that is replaced meanwhile.
+const pinTries = 100
+
+// pinAgain is [pin], and begins again if a program removes or replaces what lies on the path
+// meanwhile. Whoever can do that can write there anyway.
+func pinAgain(path string) (err error) {
+	for range pinTries {
+		err = pin(path)
+		// EINVAL is the error for a mount on a folder that was removed.
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return err
+}
+
 // pin makes the target of path read-only, and keeps path leading there. A mount cannot be
 // renamed or removed, so each folder and each symbolic link on the way is mounted on
 // itself if it lies in a writable mount. A path that leads nowhere stays as it is.
@@ -229,8 +245,12 @@ func pin(path string) error {
 	return nil
 }
 
-// errNowhere is the error for a name that is missing or may not be opened.
-var errNowhere = errors.New("the path leads nowhere")
+var (
+	// errNowhere is the error for a name that is missing or may not be opened.
+	errNowhere = errors.New("the path leads nowhere")
+	// errReplaced is the error for a name that has another file than before.
+	errReplaced = errors.New("it was replaced meanwhile")
+)
 
 // pinName opens a name in a folder and mounts it on itself, unless it is read-only
 // already. The last name of a path becomes read-only. For a symbolic link pinName returns
@@ -247,8 +267,8 @@ func pinName(dir int, name string, last bool) (fd int, link string, err error) {
 }
 
 // pinOpened continues pinName with the file behind fd. Its error is never errNowhere: a
-// name that is missing now was there before, so another conversation may put it back
-// when the command runs.
+// name that is missing now was there before, and may have another file soon, so [pinAgain]
+// looks again.
 func pinOpened(dir int, name string, fd int, last bool) (_ int, link string, err error) {
 	var stat unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &stat); err != nil {
@@ -304,7 +324,7 @@ func mountOnItself(dir int, name string, fd *int, readOnly bool) error {
 		return err
 	}
 	if now.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0 {
-		return errors.New("it was replaced meanwhile")
+		return errReplaced
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (s *search) look(dir string) error {
 	var head, objects, refs bool
 	for {
 		entries, err := f.ReadDir(1024)
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT) { // the folder was removed meanwhile
 			break
 		}
 		if err != nil {

@@ -2,10 +2,12 @@ package sandbox_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -34,5 +36,48 @@ func TestHiddenRepository(t *testing.T) {
 	}
 	if err := os.Chmod(filepath.Join(work, "hidden"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestVanishingRepositories runs commands while repositories in a writable folder come and go,
+// as in /tmp on a machine where programs work. Each command runs.
+func TestVanishingRepositories(t *testing.T) {
+	if !hasNamespaces(t) {
+		return
+	}
+	work := filepath.Join(tree(t, "work"), "work")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			repo := filepath.Join(work, fmt.Sprint("r", i%8))
+			if err := errors.Join(os.RemoveAll(repo), os.MkdirAll(filepath.Join(repo, ".git", "hooks"), 0o755)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-stopped
+	}()
+	p := pool(t)
+	for range 50 {
+		c, err := sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(write(work), work, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := p.Run(t.Context(), proc.Spec{Argv: []string{"true"}, Dir: work, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.ExitCode != 0 {
+			t.Errorf("%d %s", res.ExitCode, res.Aggregated)
+		}
 	}
 }
