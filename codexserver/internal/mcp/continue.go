@@ -148,8 +148,11 @@ func (s *ModernSession) continued(id string, place board.Place) error {
 	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
 	}
-	tasks.adopting.Lock()
-	defer tasks.adopting.Unlock()
+	release, ok := tasks.adopt(s.ctx)
+	if !ok {
+		return s.ctx.Err()
+	}
+	defer release()
 	before, owner, err := tasks.store.Get(id)
 	if err != nil || owner != taskfile.Gone {
 		return err

@@ -127,22 +127,39 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 	if t := s.live(id); t != nil {
 		return t, taskfile.Task{}, taskfile.Self, nil
 	}
+	file, owner, err := s.read(id)
+	if err == nil && owner == taskfile.Gone {
+		s.continueTask(file)
+	}
+	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
+		release, ok := s.server.Tasks.adopt(s.ctx) // another session may take it over
+		if !ok {
+			return nil, file, owner, s.ctx.Err()
+		}
+		release()
+		if t := s.live(id); t != nil {
+			return t, file, taskfile.Self, nil
+		}
+		file, owner, err = s.read(id)
+	}
+	if err == nil && owner == taskfile.Self && !file.Status.Finished() { // a turn in the background
+		err = invalid("/taskId", "no such task")
+	}
+	return nil, file, owner, err
+}
+
+// read reads the file of a task of the session's principal.
+func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
 	s.reads <- struct{}{}
 	file, owner, err := s.server.Tasks.store.Get(id)
 	<-s.reads
 	switch {
 	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
-		return nil, file, owner, invalid("/taskId", "no such task")
+		return file, owner, invalid("/taskId", "no such task")
 	case err != nil:
-		return nil, file, owner, fmt.Errorf("read the task: %w", err)
+		return file, owner, fmt.Errorf("read the task: %w", err)
 	}
-	if owner == taskfile.Gone {
-		s.continueTask(file)
-	}
-	if t := s.live(id); t != nil { // it became a task meanwhile
-		return t, file, taskfile.Self, nil
-	}
-	return nil, file, owner, nil
+	return file, owner, nil
 }
 
 // elsewhere returns the error for a request that only the serving process can handle.

@@ -35,12 +35,12 @@ type Tasks struct {
 	byID  map[string]*task
 	swept time.Time
 
-	adopting sync.Mutex // held while a task of another server is taken over
+	adopting chan struct{} // has an element while a task of another server is taken over
 }
 
 // NewTasks returns an empty Tasks. Their files are in store.
 func NewTasks(store *taskfile.Store, o TaskOptions, warn func(msg string, args ...any)) *Tasks {
-	return &Tasks{options: o, store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}}
+	return &Tasks{options: o, store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
 
 // serves reports whether tasks are enabled.
@@ -77,6 +77,17 @@ func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
 	ts.byID[written.ID] = t
 	ts.sweep()
 	return written, nil
+}
+
+// adopt waits until no task of another server is being taken over, and lets none be until it
+// is released. It returns false if ctx ends first.
+func (ts *Tasks) adopt(ctx context.Context) (release func(), ok bool) {
+	select {
+	case ts.adopting <- struct{}{}:
+		return func() { <-ts.adopting }, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 // add adds a task that this process serves from now on.

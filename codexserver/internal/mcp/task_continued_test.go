@@ -1,0 +1,112 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+)
+
+// heir continues turns of servers that were killed, when it may.
+type heir struct {
+	engine.Engine
+	may     chan struct{} // nil for a server whose turns never end
+	resumed chan struct{} // has an element for each conversation that waits for may
+}
+
+func (e heir) CanContinue(context.Context) error { return nil }
+
+func (e heir) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
+
+func (e heir) Resume(_ context.Context, id string, _ protocol.Config, host engine.Host) (engine.Conversation, error) {
+	e.resumed <- struct{}{}
+	<-e.may
+	host.Emit(protocol.SessionConfigured{SessionID: id})
+	return inherited{id, host}, nil
+}
+
+// inherited is a conversation whose continued turns end at once.
+type inherited struct {
+	id   string
+	host engine.Host
+}
+
+func (c inherited) ID() string   { return c.id }
+func (c inherited) Close() error { return nil }
+func (c inherited) Turn(context.Context, protocol.TurnInput) error {
+	return errors.New("not continued")
+}
+func (c inherited) Continue(context.Context, string, func(string)) error {
+	c.host.Emit(protocol.TaskStarted{})
+	c.host.Emit(protocol.TaskComplete{LastAgentMessage: new("continued")})
+	return nil
+}
+
+// TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes
+// it over. Every poll waits for that, and then has the state of the task here.
+func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		serve := func(e engine.Engine, home string) (p *jsonrpc.Peer, end func()) {
+			ours, theirs := jsonrpc.Pipe()
+			p = jsonrpc.NewPeer(ours, nil, nil)
+			running, served := make(chan error, 1), make(chan error, 1)
+			go func() { running <- p.Run(context.Background()) }()
+			s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}})
+			go func() { served <- s.Serve(context.Background(), theirs) }()
+			return p, func() {
+				p.Close()
+				if err := errors.Join(<-running, <-served); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		home := t.TempDir()
+		first, end := serve(heir{Engine: lostWork}, home)
+		id := newTask(t, first, "go")
+		synctest.Wait()
+		left := t.TempDir() // as the file was when the first server was killed
+		if err := os.CopyFS(left, os.DirFS(home)); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
+		p, end := serve(next, left)
+		defer end()
+		const polls = 4
+		got := make(chan any, polls)
+		for range polls {
+			go func() {
+				raw, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id))
+				var r modern.GetTaskResult
+				if err = errors.Join(err, modern.Decode(raw, &r)); err != nil {
+					got <- err
+					return
+				}
+				got <- r.Task
+			}()
+			<-time.After(time.Second)
+		}
+		<-next.resumed
+		close(next.may)
+		for range polls {
+			switch task := (<-got).(type) {
+			case *modern.WorkingTask:
+			case *modern.CompletedTask:
+				if words := task.StatusMessage; words == nil || *words != "done" {
+					t.Errorf("it ended as %s", task.Result)
+				}
+			default:
+				t.Errorf("%T: %[1]v", task)
+			}
+		}
+	})
+}
