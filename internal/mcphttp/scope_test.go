@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -268,7 +269,8 @@ func TestScopeOfCancelling(t *testing.T) {
 // whatever capabilities it declares.
 func TestUnaskedClient(t *testing.T) {
 	home := t.TempDir()
-	s := open(t, asking, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: -1}}, withScopes)
+	// A call becomes a task when its question is open.
+	s := open(t, asking, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 50 * time.Millisecond}}, withScopes)
 	few := []mcphttp.Scope{run, read}
 	h := as(s.initialize(as(nil, few...)), few...)
 	for name, got := range map[string]reply{

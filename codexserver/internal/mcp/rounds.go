@@ -145,7 +145,7 @@ func (c *call) serve(q *request) (any, error) {
 		open, changed, taskable := len(c.questions), c.changed, c.taskable && q.tasks
 		c.mu.Unlock()
 		if taskable && (late || open > 0) {
-			if result := c.becomeTask(); result != nil {
+			if result := c.becomeTask(q.form); result != nil {
 				return result, nil
 			}
 		}

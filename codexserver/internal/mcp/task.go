@@ -29,12 +29,12 @@ func (s *ModernSession) mayBeTask(q *request, tool string) bool {
 	return q.tasks && s.server.Tasks.serves() && mcptool.IsTurn(tool)
 }
 
-// becomeTask makes the call a task and returns the answer for the client. It returns nil if
-// the thread has not begun, or if the task's file cannot be written, which is logged. The
-// call is then answered with its result.
-func (c *call) becomeTask() *modern.CreateTaskResult {
+// becomeTask makes the call a task and returns the answer for its client, which sees
+// questions if form is true. It returns nil if the thread has not begun, or if the task's
+// file cannot be written, which is logged. The call is then answered with its result.
+func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	c.mu.Lock()
-	job, now := c.job, c.now(true)
+	job, now, shown := c.job, c.now(true), c.now(form)
 	c.mu.Unlock()
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
@@ -56,11 +56,11 @@ func (c *call) becomeTask() *modern.CreateTaskResult {
 	}
 	c.mu.Lock()
 	c.task, c.adrift = t, true
-	shared := t.shared(now.message)
+	shared := t.shared(shown.message)
 	c.mu.Unlock()
 	c.session.running.Go(t.keep)
 	return &modern.CreateTaskResult{
-		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(now.status), StatusMessage: &now.message,
+		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
 		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TtlMs: shared.TtlMs,
 	}
 }
