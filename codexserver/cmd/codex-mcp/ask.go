@@ -40,7 +40,7 @@ var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
-	fs.StringVar(&a.attach, "attach", "", "follow the running turn of the conversation with this `ID` on the server of --connect, and answer its questions")
+	fs.StringVar(&a.attach, "attach", "", "follow the running turn of the conversation with this `ID` on the shared server, and answer its questions")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -20,8 +21,8 @@ func (a *askOptions) checkAttach(fs *pflag.FlagSet) error {
 		return errors.New("--attach: want the id of a conversation")
 	case a.attach == "":
 		return errors.New("--connect: with ask it needs --attach")
-	case connect.Value.String() == "":
-		return errors.New("--attach: want --connect with the URL of the server that runs the conversation")
+	case fs.Changed("connect") && connect.Value.String() == "":
+		return errors.New("--connect: want the URL of the server that runs the conversation")
 	case len(a.task) > 0 && (len(a.task) != 1 || a.task[0] != ""):
 		return errors.New("--attach follows a conversation and takes no task; codex-mcp ask --resume continues one")
 	}
@@ -41,8 +42,15 @@ func (a *askOptions) attachment(o *options) *terminal.Task {
 	return &terminal.Task{Attach: a.attach, JSON: o.json, Program: o.name + " ask", Version: version()}
 }
 
-// attachOn follows a conversation of another server.
+// attachOn follows a conversation of the server of --connect, or else of a shared one.
 func attachOn(ctx context.Context, o *options, task *terminal.Task, console *terminal.Console, signals <-chan os.Signal) int {
+	if o.connect == "" {
+		conn, err := o.findShared(ctx)
+		if err != nil {
+			return fail(console.Err, fmt.Errorf("--attach: %w", err))
+		}
+		return terminal.Run(ctx, jsonrpc.Lines(struct{ io.Reader }{conn}, conn, conn), console, task, signals)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	here, there := jsonrpc.Pipe()

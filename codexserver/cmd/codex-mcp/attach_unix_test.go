@@ -15,27 +15,37 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestEndToEndAttach begins a turn in the background over HTTP with a client that cannot show
-// questions and leaves. codex-mcp ask --attach follows the turn; without a terminal it cannot be
-// asked, so another client answers.
+// TestEndToEndAttach follows a turn of a server over HTTP.
 func TestEndToEndAttach(t *testing.T) {
+	testAttach(t, func(f folders) (client func() *process, ask *exec.Cmd) {
+		server := start(t, f, "http", "-engine", "native", "--listen", "127.0.0.1:0")
+		url := ""
+		for end := time.Now().Add(limit); url == ""; {
+			if _, after, ok := strings.Cut(server.errors(), "serving MCP at "); ok {
+				url, _, _ = strings.Cut(after, ";")
+			}
+			if time.Now().After(end) {
+				t.Fatalf("it does not serve: %s", server.errors())
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		ask = exec.Command(built(t), "ask", "--connect", url)
+		ask.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home}
+		return func() *process { return start(t, f, "--connect", url) }, ask
+	})
+}
+
+// testAttach begins a turn in the background with a client that cannot show questions and
+// leaves. The command ask, with --attach, follows the turn; without a terminal it cannot be
+// asked, so another client answers.
+func testAttach(t *testing.T, serve func(f folders) (client func() *process, ask *exec.Cmd)) {
 	f := newFolders(t)
 	ran := filepath.Join(f.cwd, "ran")
 	model := providertest.New(providertest.Call(providertest.Shell("one", "bash", "-c", "echo one >> "+ran)), providertest.Say("Finished."))
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
-	server := start(t, f, "http", "-engine", "native", "--listen", "127.0.0.1:0")
-	url := ""
-	for end := time.Now().Add(limit); url == ""; {
-		if _, after, ok := strings.Cut(server.errors(), "serving MCP at "); ok {
-			url, _, _ = strings.Cut(after, ";")
-		}
-		if time.Now().After(end) {
-			t.Fatalf("it does not serve: %s", server.errors())
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	first := start(t, f, "--connect", url)
+	client, ask := serve(f)
+	first := client()
 	seen := map[int]bool{}
 	first.hello(`{}`)
 	first.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work","background":true}}}`)
@@ -48,16 +58,16 @@ func TestEndToEndAttach(t *testing.T) {
 	first.stdin.Close()
 	first.wait()
 
-	ask := exec.Command(built(t), "ask", "--attach", id, "--connect", url)
 	var out, errs bytes.Buffer
+	ask.Args = append(ask.Args, "--attach", id)
 	ask.Dir, ask.Stdout, ask.Stderr = f.cwd, &out, &errs
-	ask.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home}
 	if err := ask.Start(); err != nil {
 		t.Fatal(err)
 	}
-	second := start(t, f, "--connect", url)
+	second := client()
 	seen = map[int]bool{}
 	second.hello(`{"elicitation":{}}`)
+	second.expect(map[string]any{"id": 0.0}, seen)
 	second.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex-wait","arguments":{"threadIds":[%q]}}}`, id))
 	question := second.expect(map[string]any{"method": "elicitation/create"}, seen)
 	second.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{}}}`, question["id"]))
@@ -80,7 +90,8 @@ func TestAttachArguments(t *testing.T) {
 		want string // part of the error; "" for none
 	}{
 		{[]string{"--attach", "x", "--connect", "http://127.0.0.1:1/mcp"}, ""},
-		{[]string{"--attach", "x"}, "--connect"},
+		{[]string{"--attach", "x"}, ""},
+		{[]string{"--attach", "x", "--connect", ""}, "want the URL"},
 		{[]string{"--connect", "http://127.0.0.1:1/mcp", "do it"}, "--attach"},
 		{[]string{"--attach", "", "--connect", "http://127.0.0.1:1/mcp"}, "want the id"},
 		{[]string{"--attach", "x", "--connect", "http://127.0.0.1:1/mcp", "do it"}, "takes no task"},

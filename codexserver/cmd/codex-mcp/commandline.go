@@ -144,7 +144,7 @@ The task is the rest of the command line; - reads it from standard input.`,
 		},
 	}
 	o.ask.flags(cmd.Flags())
-	cmd.Flags().StringVar(&o.connect, "connect", "", "the `URL` of the codex-mcp http server for --attach")
+	cmd.Flags().StringVar(&o.connect, "connect", "", "the `URL` of a codex-mcp http server for --attach; default: the shared server")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }

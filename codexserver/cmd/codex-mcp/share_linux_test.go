@@ -319,3 +319,18 @@ func TestSharedKeys(t *testing.T) {
 		p.wait()
 	}
 }
+
+// TestEndToEndAttachShared follows a turn of the shared server. It needs no flags of the
+// server, because only one runs. Without any it says so.
+func TestEndToEndAttachShared(t *testing.T) {
+	testAttach(t, func(f folders) (client func() *process, ask *exec.Cmd) {
+		s := newSharing(t, f)
+		out, err := s.command(context.Background(), built(t), "ask", "--attach", "x").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "no shared server runs") {
+			t.Errorf("without a server: %v %s", err, out)
+		}
+		return func() *process {
+			return launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+		}, s.command(context.Background(), built(t), "ask")
+	})
+}
