@@ -120,7 +120,7 @@ func (v *taskViewer) show(ctx context.Context, name string, follow bool) error {
 		if err != nil {
 			return err
 		}
-		over := owner == taskfile.NoOwner || owner == taskfile.Gone
+		over := owner == taskfile.NoOwner || state(t, owner) == lost
 		var b bytes.Buffer
 		switch now := state(t, owner) + "  " + doing(t, owner); {
 		case v.json:
@@ -221,19 +221,28 @@ func (v *taskViewer) line(b *bytes.Buffer, t taskfile.Task, owner taskfile.Owner
 	}
 }
 
-// lost is the state of a task whose server is gone.
-const lost = "lost"
+// The states of a task whose server is gone.
+const (
+	lost = "lost" // no other server continues it
+	cut  = "cut"  // the next one does
+)
 
 func state(t taskfile.Task, owner taskfile.Owner) string {
-	if owner == taskfile.Gone {
-		return lost
+	switch {
+	case owner != taskfile.Gone:
+		return string(t.Status)
+	case t.Resume != nil:
+		return cut
 	}
-	return string(t.Status)
+	return lost
 }
 
 func message(t taskfile.Task, owner taskfile.Owner) string {
-	if owner == taskfile.Gone {
+	switch state(t, owner) {
+	case lost:
 		return "the server ended while this task ran; codex-reply continues its thread"
+	case cut:
+		return "the server ended while this task ran; the next server continues it, unless tasks.resume is false"
 	}
 	return t.Message
 }

@@ -22,8 +22,8 @@ import (
 // text and begins lines of its own.
 const hostile = "a\x1b[2J\x1b]0;title\x07\x1b[31mb\rc\u202ed\u009b1Ae\nf\tg\u2028h\x00i"
 
-// keptTasks makes the tasks of a home: one of a running server, one whose server is gone, and
-// three that have ended.
+// keptTasks makes the tasks of a home: one of a running server, two whose server is gone, of
+// which the next one continues one, and three that have ended.
 func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.Store) {
 	t.Helper()
 	ids = map[string]string{}
@@ -32,7 +32,7 @@ func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.St
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working, Message: "running " + hostile})
+		task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working, Message: "running " + hostile, Resume: then.Resume})
 		if then.Status != "" && err == nil {
 			task.Status, task.Message, task.Result = then.Status, then.Message, then.Result
 			_, err = s.Update(task)
@@ -44,6 +44,7 @@ func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.St
 	}
 	gone := taskfile.New(home, nil)
 	create(gone, "lost", taskfile.Task{})
+	create(gone, "cut", taskfile.Task{Resume: jsontext.Value(`{}`)})
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +91,7 @@ func TestTasks(t *testing.T) {
 		{"tasks done --json", 0, []string{`"result":{`, `"content":[{`, `\u202e`, `"serves":false`}},
 		{"tasks failed", 1, []string{"status   completed\n", "no a"}},
 		{"tasks cancelled", 1, []string{"status   cancelled\n"}},
+		{"tasks cut", 0, []string{"status   cut\n", "the next server continues it", "which has ended"}},
 		{"tasks lost", 1, []string{"status   lost\n", "codex-reply continues", "which has ended"}},
 		{"tasks thread-do", 0, []string{"thread   thread-done\n"}},
 	} {
@@ -256,7 +258,7 @@ func TestTasksOfOthers(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"thread-cancelled cancelled", "thread-done completed", "thread-failed completed", "thread-live working", "thread-lost lost"}
+	want := []string{"thread-cancelled cancelled", "thread-cut cut", "thread-done completed", "thread-failed completed", "thread-live working", "thread-lost lost"}
 	if diff := cmp.Diff(want, got); diff != "" || len(ids) != len(want) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
