@@ -246,7 +246,7 @@ func TestFlood(t *testing.T) {
 func flood(t *testing.T, block bool) {
 	const million, requests, limit = 1_000_000, 2000, 8 << 20
 	o := &jsonrpc.Options{
-		DrainTimeout: time.Minute,
+		DrainTimeout: time.Hour, // of a slow machine
 		Egress:       jsonrpc.EgressOptions{HardLimit: limit, Block: block},
 	}
 	flooded := make(chan counted, 1)
@@ -255,6 +255,7 @@ func flood(t *testing.T, block bool) {
 			return r.Params, nil
 		}
 		var c counted
+		defer func() { flooded <- c }()
 		for i := range million {
 			switch err := r.Peer().Notify(ctx, "tick", tick{i}); {
 			case err == nil:
@@ -265,7 +266,6 @@ func flood(t *testing.T, block bool) {
 				return nil, err
 			}
 		}
-		flooded <- c
 		return c, nil
 	})
 	ir, iw := io.Pipe()
