@@ -35,7 +35,11 @@ func buildModel(schema *parsed) (*model, error) {
 	}
 	for _, exact := range []bool{true, false} { // a definition whose name is a Go name keeps it
 		for _, name := range slices.Sorted(maps.Keys(b.definitions)) {
-			if goName := nameOr(name, "Definition"); exact == (goName == name) {
+			goName := nameOr(name, "Definition")
+			if row, ok := definitionNames[name]; ok && b.mcp {
+				goName = row.name
+			}
+			if exact == (goName == name) {
 				b.goNames[name] = free(goName, func(s string) bool { return b.places[s] != "" })
 				b.places[b.goNames[name]] = name
 			}

@@ -175,6 +175,9 @@ func TestTables(t *testing.T) {
 	for at, row := range typeNames {
 		check("typeNames", at, row.reason, places[at] && types[row.name])
 	}
+	for name, row := range definitionNames {
+		check("definitionNames", name, row.reason, places[name] && types[row.name])
+	}
 	for at, reason := range rawMembers {
 		check("rawMembers", at, reason, places[at])
 	}

@@ -291,7 +291,7 @@ func (l *lens) use(source, name string) {
 
 // field adds a member to a Go type, or merges it with that of another source.
 func (l *lens) field(t *lensType, name string, f *lensField) {
-	f.json, f.name, f.sources = name, fieldName(name), 1
+	f.json, f.name, f.sources = name, nameOr(name, "Member"), 1
 	for _, old := range t.fields {
 		if old.json == name {
 			if old.typ != f.typ || old.pointer != f.pointer {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // emitUsage returns the files of a package with the part of a schema that it uses. The package is
@@ -126,31 +125,4 @@ func (l *lens) emitKnown(b *bytes.Buffer) {
 	one("UsesNote", "a notification is read", l.Notes)
 	one("KnownNote", "the schema has a notification", methodsOf(l.definitions, allNotes))
 	one("KnownAsk", "the schema has a request to the client", methodsOf(l.definitions, allAsks))
-}
-
-// initialisms are words of member names that Go writes in capitals.
-var initialisms = []string{"api", "id", "mcp", "ms", "sha", "url"}
-
-// fieldName returns the Go name of a member.
-func fieldName(member string) string {
-	var words []string
-	word := ""
-	for _, r := range member {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.IsUpper(r) {
-			words = append(words, word)
-			word = ""
-		}
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			word += string(r)
-		}
-	}
-	var name strings.Builder
-	for _, w := range append(words, word) {
-		if slices.Contains(initialisms, strings.ToLower(w)) {
-			name.WriteString(strings.ToUpper(w))
-		} else if w != "" {
-			name.WriteString(strings.ToUpper(w[:1]) + w[1:])
-		}
-	}
-	return name.String()
 }

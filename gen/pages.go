@@ -12,7 +12,7 @@ var commonFields = map[string]string{
 	"cursor":         "Cursor is the NextCursor of the previous page; nil starts at the beginning.",
 	"data":           "Data has details, in no fixed form.",
 	"icons":          "Icons are pictures for a user interface.",
-	"id":             "Id names the request.",
+	"id":             "ID names the request.",
 	"inputResponses": "InputResponses are the answers to what an [InputRequiredResult] asked for; nil means no answers.",
 	"lastUpdatedAt":  "LastUpdatedAt is when the task changed last, in ISO 8601.",
 	"message":        "Message says what went wrong, in one sentence.",
@@ -24,11 +24,11 @@ var commonFields = map[string]string{
 	"result":         "Result is the result of the request.",
 	"resultType":     "ResultType is the kind of the result; nil is written as the kind of the Go type.",
 	"statusMessage":  "StatusMessage describes the status for a person.",
-	"taskId":         "TaskId names the task.",
-	"taskIds":        "TaskIds are the tasks to send a [TaskStatusNotification] for.",
+	"taskId":         "TaskID names the task.",
+	"taskIds":        "TaskIDs are the tasks to send a [TaskStatusNotification] for.",
 	"title":          "Title is the name to show to people; nil means that Name is shown.",
-	"ttlMs":          "TtlMs is how long the result may be cached, in milliseconds.",
-	"uri":            "Uri is the address, in any scheme that the server understands.",
+	"ttlMs":          "TTLMs is how long the result may be cached, in milliseconds.",
+	"uri":            "URI is the address, in any scheme that the server understands.",
 }
 
 // pages lists the definitions that each page of the specification describes.

@@ -122,7 +122,7 @@ type (
 
 // handDocs describe the types that are written by hand in the base package.
 var handDocs = map[string]string{
-	"RequestId":     "RequestId names a JSON-RPC request: a string or an integer. It is comparable.",
+	"RequestID":     "RequestID names a JSON-RPC request: a string or an integer. It is comparable.",
 	"ProgressToken": "ProgressToken connects progress notifications with the request that asked for them. It is comparable.",
 	"Base64":        "Base64 is binary data, kept as the text that was sent.",
 	"ElicitValue":   "ElicitValue is what a person entered in one field of a form: a string, a number, a boolean or a list of strings.",
@@ -131,7 +131,7 @@ var handDocs = map[string]string{
 // handCodecs is the code that reads and writes the hand-written types of the base package
 // with its exported functions.
 var handCodecs = map[string]string{
-	"RequestId":     idCodec("RequestId"),
+	"RequestID":     idCodec("RequestID"),
 	"ProgressToken": idCodec("ProgressToken"),
 	"Base64": `func decodeBase64(v *Base64, d *codec.Decoder) error { return codec.ReadString(v, d) }
 

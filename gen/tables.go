@@ -18,7 +18,7 @@ var typeNames = map[string]struct{ name, reason string }{
 	"CompleteRequestParams/ref":                 {"CompleteReference", "a union reads better under a noun"},
 	"CreateMessageRequestParams/includeContext": {"IncludeContext", "the rule's name is too long"},
 	"CreateMessageResult/content":               {"SamplingContent", "the same arms as SamplingMessage's"},
-	"ElicitRequestFormParams/mode":              {"FormMode", "the rule's name is too long"},
+	"ElicitRequestFormParams/mode":              {"ElicitMode", "the rule's name is too long"},
 	"ElicitRequestFormParams/requestedSchema":   {"ElicitSchema", "the rule's name is too long"},
 	"ElicitRequestParams/requestedSchema":       {"ElicitSchema", "the rule's name is too long"},
 	"ElicitResult/content/*":                    {"ElicitValue", "code that reads a form uses it by itself"},
@@ -48,6 +48,11 @@ var typeNames = map[string]struct{ name, reason string }{
 		"ClientTaskElicitation", "the rule's name is too long"},
 }
 
+// definitionNames names definitions that would not read well under their own names in Go.
+var definitionNames = map[string]struct{ name, reason string }{
+	"Icons": {"IconSet", "its only member is Icons"},
+}
+
 // copies are definitions that upstream's flattening replaced by a copy of another one.
 var copies = map[string]struct{ of, reason string }{
 	"ClientNotification": {"CancelledNotification", "a union with one arm was flattened to the arm"},
@@ -59,7 +64,7 @@ var handTypes = map[string]struct {
 	types  string
 	reason string
 }{
-	"RequestId":     {"integer string", "comparable, keeps 1, \"1\" and 2^53+1 apart"},
+	"RequestID":     {"integer string", "comparable, keeps 1, \"1\" and 2^53+1 apart"},
 	"ProgressToken": {"integer string", "comparable, keeps 1, \"1\" and 2^53+1 apart"},
 	"ElicitValue":   {"boolean integer string", "comparable, keeps the text of numbers"},
 }

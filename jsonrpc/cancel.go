@@ -73,7 +73,7 @@ func (c *CancelProfile) decode(params []byte) (id ID, reason string, ok bool) {
 	if jsonx.Unmarshal(params, &m) != nil {
 		return ID{}, "", false
 	}
-	id, err := mcptypes.ParseRequestId(m[c.IDMember])
+	id, err := mcptypes.ParseRequestID(m[c.IDMember])
 	if err != nil {
 		return ID{}, "", false
 	}

@@ -261,8 +261,8 @@ func (d *driver) take() []got {
 }
 
 func sameID(want string, got json.RawMessage) bool {
-	w, werr := mcptypes.ParseRequestId([]byte(want))
-	g, gerr := mcptypes.ParseRequestId(got)
+	w, werr := mcptypes.ParseRequestID([]byte(want))
+	g, gerr := mcptypes.ParseRequestID(got)
 	if werr != nil || gerr != nil {
 		return want == string(got)
 	}

@@ -9,7 +9,7 @@ import (
 
 // ID is a request id: a string or an integer, comparable, exact beyond 2^53. 1 and "1"
 // differ. The zero ID means that there is no id.
-type ID = mcptypes.RequestId
+type ID = mcptypes.RequestID
 
 // kind says what a message is.
 type kind uint8
@@ -215,7 +215,7 @@ func unquote(s []byte) []byte {
 func (m *message) classify(e *envelope, d dialect) {
 	var idErr error
 	if e.seen&hasID != 0 {
-		m.id, idErr = mcptypes.ParseRequestId(e.id)
+		m.id, idErr = mcptypes.ParseRequestID(e.id)
 	}
 	m.fault = e.check(idErr, d)
 	switch {

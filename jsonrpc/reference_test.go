@@ -84,7 +84,7 @@ func refer(line []byte) reference {
 	}
 	var version, method string
 	versionOK := json.Unmarshal(value["jsonrpc"], &version) == nil && value["jsonrpc"][0] == '"' && version == "2.0"
-	id, idErr := mcptypes.ParseRequestId(value["id"])
+	id, idErr := mcptypes.ParseRequestID(value["id"])
 	hasID := count["id"] > 0
 	if hasID && idErr == nil && count["id"] == 1 {
 		r.id = id

@@ -148,7 +148,7 @@ func (s *skimmer) message(fault *Error) message {
 		return m
 	}
 	if s.twice&hasID == 0 {
-		m.id, _ = mcptypes.ParseRequestId(s.id)
+		m.id, _ = mcptypes.ParseRequestID(s.id)
 	}
 	switch {
 	case s.seen&hasMethod != 0:

@@ -233,20 +233,20 @@ func TestPresence(t *testing.T) {
 		{`{"type":"integer"}`, new(mcptypes.PrimitiveSchemaDefinition), &mcptypes.NumberSchema{Type: "integer"}},
 		{`{"type":"array","items":{}}`, new(mcptypes.PrimitiveSchemaDefinition),
 			&mcptypes.Unknown{Tag: "array", Raw: json.RawMessage(`{"type":"array","items":{}}`)}},
-		{`{"jsonrpc":"2.0","id":1,"method":"m"}`, new(mcptypes.JSONRPCMessage), &mcptypes.JSONRPCRequest{Id: mcptypes.IntID(1), Method: "m"}},
+		{`{"jsonrpc":"2.0","id":1,"method":"m"}`, new(mcptypes.JSONRPCMessage), &mcptypes.JSONRPCRequest{ID: mcptypes.IntID(1), Method: "m"}},
 		{`{"jsonrpc":"2.0","method":"m"}`, new(mcptypes.JSONRPCMessage), &mcptypes.JSONRPCNotification{Method: "m"}},
-		{`{"jsonrpc":"2.0","id":"1","result":{}}`, new(mcptypes.JSONRPCMessage), &mcptypes.JSONRPCResponse{Id: mcptypes.StringID("1")}},
+		{`{"jsonrpc":"2.0","id":"1","result":{}}`, new(mcptypes.JSONRPCMessage), &mcptypes.JSONRPCResponse{ID: mcptypes.StringID("1")}},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"no"}}`, new(mcptypes.JSONRPCMessage),
-			&mcptypes.JSONRPCError{Id: mcptypes.IntID(1), Error: mcptypes.ErrorObject{Code: -32700, Message: "no"}}},
+			&mcptypes.JSONRPCError{ID: mcptypes.IntID(1), Error: mcptypes.ErrorObject{Code: -32700, Message: "no"}}},
 		{`{"uri":"u","text":"t","blob":"Yg=="}`, new(mcptypes.TextOrBlobResourceContents),
-			&mcptypes.TextResourceContents{Uri: "u", Text: "t", Extra: map[string]json.RawMessage{"blob": json.RawMessage(`"Yg=="`)}}},
+			&mcptypes.TextResourceContents{URI: "u", Text: "t", Extra: map[string]json.RawMessage{"blob": json.RawMessage(`"Yg=="`)}}},
 	}
 	for _, tt := range tests {
 		if err := mcptypes.Decode([]byte(tt.in), tt.to); err != nil {
 			t.Errorf("%s: %v", tt.in, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, schematest.Value(tt.to), cmp.Comparer(func(a, b mcptypes.RequestId) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(tt.want, schematest.Value(tt.to), cmp.Comparer(func(a, b mcptypes.RequestID) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.in, diff)
 		}
 	}

@@ -22,11 +22,11 @@
 //
 // # Messages
 //
-// Each definition of the schema is a Go type with exactly the same name. The params of a
-// message are named after it, such as [CallToolRequestParams]. A constant of the schema is
-// not a field: the codec writes and checks it. An optional member is a pointer, or a slice,
-// map or raw JSON, and nil if absent. An empty list, map or object is not absent. The
-// built-in new makes a pointer to a value:
+// Each definition of the schema is a Go type with the same name, and initialisms as Go
+// writes them: RequestId is [RequestID]. The params of a message are named after it, such as
+// [CallToolRequestParams]. A constant of the schema is not a field: the codec writes and
+// checks it. An optional member is a pointer, or a slice, map or raw JSON, and nil if absent.
+// An empty list, map or object is not absent. The built-in new makes a pointer to a value:
 //
 //	result := mcptypes.CallToolResult{
 //		Content: mcptypes.Text("done"),
@@ -44,7 +44,7 @@
 //		}
 //	}
 //
-// [RequestId] and [ProgressToken] are comparable and keep 1, "1" and 2^53+1 apart.
+// [RequestID] and [ProgressToken] are comparable and keep 1, "1" and 2^53+1 apart.
 // Free-form values, such as a tool's arguments and schemas, are raw JSON, so that numbers
 // and the order of members stay as they were sent. Members that are not in the schema are
 // kept in Extra and written back, except for the jsonrpc and id of a message, which belong

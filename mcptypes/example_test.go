@@ -144,9 +144,9 @@ func ExampleDecodeError() {
 	// mcptypes: /tools/0/inputSchema/type: want "object", found an array
 }
 
-func ExampleRequestId() {
+func ExampleRequestID() {
 	for _, text := range []string{`1`, `1.0`, `"1"`, `9007199254740993`, `1.5`} {
-		id, err := mcptypes.ParseRequestId([]byte(text))
+		id, err := mcptypes.ParseRequestID([]byte(text))
 		fmt.Println(id, id == mcptypes.IntID(1), err)
 	}
 	// Output:

@@ -24,7 +24,7 @@ func FuzzCreateMessageResult(f *testing.F)       { fuzz(f, "CreateMessageResult"
 
 // The ids.
 
-func FuzzRequestId(f *testing.F)     { fuzz(f, "RequestId") }
+func FuzzRequestID(f *testing.F)     { fuzz(f, "RequestId") }
 func FuzzProgressToken(f *testing.F) { fuzz(f, "ProgressToken") }
 
 // The big ones.

@@ -7,62 +7,62 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestId names a JSON-RPC request: a string or an integer
+// RequestID names a JSON-RPC request: a string or an integer
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic#requests).
 // It is comparable, so it can be a map key, and it keeps 1, "1" and integers beyond 2^53
 // apart. 1.0 and 1e0 are read as the integer 1. The zero value is the absent id, which no
 // request has.
-type RequestId struct{ v codec.Scalar }
+type RequestID struct{ v codec.Scalar }
 
 // IntID returns the integer n as an id.
-func IntID(n int64) RequestId { return RequestId{codec.IntScalar(n)} }
+func IntID(n int64) RequestID { return RequestID{codec.IntScalar(n)} }
 
 // StringID returns the string s as an id.
-func StringID(s string) RequestId { return RequestId{codec.StringScalar(s)} }
+func StringID(s string) RequestID { return RequestID{codec.StringScalar(s)} }
 
-// ParseRequestId reads one JSON value as an id. The cost depends only on the length of raw,
+// ParseRequestID reads one JSON value as an id. The cost depends only on the length of raw,
 // not on the exponent of a number. Fractions, null, booleans, arrays and objects are
 // errors.
-func ParseRequestId(raw []byte) (RequestId, error) {
+func ParseRequestID(raw []byte) (RequestID, error) {
 	v, err := codec.ParseScalar(raw)
 	if err != nil {
-		return RequestId{}, fmt.Errorf("mcptypes: request id: %w", err)
+		return RequestID{}, fmt.Errorf("mcptypes: request id: %w", err)
 	}
-	return RequestId{v}, nil
+	return RequestID{v}, nil
 }
 
 // IsZero reports whether the id is absent.
-func (id RequestId) IsZero() bool { return id.v.IsZero() }
+func (id RequestID) IsZero() bool { return id.v.IsZero() }
 
 // Int returns the id as an integer; ok is false if it is a string, absent, or does not fit
 // in an int64.
-func (id RequestId) Int() (n int64, ok bool) { return id.v.Int() }
+func (id RequestID) Int() (n int64, ok bool) { return id.v.Int() }
 
 // Str returns the id as a string; ok is false if it is an integer or absent.
-func (id RequestId) Str() (s string, ok bool) { return id.v.Str() }
+func (id RequestID) Str() (s string, ok bool) { return id.v.Str() }
 
 // String returns the id as JSON, so that 1 and "1" print differently. For the absent id it
 // returns "".
-func (id RequestId) String() string { return id.v.String() }
+func (id RequestID) String() string { return id.v.String() }
 
 // AppendJSON appends the id to b, or null for the absent id.
-func (id RequestId) AppendJSON(b []byte) []byte { return id.v.AppendJSON(b) }
+func (id RequestID) AppendJSON(b []byte) []byte { return id.v.AppendJSON(b) }
 
 // MarshalJSON implements [encoding/json.Marshaler]. The absent id is an error.
-func (id RequestId) MarshalJSON() ([]byte, error) { return id.v.MarshalJSON() }
+func (id RequestID) MarshalJSON() ([]byte, error) { return id.v.MarshalJSON() }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
-func (id *RequestId) UnmarshalJSON(b []byte) error { return unmarshal(b, id) }
+func (id *RequestID) UnmarshalJSON(b []byte) error { return unmarshal(b, id) }
 
 // MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (id RequestId) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.MarshalJSONTo(enc) }
+func (id RequestID) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.MarshalJSONTo(enc) }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (id *RequestId) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, id) }
+func (id *RequestID) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, id) }
 
 // ProgressToken connects progress notifications with the request that asked for them
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress). It
-// has the same values as a [RequestId], but is a separate type: the sender chooses the
+// has the same values as a [RequestID], but is a separate type: the sender chooses the
 // token, which may differ from the id. The zero value is the absent token.
 type ProgressToken struct{ v codec.Scalar }
 
@@ -72,7 +72,7 @@ func IntToken(n int64) ProgressToken { return ProgressToken{codec.IntScalar(n)} 
 // StringToken returns the string s as a token.
 func StringToken(s string) ProgressToken { return ProgressToken{codec.StringScalar(s)} }
 
-// ParseProgressToken reads one JSON value as a token, as [ParseRequestId] does.
+// ParseProgressToken reads one JSON value as a token, as [ParseRequestID] does.
 func ParseProgressToken(raw []byte) (ProgressToken, error) {
 	v, err := codec.ParseScalar(raw)
 	if err != nil {
@@ -113,9 +113,9 @@ func (t *ProgressToken) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return unmarshalFrom(dec, t)
 }
 
-func (id *RequestId) decode(d *codec.Decoder) error { return codec.ReadScalar(&id.v, d) }
+func (id *RequestID) decode(d *codec.Decoder) error { return codec.ReadScalar(&id.v, d) }
 
-func (id *RequestId) encode(e *codec.Encoder) { e.Scalar(id.v) }
+func (id *RequestID) encode(e *codec.Encoder) { e.Scalar(id.v) }
 
 func (t *ProgressToken) decode(d *codec.Decoder) error { return codec.ReadScalar(&t.v, d) }
 

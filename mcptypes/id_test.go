@@ -9,7 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-func TestParseRequestId(t *testing.T) {
+func TestParseRequestID(t *testing.T) {
 	big := "1" + strings.Repeat("0", 400)
 	tests := []struct{ in, want string }{ // want "" when refused
 		{`1`, `1`}, {` 1 `, `1`}, {`"1"`, `"1"`}, {`""`, `""`}, {`0`, `0`}, {`-0`, `0`}, {`-0.0e5`, `0`},
@@ -30,7 +30,7 @@ func TestParseRequestId(t *testing.T) {
 		{`NaN`, ``}, {`0x10`, ``},
 	}
 	for _, tt := range tests {
-		id, err := mcptypes.ParseRequestId([]byte(tt.in))
+		id, err := mcptypes.ParseRequestID([]byte(tt.in))
 		if (err == nil) != (tt.want != "") || id.String() != tt.want {
 			t.Errorf("ParseRequestId(%.40s) = %.60s, %v; want %.60s", tt.in, id, err, tt.want)
 		}
@@ -38,7 +38,7 @@ func TestParseRequestId(t *testing.T) {
 		if (err == nil) != (tt.want != "") || token.String() != tt.want {
 			t.Errorf("ParseProgressToken(%.40s) = %.60s, %v; want %.60s", tt.in, token, err, tt.want)
 		}
-		var v1, v2 mcptypes.RequestId
+		var v1, v2 mcptypes.RequestID
 		err1, err2 := json.Unmarshal([]byte(tt.in), &v1), jsonv2.Unmarshal([]byte(tt.in), &v2)
 		if (err1 == nil) != (err == nil) || (err2 == nil) != (err == nil) || err == nil && (v1 != id || v2 != id) {
 			t.Errorf("%.40s: encoding/json %v %v, json/v2 %v %v", tt.in, v1, err1, v2, err2)
@@ -46,23 +46,23 @@ func TestParseRequestId(t *testing.T) {
 	}
 }
 
-func TestRequestIdIsKey(t *testing.T) {
-	m := map[mcptypes.RequestId]string{
+func TestRequestIDIsKey(t *testing.T) {
+	m := map[mcptypes.RequestID]string{
 		mcptypes.IntID(1): "int", mcptypes.StringID("1"): "string",
 		mcptypes.IntID(1<<53 + 1): "odd", mcptypes.IntID(1 << 53): "even",
 	}
 	for raw, want := range map[string]string{
 		`1`: "int", `1.0`: "int", `"1"`: "string", `9007199254740993`: "odd", `9007199254740992`: "even", `"x"`: "",
 	} {
-		id, err := mcptypes.ParseRequestId([]byte(raw))
+		id, err := mcptypes.ParseRequestID([]byte(raw))
 		if err != nil || m[id] != want {
 			t.Errorf("m[%s] = %q, %v; want %q", raw, m[id], err, want)
 		}
 	}
 }
 
-func TestZeroRequestId(t *testing.T) {
-	var id mcptypes.RequestId
+func TestZeroRequestID(t *testing.T) {
+	var id mcptypes.RequestID
 	if !id.IsZero() || id.String() != "" || string(id.AppendJSON(nil)) != "null" {
 		t.Errorf("zero id: %v %q %s", id.IsZero(), id, id.AppendJSON(nil))
 	}
@@ -74,11 +74,11 @@ func TestZeroRequestId(t *testing.T) {
 	}
 }
 
-func TestRequestIdAllocations(t *testing.T) {
+func TestRequestIDAllocations(t *testing.T) {
 	buf := make([]byte, 0, 64)
 	raw := []byte("123456")
 	if n := testing.AllocsPerRun(100, func() {
-		id, _ := mcptypes.ParseRequestId(raw)
+		id, _ := mcptypes.ParseRequestID(raw)
 		buf = id.AppendJSON(buf[:0])
 	}); n != 0 {
 		t.Errorf("reading and writing an integer id: %v allocations, want 0", n)

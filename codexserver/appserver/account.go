@@ -32,7 +32,7 @@ func (c *child) account(ctx context.Context) (*Account, error) {
 	a := &Account{Required: r.RequiresOpenaiAuth}
 	if r.Account != nil {
 		a.Method, a.Email = protocol.AuthMode(r.Account.Type), r.Account.Email
-		if r.Account.Type == wire.AccountApiKey {
+		if r.Account.Type == wire.AccountAPIKey {
 			a.Method = protocol.AuthAPIKey
 		}
 	}
@@ -105,7 +105,7 @@ func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsApiKey, APIKey: key}, nil)
+	return c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsAPIKey, APIKey: key}, nil)
 }
 
 // LoginChatGPT implements [engine.Accounts]: Codex opens the local callback.

@@ -253,7 +253,7 @@ func (c *child) handler() jsonrpc.Handler {
 	jsonrpc.Handle(m, wire.AskItemFileChangeRequestApproval, c.askFileChange)
 	jsonrpc.Handle(m, wire.AskItemPermissionsRequestApproval, c.askPermissions)
 	jsonrpc.Handle(m, wire.AskItemToolRequestUserInput, c.askUserInput)
-	jsonrpc.Handle(m, wire.AskMcpServerElicitationRequest, c.askElicitation)
+	jsonrpc.Handle(m, wire.AskMCPServerElicitationRequest, c.askElicitation)
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return nil, c.notification(r)
@@ -272,7 +272,7 @@ func (c *child) handler() jsonrpc.Handler {
 // asks are the methods of [child.handler].
 var asks = []string{
 	wire.AskItemCommandExecutionRequestApproval, wire.AskItemFileChangeRequestApproval,
-	wire.AskItemPermissionsRequestApproval, wire.AskItemToolRequestUserInput, wire.AskMcpServerElicitationRequest,
+	wire.AskItemPermissionsRequestApproval, wire.AskItemToolRequestUserInput, wire.AskMCPServerElicitationRequest,
 }
 
 // requestKey is the context's key of the id of the request that is being handled.

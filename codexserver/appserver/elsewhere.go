@@ -89,7 +89,7 @@ func (h *overheard) decide(ctx context.Context, event protocol.EventMsg, ask fun
 func (h *overheard) Elicit(ctx context.Context, params json.RawMessage) (result json.RawMessage, err error) {
 	h.part.whileAwaited(ctx, func() {}, func(ctx context.Context) bool {
 		result, err = h.Host.Elicit(ctx, params)
-		return err == nil && answered(result).Action == wire.McpServerElicitationActionAccept
+		return err == nil && answered(result).Action == wire.MCPServerElicitationActionAccept
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -454,7 +454,7 @@ func (c *child) leaves(ctx context.Context) {
 
 // withdrawn ends the wait of a request that was left to another program.
 func (c *child) withdrawn(raw json.RawMessage) {
-	id, err := mcptypes.ParseRequestId(raw)
+	id, err := mcptypes.ParseRequestID(raw)
 	if err != nil {
 		return
 	}

@@ -82,7 +82,7 @@ func (r *turn) closed(id jsonrpc.ID) {
 
 // resolve ends a question that the app-server has withdrawn.
 func (r *turn) resolve(raw json.RawMessage) {
-	id, err := mcptypes.ParseRequestId(raw)
+	id, err := mcptypes.ParseRequestID(raw)
 	if err != nil {
 		return
 	}
@@ -339,17 +339,17 @@ func (c *child) askElicitation(ctx context.Context, p elicitation) (wire.Elicita
 func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationReply {
 	a, err := c.ask(ctx, p.ThreadID, p.TurnID, "")
 	if err != nil {
-		c.refuse(wire.AskMcpServerElicitationRequest, err)
+		c.refuse(wire.AskMCPServerElicitationRequest, err)
 		return declinedElicitation
 	}
 	defer a.done()
 	reply, err := a.elicit(p)
 	if err != nil {
-		a.refuse(wire.AskMcpServerElicitationRequest, err)
+		a.refuse(wire.AskMCPServerElicitationRequest, err)
 		return declinedElicitation
 	}
 	if a.ctx.Err() != nil {
-		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
+		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
 	}
 	return reply
 }

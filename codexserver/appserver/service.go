@@ -59,7 +59,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if err != nil {
 		return nil, err
 	}
-	params := wire.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMS: p.TimeoutMs}
+	params := wire.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMs: p.TimeoutMs}
 	if env := withheld(engine.OriginOf(ctx), file); len(env) > 0 {
 		params.Env = env
 	}

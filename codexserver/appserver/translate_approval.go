@@ -317,25 +317,25 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 func toolAnswer(out elicit.Outcome) wire.ElicitationReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return wire.ElicitationReply{Action: wire.McpServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
+		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
 	case elicit.ApprovedForSession:
-		return wire.ElicitationReply{Action: wire.McpServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
+		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
 	case elicit.Abort:
-		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
+		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
 	}
 	return declinedElicitation
 }
 
-var declinedElicitation = wire.ElicitationReply{Action: wire.McpServerElicitationActionDecline}
+var declinedElicitation = wire.ElicitationReply{Action: wire.MCPServerElicitationActionDecline}
 
 // forward returns the params of the elicitation/create request that passes e to the
 // client. Modes that only Codex knows are an error.
 func (e *elicitation) forward() (stdjson.RawMessage, error) {
 	p := map[string]any{"message": e.Message}
 	switch e.Mode {
-	case "", wire.McpServerElicitationRequestParamsForm:
+	case "", wire.MCPServerElicitationRequestParamsForm:
 		p["requestedSchema"] = e.RequestedSchema
-	case wire.McpServerElicitationRequestParamsUrl:
+	case wire.MCPServerElicitationRequestParamsURL:
 		p["mode"], p["url"], p["elicitationId"] = "url", e.URL, e.ElicitationID
 	default:
 		return nil, fmt.Errorf("its mode %q is unknown to clients", e.Mode)
@@ -354,10 +354,10 @@ func answered(result stdjson.RawMessage) wire.ElicitationReply {
 		return declinedElicitation
 	}
 	switch r.Action {
-	case wire.McpServerElicitationActionAccept:
+	case wire.MCPServerElicitationActionAccept:
 		return r
-	case wire.McpServerElicitationActionCancel:
-		return wire.ElicitationReply{Action: wire.McpServerElicitationActionCancel}
+	case wire.MCPServerElicitationActionCancel:
+		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
 	}
 	return declinedElicitation
 }

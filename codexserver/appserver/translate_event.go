@@ -99,7 +99,7 @@ func (tr *translator) started(it wire.Item) []protocol.EventMsg {
 		if _, known := tr.items[it.ID]; !known {
 			tr.items[it.ID] = false
 		}
-	case wire.ThreadItemMcpToolCall:
+	case wire.ThreadItemMCPToolCall:
 		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
 	case wire.ThreadItemWebSearch:
 		return one(protocol.WebSearchBegin{CallID: it.ID})
@@ -161,9 +161,9 @@ func (tr *translator) completed(it wire.Item) []protocol.EventMsg {
 		return all
 	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
 		return tr.ran(it)
-	case wire.ThreadItemMcpToolCall:
+	case wire.ThreadItemMCPToolCall:
 		return one(protocol.MCPToolCallEnd{
-			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMS), Result: toolResult(&it),
+			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
 		})
 	case wire.ThreadItemWebSearch:
 		return one(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
@@ -204,7 +204,7 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 	}
 	return append(events, protocol.ExecCommandEnd{
 		CallID: it.ID, Stdout: it.AggregatedOutput, AggregatedOutput: it.AggregatedOutput,
-		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMS),
+		FormattedOutput: it.AggregatedOutput, ExitCode: code, Duration: milliseconds(it.DurationMs),
 	})
 }
 

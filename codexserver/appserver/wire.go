@@ -55,7 +55,7 @@ func (r *threadReply) policy() string {
 // itemTypes are the types of items that are read whole.
 var itemTypes = []string{
 	wire.ThreadItemAgentMessage, wire.ThreadItemReasoning, wire.ThreadItemCommandExecution, wire.ThreadItemFileChange,
-	wire.ThreadItemMcpToolCall, wire.ThreadItemWebSearch, wire.ThreadItemImageView, wire.ThreadItemSubAgentActivity,
+	wire.ThreadItemMCPToolCall, wire.ThreadItemWebSearch, wire.ThreadItemImageView, wire.ThreadItemSubAgentActivity,
 }
 
 // parseItem reads an item. It reads only type and id of an unknown type, whose other

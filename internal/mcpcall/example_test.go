@@ -26,10 +26,10 @@ func deployer() *jsonrpc.Mux {
 		case answer.Action != modern.ElicitResultActionAccept:
 			return &modern.CallToolResult{Content: modern.Text("not deployed")}, nil
 		}
-		return &modern.CreateTaskResult{TaskId: "t1", Status: modern.TaskStatusWorking, PollIntervalMs: new(int64(100))}, nil
+		return &modern.CreateTaskResult{TaskID: "t1", Status: modern.TaskStatusWorking, PollIntervalMs: new(int64(100))}, nil
 	})
 	modern.TasksGet.Handle(m, func(_ context.Context, p *modern.GetTaskRequestParams) (*modern.GetTaskResult, error) {
-		task := modern.Task{TaskId: p.TaskId, CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(100))}
+		task := modern.Task{TaskID: p.TaskID, CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(100))}
 		return &modern.GetTaskResult{Task: task.Completed(json.RawMessage(`{"content":[{"type":"text","text":"deployed"}]}`))}, nil
 	})
 	return m

@@ -70,7 +70,7 @@ func parse(body []byte) (envelope, *jsonrpc.Error) {
 	id, hasID := m["id"]
 	if hasID {
 		var err error
-		if e.id, err = mcptypes.ParseRequestId(id); err != nil {
+		if e.id, err = mcptypes.ParseRequestID(id); err != nil {
 			return e, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id must be a string or an integer")
 		}
 	}
@@ -119,7 +119,7 @@ func (e *envelope) readParams(raw jsontext.Value) {
 		e.params.Answers = true
 	}
 	if v, ok := m["requestId"]; ok {
-		e.params.RequestID, _ = mcptypes.ParseRequestId(v) // the peer reports an invalid one
+		e.params.RequestID, _ = mcptypes.ParseRequestID(v) // the peer reports an invalid one
 	}
 	if arguments := m["arguments"]; arguments.Kind() == '{' {
 		e.params.ThreadID = threadOf(arguments)
@@ -185,7 +185,7 @@ func top(object []byte) (members map[string]jsontext.Value, twice string) {
 
 // scalar returns a string or an integer as JSON in its only spelling, "" for other values.
 func scalar(v jsontext.Value) string {
-	id, err := mcptypes.ParseRequestId(v)
+	id, err := mcptypes.ParseRequestID(v)
 	if err != nil {
 		return ""
 	}

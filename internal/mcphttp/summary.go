@@ -44,7 +44,7 @@ func summarize(m []byte) (out summary) {
 		}
 		switch key {
 		case "id":
-			out.id, _ = mcptypes.ParseRequestId(v) // null in an answer to a message without an id
+			out.id, _ = mcptypes.ParseRequestID(v) // null in an answer to a message without an id
 		case "method":
 			_ = jsonv2.Unmarshal(v, &out.method, lenient())
 		case "params":
@@ -79,7 +79,7 @@ func (out *summary) relation() (rel relation) {
 	}
 	m, _ := top(out.params)
 	rel.progressToken = scalar(m["progressToken"])
-	rel.cancelled, _ = mcptypes.ParseRequestId(m["requestId"])
+	rel.cancelled, _ = mcptypes.ParseRequestID(m["requestId"])
 	if v := m["codex_mcp_tool_call_id"]; v.Kind() == '"' {
 		_ = jsonv2.Unmarshal(v, &rel.call, lenient())
 	}

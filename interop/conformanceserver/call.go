@@ -121,7 +121,7 @@ func (c *call) roots(key string) (uris []string, ok bool) {
 		return nil, true
 	}
 	for _, root := range list.Roots {
-		uris = append(uris, root.Uri)
+		uris = append(uris, root.URI)
 	}
 	return uris, true
 }

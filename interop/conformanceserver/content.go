@@ -21,7 +21,7 @@ func text(s string) modern.ContentBlock { return &modern.TextContent{Text: s} }
 func image() modern.ContentBlock { return &modern.ImageContent{Data: png, MimeType: "image/png"} }
 
 func embedded(uri, mime, content string) modern.ContentBlock {
-	return &modern.EmbeddedResource{Resource: &modern.TextResourceContents{Uri: uri, MimeType: &mime, Text: content}}
+	return &modern.EmbeddedResource{Resource: &modern.TextResourceContents{URI: uri, MimeType: &mime, Text: content}}
 }
 
 // show serves a tool that always returns the same.
@@ -38,7 +38,7 @@ func listPrompts(context.Context, *modern.PaginatedRequestParams) (*modern.ListP
 		return modern.PromptArgument{Name: name, Required: new(true)}
 	}
 	return &modern.ListPromptsResult{
-		Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds(),
+		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
 		Prompts: []modern.Prompt{
 			{Name: "test_simple_prompt", Description: new("a prompt")},
 			{Name: "test_prompt_with_arguments", Description: new("with arguments"), Arguments: []modern.PromptArgument{needed("arg1"), needed("arg2")}},
@@ -83,44 +83,44 @@ func complete(_ context.Context, p *modern.CompleteRequestParams) (*modern.Compl
 
 func listResources(context.Context, *modern.PaginatedRequestParams) (*modern.ListResourcesResult, error) {
 	return &modern.ListResourcesResult{
-		Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds(),
+		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
 		Resources: []modern.Resource{
-			{Name: "text", Description: new("a text"), Uri: "test://static-text", MimeType: new("text/plain")},
-			{Name: "picture", Description: new("a picture"), Uri: "test://static-binary", MimeType: new("image/png")},
-			{Name: skillName, Description: new(skillDescription), Uri: skillFile, MimeType: new(markdown)},
+			{Name: "text", Description: new("a text"), URI: "test://static-text", MimeType: new("text/plain")},
+			{Name: "picture", Description: new("a picture"), URI: "test://static-binary", MimeType: new("image/png")},
+			{Name: skillName, Description: new(skillDescription), URI: skillFile, MimeType: new(markdown)},
 		},
 	}, nil
 }
 
 func listTemplates(context.Context, *modern.PaginatedRequestParams) (*modern.ListResourceTemplatesResult, error) {
 	return &modern.ListResourceTemplatesResult{
-		Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds(),
-		ResourceTemplates: []modern.ResourceTemplate{{Name: "data", Description: new("data by an id"), UriTemplate: "test://template/{id}/data"}},
+		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
+		ResourceTemplates: []modern.ResourceTemplate{{Name: "data", Description: new("data by an id"), URITemplate: "test://template/{id}/data"}},
 	}, nil
 }
 
 func readResource(_ context.Context, p *modern.ReadResourceRequestParams) (modern.AnyReadResourceResult, error) {
 	var contents modern.TextOrBlobResourceContents
-	id, isTemplate := strings.CutPrefix(p.Uri, "test://template/")
+	id, isTemplate := strings.CutPrefix(p.URI, "test://template/")
 	switch {
 	case isTemplate:
 		id = strings.TrimSuffix(id, "/data")
-		contents = &modern.TextResourceContents{Uri: p.Uri, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
-	case p.Uri == "test://static-text":
-		contents = &modern.TextResourceContents{Uri: p.Uri, MimeType: new("text/plain"), Text: "a text"}
-	case p.Uri == "test://static-binary":
-		contents = &modern.BlobResourceContents{Uri: p.Uri, MimeType: new("image/png"), Blob: png}
-	case skillFiles[p.Uri] != "":
-		contents = &modern.TextResourceContents{Uri: p.Uri, MimeType: new(markdown), Text: skillFiles[p.Uri]}
+		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
+	case p.URI == "test://static-text":
+		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new("text/plain"), Text: "a text"}
+	case p.URI == "test://static-binary":
+		contents = &modern.BlobResourceContents{URI: p.URI, MimeType: new("image/png"), Blob: png}
+	case skillFiles[p.URI] != "":
+		contents = &modern.TextResourceContents{URI: p.URI, MimeType: new(markdown), Text: skillFiles[p.URI]}
 	default:
-		data, err := jsonv2.Marshal(map[string]string{"uri": p.Uri})
+		data, err := jsonv2.Marshal(map[string]string{"uri": p.URI})
 		if err != nil {
 			return nil, err
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "/uri: there is no such resource", Data: data}
 	}
 	return &modern.ReadResourceResult{
-		Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds(),
+		Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds(),
 		Contents: []modern.TextOrBlobResourceContents{contents},
 	}, nil
 }

@@ -30,7 +30,7 @@ func newSubscriptions() *subscriptions {
 // listen is open until its client cancels it, or the server ends.
 func (s *subscriptions) listen(ctx context.Context, p *modern.SubscriptionsListenRequestParams) (*modern.SubscriptionsListenResult, error) {
 	o := originOf(ctx)
-	sub := &subscription{peer: o.peer, meta: &modern.NotificationMetaObject{SubscriptionId: &o.id}, want: modern.SubscriptionFilter{
+	sub := &subscription{peer: o.peer, meta: &modern.NotificationMetaObject{SubscriptionID: &o.id}, want: modern.SubscriptionFilter{
 		ToolsListChanged: p.Notifications.ToolsListChanged, PromptsListChanged: p.Notifications.PromptsListChanged,
 	}}
 	// Under the lock, so that nothing comes before it.
@@ -54,7 +54,7 @@ func (s *subscriptions) listen(ctx context.Context, p *modern.SubscriptionsListe
 	case <-s.closed:
 	}
 	return &modern.SubscriptionsListenResult{Meta: modern.SubscriptionsListenResultMetaObject{
-		ServerInfo: identity.ServerInfo, SubscriptionId: o.id,
+		ServerInfo: identity.ServerInfo, SubscriptionID: o.id,
 	}}, nil
 }
 

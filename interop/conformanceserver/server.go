@@ -106,7 +106,7 @@ func discover(context.Context, *modern.RequestParams) (*modern.DiscoverResult, e
 			Tools:       &modern.ServerCapabilitiesTools{ListChanged: new(true)},
 		},
 		CacheScope: modern.CacheScopePublic,
-		TtlMs:      ttl.Milliseconds(),
+		TTLMs:      ttl.Milliseconds(),
 	}, nil
 }
 

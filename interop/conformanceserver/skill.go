@@ -108,9 +108,9 @@ func readDirectory(_ context.Context, p skillParams) (directoryResult, error) {
 		switch {
 		case !inside:
 		case deeper:
-			r.Resources = append(r.Resources, modern.Resource{Name: child, Uri: p.URI + "/" + child, MimeType: new(directory)})
+			r.Resources = append(r.Resources, modern.Resource{Name: child, URI: p.URI + "/" + child, MimeType: new(directory)})
 		default:
-			r.Resources = append(r.Resources, modern.Resource{Name: child, Uri: uri, MimeType: new(markdown)})
+			r.Resources = append(r.Resources, modern.Resource{Name: child, URI: uri, MimeType: new(markdown)})
 		}
 	}
 	if r.Resources == nil {

@@ -62,13 +62,13 @@ func (t *tasks) start(client elicit.Client, do work) *modern.CreateTaskResult {
 	ctx, cancel := context.WithTimeout(t.ctx, ttl)
 	now := stamp()
 	k := &task{created: time.Now(), client: client, cancel: cancel, about: modern.Task{
-		TaskId: rand.Text(), CreatedAt: now, LastUpdatedAt: now,
-		TtlMs: new(ttl.Milliseconds()), PollIntervalMs: new(int64(200)),
+		TaskID: rand.Text(), CreatedAt: now, LastUpdatedAt: now,
+		TTLMs: new(ttl.Milliseconds()), PollIntervalMs: new(int64(200)),
 	}}
 	about := k.about
 	t.mu.Lock()
 	maps.DeleteFunc(t.byID, func(_ string, old *task) bool { return time.Since(old.created) > ttl })
-	t.byID[about.TaskId] = k
+	t.byID[about.TaskID] = k
 	t.mu.Unlock()
 	t.running.Go(func() {
 		defer cancel()
@@ -76,8 +76,8 @@ func (t *tasks) start(client elicit.Client, do work) *modern.CreateTaskResult {
 		k.finish(result, err, ctx.Err() != nil)
 	})
 	return &modern.CreateTaskResult{
-		Meta: identity, TaskId: about.TaskId, Status: modern.TaskStatusWorking,
-		CreatedAt: about.CreatedAt, LastUpdatedAt: about.LastUpdatedAt, TtlMs: about.TtlMs, PollIntervalMs: about.PollIntervalMs,
+		Meta: identity, TaskID: about.TaskID, Status: modern.TaskStatusWorking,
+		CreatedAt: about.CreatedAt, LastUpdatedAt: about.LastUpdatedAt, TTLMs: about.TTLMs, PollIntervalMs: about.PollIntervalMs,
 	}
 }
 
@@ -193,7 +193,7 @@ func (t *tasks) find(meta *modern.RequestMetaObject, id string) (*task, error) {
 }
 
 func (t *tasks) get(_ context.Context, p *modern.GetTaskRequestParams) (*modern.GetTaskResult, error) {
-	k, err := t.find(p.Meta, p.TaskId)
+	k, err := t.find(p.Meta, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (t *tasks) get(_ context.Context, p *modern.GetTaskRequestParams) (*modern.
 }
 
 func (t *tasks) update(ctx context.Context, p *modern.UpdateTaskRequestParams) (*modern.UpdateTaskResult, error) {
-	k, err := t.find(p.Meta, p.TaskId)
+	k, err := t.find(p.Meta, p.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (t *tasks) update(ctx context.Context, p *modern.UpdateTaskRequestParams) (
 
 // cancel asks a task to end. One that has ended stays as it is.
 func (t *tasks) cancel(_ context.Context, p *modern.CancelTaskRequestParams) (*modern.CancelTaskResult, error) {
-	k, err := t.find(p.Meta, p.TaskId)
+	k, err := t.find(p.Meta, p.TaskID)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func tools() []tool {
 }
 
 func listTools(context.Context, *modern.PaginatedRequestParams) (*modern.ListToolsResult, error) {
-	r := &modern.ListToolsResult{Meta: identity, CacheScope: modern.CacheScopePublic, TtlMs: ttl.Milliseconds()}
+	r := &modern.ListToolsResult{Meta: identity, CacheScope: modern.CacheScopePublic, TTLMs: ttl.Milliseconds()}
 	for _, t := range tools() {
 		r.Tools = append(r.Tools, modern.Tool{Name: t.name, Description: new("tests " + t.name), InputSchema: json.RawMessage(cmp.Or(t.schema, `{"type":"object"}`))})
 	}

@@ -49,16 +49,16 @@
 // with those of the result; in Go the task is a field. [Task] has the members that every
 // status shares, and methods that make a task of each status:
 //
-//	task := modern.Task{TaskId: id, CreatedAt: now, LastUpdatedAt: now}
+//	task := modern.Task{TaskID: id, CreatedAt: now, LastUpdatedAt: now}
 //	result := modern.GetTaskResult{Task: task.InputRequired(questions)}
 //
 // The server answers [TasksUpdate] and [TasksCancel] at once. A client that asked for
-// TaskIds in a [SubscriptionFilter] gets [NotificationsTasks].
+// TaskIDs in a [SubscriptionFilter] gets [NotificationsTasks].
 //
 // # Types shared with mcptypes
 //
 // Types that are equal in both versions and are not arms of a union are the same in Go:
-// RequestId, ProgressToken, Base64 and ElicitValue; Annotations, BaseMetadata,
+// RequestID, ProgressToken, Base64 and ElicitValue; Annotations, BaseMetadata,
 // CompleteArgument, CompleteContext, Cursor, ElicitResultAction, IncludeContext,
 // LoggingLevel, ModelHint, ModelPreferences, NumberSchemaType, PromptArgument,
 // ResourceContents, Role, Root, ServerCapabilitiesPrompts, ServerCapabilitiesResources,

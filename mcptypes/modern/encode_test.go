@@ -12,9 +12,9 @@ import (
 )
 
 func TestEncode(t *testing.T) {
-	task := modern.Task{TaskId: "t", CreatedAt: "c", LastUpdatedAt: "l", PollIntervalMs: new(int64(500))}
+	task := modern.Task{TaskID: "t", CreatedAt: "c", LastUpdatedAt: "l", PollIntervalMs: new(int64(500))}
 	form := &modern.ElicitRequest{Params: &modern.ElicitRequestFormParams{
-		Message: "Run it?", Mode: new(modern.FormModeForm),
+		Message: "Run it?", Mode: new(modern.ElicitModeForm),
 		RequestedSchema: modern.ElicitSchema{Properties: map[string]modern.PrimitiveSchemaDefinition{
 			"decision": &modern.TitledSingleSelectEnumSchema{OneOf: []modern.EnumOption{{Const: "yes", Title: "Yes"}}},
 		}},
@@ -37,7 +37,7 @@ func TestEncode(t *testing.T) {
 			`{"resultType":"complete","_meta":{},"status":"completed",` + taskText + `"result":{"content":[]},"taskId":"t","ttlMs":null}`},
 		{modern.TaskStatusNotificationParams{Task: task.InputRequired(nil)},
 			`{"status":"input_required","createdAt":"c","inputRequests":{},"lastUpdatedAt":"l","pollIntervalMs":500,"taskId":"t","ttlMs":null}`},
-		{modern.CreateTaskResult{TaskId: "t", Status: modern.TaskStatusWorking, TtlMs: new(int64(1))},
+		{modern.CreateTaskResult{TaskID: "t", Status: modern.TaskStatusWorking, TTLMs: new(int64(1))},
 			`{"resultType":"task","createdAt":"","lastUpdatedAt":"","status":"working","taskId":"t","ttlMs":1}`},
 		{modern.InputResponses{"q": &modern.ElicitResult{Action: "accept", Content: map[string]modern.ElicitValue{
 			"a": mcptypes.ElicitStrings("x", "y"), "b": mcptypes.ElicitInt(7)}}},
@@ -89,7 +89,7 @@ func TestEncodeErrors(t *testing.T) {
 		{modern.Task{}, `modern: encode: /status: want one of "working", "input_required", "completed", "failed", "cancelled", have ""`},
 		{modern.WorkingTask{PollIntervalMs: new(int64(1 << 60))},
 			"modern: encode: /pollIntervalMs: want an integer from -9007199254740991 to 9007199254740991, have 1152921504606846976"},
-		{modern.ListToolsResult{CacheScope: "private", TtlMs: -1}, "modern: encode: /ttlMs: want an integer from 0 to 9223372036854775807, have -1"},
+		{modern.ListToolsResult{CacheScope: "private", TTLMs: -1}, "modern: encode: /ttlMs: want an integer from 0 to 9223372036854775807, have -1"},
 		{modern.CompleteResult{Completion: modern.CompleteResultCompletion{Values: make([]string, 101)}},
 			"modern: encode: /completion/values: want at most 100 elements, have 101"},
 		{modern.InputRequests{"q": nil}, "modern: encode: /q: required, but absent"},
@@ -110,7 +110,7 @@ func TestEncodeErrors(t *testing.T) {
 // TestTask makes a task of each status and compares the members that all share.
 func TestTask(t *testing.T) {
 	want := modern.Task{
-		TaskId: "t", CreatedAt: "c", LastUpdatedAt: "l", StatusMessage: new("m"), TtlMs: new(int64(1)), PollIntervalMs: new(int64(2)),
+		TaskID: "t", CreatedAt: "c", LastUpdatedAt: "l", StatusMessage: new("m"), TTLMs: new(int64(1)), PollIntervalMs: new(int64(2)),
 		Extra: map[string]json.RawMessage{"x": json.RawMessage("1")},
 	}
 	for status, d := range map[modern.TaskStatus]modern.DetailedTask{

@@ -46,7 +46,7 @@ func Example() {
 
 // A task has the same members in every status.
 func ExampleTask() {
-	task := modern.Task{TaskId: "t1", CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(500))}
+	task := modern.Task{TaskID: "t1", CreatedAt: "2026-11-20T10:00:00Z", LastUpdatedAt: "2026-11-20T10:00:05Z", PollIntervalMs: new(int64(500))}
 	for _, d := range []modern.DetailedTask{
 		task.Working(),
 		task.Completed(json.RawMessage(`{"content":[],"resultType":"complete"}`)),
@@ -62,7 +62,7 @@ func ExampleTask() {
 			return
 		}
 		known, _ := modern.TaskOf(result.Task)
-		fmt.Println(known.TaskId, known.Status)
+		fmt.Println(known.TaskID, known.Status)
 	}
 	// Output:
 	// t1 working

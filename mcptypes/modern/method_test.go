@@ -49,7 +49,7 @@ func TestCallOfUnion(t *testing.T) {
 		case !ok:
 			return &modern.InputRequiredResult{RequestState: new("s"), InputRequests: modern.InputRequests{"q": &modern.ListRootsRequest{}}}, nil
 		case answer.Action == modern.ElicitResultActionAccept && *p.RequestState == "s":
-			return &modern.CreateTaskResult{TaskId: "t", Status: modern.TaskStatusWorking}, nil
+			return &modern.CreateTaskResult{TaskID: "t", Status: modern.TaskStatusWorking}, nil
 		case answer.Action == modern.ElicitResultActionDecline:
 			return &modern.CallToolResult{Content: modern.Text("declined")}, nil
 		}
@@ -69,7 +69,7 @@ func TestCallOfUnion(t *testing.T) {
 	}
 	params.RequestState = asked.RequestState
 	params.InputResponses = modern.InputResponses{"q": &modern.ElicitResult{Action: "accept"}}
-	if task, ok := call().(*modern.CreateTaskResult); !ok || task.TaskId != "t" {
+	if task, ok := call().(*modern.CreateTaskResult); !ok || task.TaskID != "t" {
 		t.Errorf("got %+v", task)
 	}
 	params.InputResponses["q"] = &modern.ElicitResult{Action: "decline"}
@@ -155,8 +155,8 @@ func TestDocNamesAliases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, ok1 := strings.Cut(strings.ReplaceAll(string(text), "\n// ", " "), "in Go: RequestId")
-	list, _, ok2 := strings.Cut("RequestId"+list, "So are")
+	_, list, ok1 := strings.Cut(strings.ReplaceAll(string(text), "\n// ", " "), "in Go: RequestID")
+	list, _, ok2 := strings.Cut("RequestID"+list, "So are")
 	if !ok1 || !ok2 {
 		t.Fatal("doc.go has no list of aliases")
 	}
@@ -203,7 +203,7 @@ func TestDecodeParams(t *testing.T) {
 
 // TestTaskCreated answers a call with a task.
 func TestTaskCreated(t *testing.T) {
-	created := modern.Task{TaskId: "t", CreatedAt: "c", LastUpdatedAt: "u", StatusMessage: new("m"), TtlMs: new(int64(1)), PollIntervalMs: new(int64(2))}.Created()
+	created := modern.Task{TaskID: "t", CreatedAt: "c", LastUpdatedAt: "u", StatusMessage: new("m"), TTLMs: new(int64(1)), PollIntervalMs: new(int64(2))}.Created()
 	text, err := modern.Encode(created)
 	const want = `{"resultType":"task","createdAt":"c","lastUpdatedAt":"u","pollIntervalMs":2,"status":"working","statusMessage":"m","taskId":"t","ttlMs":1}`
 	if err != nil || string(text) != want {

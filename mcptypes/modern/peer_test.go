@@ -15,7 +15,7 @@ import (
 func TestPeer(t *testing.T) {
 	mux := &jsonrpc.Mux{}
 	modern.ToolsCall.Handle(mux, func(context.Context, *modern.CallToolRequestParams) (modern.AnyCallToolResult, error) {
-		return &modern.CreateTaskResult{TaskId: "t", Status: modern.TaskStatusWorking}, nil
+		return &modern.CreateTaskResult{TaskID: "t", Status: modern.TaskStatusWorking}, nil
 	})
 	a, b := jsonrpc.Pipe()
 	server, client := jsonrpc.NewPeer(a, mux, nil), jsonrpc.NewPeer(b, nil, nil)
@@ -28,7 +28,7 @@ func TestPeer(t *testing.T) {
 	defer cancel()
 
 	result, err := modern.ToolsCall.Call(ctx, client, &modern.CallToolRequestParams{Name: "codex"})
-	if task, ok := result.(*modern.CreateTaskResult); err != nil || !ok || task.TaskId != "t" {
+	if task, ok := result.(*modern.CreateTaskResult); err != nil || !ok || task.TaskID != "t" {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	err = client.Call(ctx, "tools/call", map[string]string{"name": "codex"}, nil)

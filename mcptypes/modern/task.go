@@ -13,8 +13,8 @@ const ExtensionTasks = "io.modelcontextprotocol/tasks"
 // working if that is empty.
 func (t Task) Created() *CreateTaskResult {
 	return &CreateTaskResult{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Status: cmp.Or(t.Status, TaskStatusWorking), Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Status: cmp.Or(t.Status, TaskStatusWorking), Extra: t.Extra,
 	}
 }
 
@@ -22,40 +22,40 @@ func (t Task) Created() *CreateTaskResult {
 // type of the result has the status.
 func (t Task) Working() *WorkingTask {
 	return &WorkingTask{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
 	}
 }
 
 // InputRequired returns t as a task that waits for answers to requests.
 func (t Task) InputRequired(requests InputRequests) *InputRequiredTask {
 	return &InputRequiredTask{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, InputRequests: requests, Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, InputRequests: requests, Extra: t.Extra,
 	}
 }
 
 // Completed returns t as a task with its result, which must be a JSON object.
 func (t Task) Completed(result json.RawMessage) *CompletedTask {
 	return &CompletedTask{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Result: result, Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Result: result, Extra: t.Extra,
 	}
 }
 
 // Failed returns t as a task that ended with a JSON-RPC error.
 func (t Task) Failed(err Error) *FailedTask {
 	return &FailedTask{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Error: err, Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Error: err, Extra: t.Extra,
 	}
 }
 
 // Cancelled returns t as a task that was cancelled.
 func (t Task) Cancelled() *CancelledTask {
 	return &CancelledTask{
-		TaskId: t.TaskId, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
-		TtlMs: t.TtlMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
+		TaskID: t.TaskID, CreatedAt: t.CreatedAt, LastUpdatedAt: t.LastUpdatedAt, StatusMessage: t.StatusMessage,
+		TTLMs: t.TTLMs, PollIntervalMs: t.PollIntervalMs, Extra: t.Extra,
 	}
 }
 
@@ -64,22 +64,22 @@ func (t Task) Cancelled() *CancelledTask {
 func TaskOf(d DetailedTask) (t Task, ok bool) {
 	switch d := d.(type) {
 	case *WorkingTask:
-		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusWorking, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusWorking, d.Extra)
 	case *InputRequiredTask:
-		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusInputRequired, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusInputRequired, d.Extra)
 	case *CompletedTask:
-		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusCompleted, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusCompleted, d.Extra)
 	case *FailedTask:
-		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusFailed, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusFailed, d.Extra)
 	case *CancelledTask:
-		return taskOf(d.TaskId, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TtlMs, d.PollIntervalMs, TaskStatusCancelled, d.Extra)
+		return taskOf(d.TaskID, d.CreatedAt, d.LastUpdatedAt, d.StatusMessage, d.TTLMs, d.PollIntervalMs, TaskStatusCancelled, d.Extra)
 	}
 	return Task{}, false
 }
 
 func taskOf(id, created, updated string, message *string, ttl, poll *int64, status TaskStatus, extra map[string]json.RawMessage) (Task, bool) {
 	return Task{
-		TaskId: id, CreatedAt: created, LastUpdatedAt: updated, StatusMessage: message,
-		TtlMs: ttl, PollIntervalMs: poll, Status: status, Extra: extra,
+		TaskID: id, CreatedAt: created, LastUpdatedAt: updated, StatusMessage: message,
+		TTLMs: ttl, PollIntervalMs: poll, Status: status, Extra: extra,
 	}, true
 }

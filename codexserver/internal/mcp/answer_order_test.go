@@ -91,10 +91,10 @@ func askedTask(t *testing.T) (c *taskClient, heard chan string) {
 		t.Fatal(err)
 	}
 	var m struct{ Result modern.CreateTaskResult }
-	if err := json.Unmarshal(line, &m); err != nil || m.Result.TaskId == "" {
+	if err := json.Unmarshal(line, &m); err != nil || m.Result.TaskID == "" {
 		t.Fatalf("%s: %v", line, err)
 	}
-	c.task = m.Result.TaskId
+	c.task = m.Result.TaskID
 	synctest.Wait()
 	return c, heard
 }

@@ -28,7 +28,7 @@ func (s *ModernSession) discover() (any, error) {
 			Extensions: extensions,
 		},
 		Instructions: new(s.server.Tools.Instructions()),
-		TtlMs:        listLife,
+		TTLMs:        listLife,
 		CacheScope:   modern.CacheScopePrivate,
 	}, nil
 }
@@ -38,7 +38,7 @@ func (s *ModernSession) listTools() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &modern.ListToolsResult{Meta: s.resultMeta(), TtlMs: listLife, CacheScope: modern.CacheScopePrivate}
+	result := &modern.ListToolsResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range list {
 		if s.principal != "" { // its requests come over HTTP
 			t.InputSchema = mirrored(t.InputSchema)

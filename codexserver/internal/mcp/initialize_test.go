@@ -111,7 +111,7 @@ func TestMissingCwdIsTheClientsRoot(t *testing.T) {
 		e := &servertest.Engine{Turn: servertest.Echo}
 		mux := &jsonrpc.Mux{}
 		mcptypes.RootsList.Handle(mux, func(context.Context, *mcptypes.ListRootsRequestParams) (*mcptypes.ListRootsResult, error) {
-			return &mcptypes.ListRootsResult{Roots: []mcptypes.Root{{Uri: "https://x/"}, {Uri: "file:///some/where"}}}, nil
+			return &mcptypes.ListRootsResult{Roots: []mcptypes.Root{{URI: "https://x/"}, {URI: "file:///some/where"}}}, nil
 		})
 		ours, theirs := jsonrpc.Pipe()
 		peer := jsonrpc.NewPeer(ours, mux, nil)

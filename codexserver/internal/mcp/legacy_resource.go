@@ -67,11 +67,11 @@ func (ss *LegacySession) listTemplates(_ context.Context, p *mcptypes.ListResour
 }
 
 func (ss *LegacySession) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
-	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.Uri, ss.principal != "")
+	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.URI, ss.principal != "")
 	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)
-		e.Data, _ = json.Marshal(map[string]string{"uri": mcptool.Cut(p.Uri, maxURI)}) // a string always encodes
+		e.Data, _ = json.Marshal(map[string]string{"uri": mcptool.Cut(p.URI, maxURI)}) // a string always encodes
 		return nil, e
 	}
 	if err != nil {

@@ -41,7 +41,7 @@ func (ss *LegacySession) root(ctx context.Context) string {
 		return ""
 	}
 	for _, root := range list.Roots {
-		if path, ok := filePath(root.Uri); ok {
+		if path, ok := filePath(root.URI); ok {
 			return path
 		}
 	}

@@ -24,17 +24,17 @@ func (s *ModernSession) listen(q *request) (any, error) {
 	}
 	var granted modern.SubscriptionFilter
 	var listeners []func(context.Context)
-	if p.Notifications.TaskIds != nil {
+	if p.Notifications.TaskIDs != nil {
 		if err := q.needTasks(); err != nil {
 			return nil, err
 		}
-		granted.TaskIds = []string{}
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIds))) {
+		granted.TaskIDs = []string{}
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIDs))) {
 			t, _, _, err := s.find(id)
 			if err != nil {
 				continue // unknown, or of another client
 			}
-			granted.TaskIds = append(granted.TaskIds, id)
+			granted.TaskIDs = append(granted.TaskIDs, id)
 			l := &listener{request: q}
 			if t != nil {
 				listeners = append(listeners, func(ctx context.Context) { t.follow(ctx, l) })
@@ -43,7 +43,7 @@ func (s *ModernSession) listen(q *request) (any, error) {
 			}
 		}
 	}
-	meta := &modern.NotificationMetaObject{SubscriptionId: &q.rpc.ID}
+	meta := &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}
 	err := modern.NotificationsSubscriptionsAcknowledged.Notify(q.ctx, q.rpc.Peer(), &modern.SubscriptionsAcknowledgedNotificationParams{Meta: meta, Notifications: granted})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (l *listener) send(d modern.DetailedTask, ticker bool) {
 	}
 	l.status, l.message = status, message
 	_ = modern.NotificationsTasks.Notify(context.Background(), l.request.rpc.Peer(), &modern.TaskStatusNotificationParams{
-		Meta: &modern.NotificationMetaObject{SubscriptionId: &l.request.rpc.ID}, Task: d,
+		Meta: &modern.NotificationMetaObject{SubscriptionID: &l.request.rpc.ID}, Task: d,
 	}) // fails if the client has disconnected
 }
 

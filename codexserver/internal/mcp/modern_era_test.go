@@ -182,7 +182,7 @@ func TestDiscover(t *testing.T) {
 		if diff := cmp.Diff(allVersions, d.SupportedVersions); diff != "" {
 			t.Errorf("versions (-want +got):\n%s", diff)
 		}
-		if d.CacheScope != "private" || d.TtlMs <= 0 || d.Capabilities.Tools == nil || d.Capabilities.Tools.ListChanged != nil || d.Capabilities.Logging == nil {
+		if d.CacheScope != "private" || d.TTLMs <= 0 || d.Capabilities.Tools == nil || d.Capabilities.Tools.ListChanged != nil || d.Capabilities.Logging == nil {
 			t.Errorf("%s", a.raw)
 		}
 		if _, ok := d.Capabilities.Extensions["io.github.codexmcp/events"]; !ok {
@@ -209,8 +209,8 @@ func TestDiscover(t *testing.T) {
 		if n := len([]rune(*d.Instructions)); n >= 2000 {
 			t.Errorf("instructions of %d characters", n)
 		}
-		if list.TtlMs != 3_600_000 || list.CacheScope != "private" {
-			t.Errorf("ttlMs %v, cacheScope %v", list.TtlMs, list.CacheScope)
+		if list.TTLMs != 3_600_000 || list.CacheScope != "private" {
+			t.Errorf("ttlMs %v, cacheScope %v", list.TTLMs, list.CacheScope)
 		}
 		c.capabilities = noForms
 		if again := c.start("tools/list").wait(); string(again.raw) != string(first.raw) {

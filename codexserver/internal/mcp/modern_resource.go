@@ -29,9 +29,9 @@ func (s *ModernSession) listResources(q *request) (any, error) {
 	if err := noCursor(q); err != nil {
 		return nil, err
 	}
-	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TTLMs: fresh, CacheScope: modern.CacheScopePrivate}
 	for _, r := range s.server.Tools.Resources().List(s.threads) {
-		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, Uri: r.Uri})
+		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, URI: r.URI})
 	}
 	return result, nil
 }
@@ -40,10 +40,10 @@ func (s *ModernSession) listTemplates(q *request) (any, error) {
 	if err := noCursor(q); err != nil {
 		return nil, err
 	}
-	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TtlMs: listLife, CacheScope: modern.CacheScopePrivate}
+	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range s.server.Tools.Resources().Templates() {
 		result.ResourceTemplates = append(result.ResourceTemplates, modern.ResourceTemplate{
-			Name: t.Name, Description: t.Description, MimeType: t.MimeType, UriTemplate: t.UriTemplate,
+			Name: t.Name, Description: t.Description, MimeType: t.MimeType, URITemplate: t.URITemplate,
 		})
 	}
 	return result, nil
@@ -68,9 +68,9 @@ func (s *ModernSession) readResource(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &modern.ReadResourceResult{Meta: s.resultMeta(), TtlMs: fresh, CacheScope: modern.CacheScopePrivate}
+	result := &modern.ReadResourceResult{Meta: s.resultMeta(), TTLMs: fresh, CacheScope: modern.CacheScopePrivate}
 	for _, c := range contents {
-		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, Uri: c.Uri})
+		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, URI: c.URI})
 	}
 	return result, nil
 }

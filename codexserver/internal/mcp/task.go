@@ -60,8 +60,8 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	c.mu.Unlock()
 	c.session.running.Go(t.keep)
 	return &modern.CreateTaskResult{
-		Meta: c.session.resultMeta(), TaskId: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
-		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TtlMs: shared.TtlMs,
+		Meta: c.session.resultMeta(), TaskID: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
+		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TTLMs: shared.TTLMs,
 	}
 }
 

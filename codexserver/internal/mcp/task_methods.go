@@ -218,7 +218,7 @@ func (t *task) shared(message string) modern.Task {
 		poll = pollOften
 	}
 	return modern.Task{
-		TaskId: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
+		TaskID: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
 		StatusMessage: &message, PollIntervalMs: &poll,
 	}
 }
@@ -229,7 +229,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func finished(f taskfile.Task) modern.DetailedTask {
 	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
 	t := modern.Task{
-		TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TtlMs: &ttl,
+		TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TTLMs: &ttl,
 	}
 	if f.Status == taskfile.Cancelled {
 		return t.Cancelled()
@@ -255,7 +255,7 @@ func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.De
 		poll := int64(pollSeldom)
 		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
 		return modern.Task{
-			TaskId: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
+			TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
 		}.Working()
 	}
 	return finished(f)

@@ -63,7 +63,7 @@ func newTask(t testing.TB, p *jsonrpc.Peer, prompt string) string {
 	if err := modern.Decode(raw, &r); err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	return r.TaskId
+	return r.TaskID
 }
 
 func getTask(t testing.TB, p *jsonrpc.Peer, id string) modern.DetailedTask {

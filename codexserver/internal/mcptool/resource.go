@@ -50,7 +50,7 @@ func (r Resources) Templates() []mcptypes.ResourceTemplate {
 	var list []mcptypes.ResourceTemplate
 	for _, f := range forms {
 		list = append(list, mcptypes.ResourceTemplate{
-			Name: f.name, Description: &f.words, MimeType: &f.format, UriTemplate: "codex://threads/{threadId}/" + f.path + "{?offset}",
+			Name: f.name, Description: &f.words, MimeType: &f.format, URITemplate: "codex://threads/{threadId}/" + f.path + "{?offset}",
 		})
 	}
 	return list
@@ -64,7 +64,7 @@ func (Resources) List(threads *thread.Share) []mcptypes.Resource {
 	for _, id := range ids[:min(len(ids), maxListed)] {
 		for _, f := range forms[:2] {
 			list = append(list, mcptypes.Resource{
-				Name: f.name + " of " + id, MimeType: &f.format, Uri: passage{thread: id, what: f.what}.uri(),
+				Name: f.name + " of " + id, MimeType: &f.format, URI: passage{thread: id, what: f.what}.uri(),
 			})
 		}
 	}
@@ -158,13 +158,13 @@ func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, 
 		format = "text/x-diff"
 	}
 	contents := []*mcptypes.TextResourceContents{{
-		Meta: map[string]stdjson.RawMessage{metaPage: where}, MimeType: &format, Text: p.Content, Uri: uri,
+		Meta: map[string]stdjson.RawMessage{metaPage: where}, MimeType: &format, Text: p.Content, URI: uri,
 	}}
 	if p.Next > 0 {
 		next := at
 		next.offset = p.Next
 		contents = append(contents, &mcptypes.TextResourceContents{
-			MimeType: new("text/plain"), Uri: next.uri(),
+			MimeType: new("text/plain"), URI: next.uri(),
 			Text: fmt.Sprintf("[%d more bytes: read %s]", p.Total-p.Next, next.uri()),
 		})
 	}

@@ -163,7 +163,7 @@ func TestStuckTask(t *testing.T) {
 		}
 		<-time.After(5*time.Minute + 10*time.Second)
 		get := func() string {
-			return c.Ask(t, "tasks/get", fmt.Sprintf(`{"taskId":%q,"_meta":%s}`, task.TaskId, meta))
+			return c.Ask(t, "tasks/get", fmt.Sprintf(`{"taskId":%q,"_meta":%s}`, task.TaskID, meta))
 		}
 		if got := get(); !strings.Contains(got, `"statusMessage":"stuck: the model has been silent for 5m11s; wait, or stop it with codex-interrupt"`) {
 			t.Errorf("tasks/get: %s", got)

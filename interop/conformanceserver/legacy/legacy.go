@@ -61,10 +61,10 @@ func (f *features) mux() *jsonrpc.Mux {
 	mcptypes.ResourcesTemplatesList.Handle(m, listTemplates)
 	mcptypes.ResourcesRead.Handle(m, readResource)
 	mcptypes.ResourcesSubscribe.Handle(m, func(_ context.Context, p *mcptypes.SubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.Uri, true)
+		return f.subscribe(p.URI, true)
 	})
 	mcptypes.ResourcesUnsubscribe.Handle(m, func(_ context.Context, p *mcptypes.UnsubscribeRequestParams) (*mcptypes.EmptyResult, error) {
-		return f.subscribe(p.Uri, false)
+		return f.subscribe(p.URI, false)
 	})
 	mcptypes.PromptsList.Handle(m, listPrompts)
 	mcptypes.PromptsGet.Handle(m, getPrompt)

@@ -21,30 +21,30 @@ func (f *features) subscribe(uri string, on bool) (*mcptypes.EmptyResult, error)
 
 func listResources(context.Context, *mcptypes.ListResourcesRequestParams) (*mcptypes.ListResourcesResult, error) {
 	return &mcptypes.ListResourcesResult{Resources: []mcptypes.Resource{
-		{Uri: "test://static-text", Name: "text", Description: new("a text"), MimeType: new("text/plain")},
-		{Uri: "test://static-binary", Name: "picture", Description: new("a picture"), MimeType: new("image/png")},
+		{URI: "test://static-text", Name: "text", Description: new("a text"), MimeType: new("text/plain")},
+		{URI: "test://static-binary", Name: "picture", Description: new("a picture"), MimeType: new("image/png")},
 	}}, nil
 }
 
 func listTemplates(context.Context, *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
 	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: []mcptypes.ResourceTemplate{
-		{UriTemplate: "test://template/{id}/data", Name: "template", MimeType: new("application/json")},
+		{URITemplate: "test://template/{id}/data", Name: "template", MimeType: new("application/json")},
 	}}, nil
 }
 
 func readResource(_ context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
 	var content mcptypes.TextOrBlobResourceContents
-	id, isTemplate := strings.CutPrefix(p.Uri, "test://template/")
+	id, isTemplate := strings.CutPrefix(p.URI, "test://template/")
 	switch {
 	case isTemplate:
 		id = strings.TrimSuffix(id, "/data")
-		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
-	case p.Uri == "test://static-text":
-		content = &mcptypes.TextResourceContents{Uri: p.Uri, MimeType: new("text/plain"), Text: "a text"}
-	case p.Uri == "test://static-binary":
-		content = &mcptypes.BlobResourceContents{Uri: p.Uri, MimeType: new("image/png"), Blob: png}
+		content = &mcptypes.TextResourceContents{URI: p.URI, MimeType: new("application/json"), Text: fmt.Sprintf(`{"id":%q}`, id)}
+	case p.URI == "test://static-text":
+		content = &mcptypes.TextResourceContents{URI: p.URI, MimeType: new("text/plain"), Text: "a text"}
+	case p.URI == "test://static-binary":
+		content = &mcptypes.BlobResourceContents{URI: p.URI, MimeType: new("image/png"), Blob: png}
 	default:
-		return nil, jsonrpc.Errorf(-32002, "no resource %q", p.Uri)
+		return nil, jsonrpc.Errorf(-32002, "no resource %q", p.URI)
 	}
 	return &mcptypes.ReadResourceResult{Contents: []mcptypes.TextOrBlobResourceContents{content}}, nil
 }

@@ -23,7 +23,7 @@ var image = &mcptypes.ImageContent{Data: png, MimeType: "image/png"}
 func text(s string) mcptypes.ContentBlock { return &mcptypes.TextContent{Text: s} }
 
 func embedded(uri, mime, content string) mcptypes.ContentBlock {
-	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{Uri: uri, MimeType: &mime, Text: content}}
+	return &mcptypes.EmbeddedResource{Resource: &mcptypes.TextResourceContents{URI: uri, MimeType: &mime, Text: content}}
 }
 
 // SchemaTool is the tool whose [Schema] must reach the client as it is, in every version.

@@ -38,7 +38,7 @@ const (
 	AskItemFileChangeRequestApproval       = "item/fileChange/requestApproval"
 	AskItemPermissionsRequestApproval      = "item/permissions/requestApproval"
 	AskItemToolRequestUserInput            = "item/tool/requestUserInput"
-	AskMcpServerElicitationRequest         = "mcpServer/elicitation/request"
+	AskMCPServerElicitationRequest         = "mcpServer/elicitation/request"
 )
 
 // The notifications that are read.
@@ -68,21 +68,21 @@ const (
 
 // The tags of the arms that are used.
 const (
+	AccountAPIKey                                           = "apiKey"
 	AccountAmazonBedrock                                    = "amazonBedrock"
-	AccountApiKey                                           = "apiKey"
 	AccountChatgpt                                          = "chatgpt"
 	AccountGcp                                              = "gcp"
 	CommandActionListFiles                                  = "listFiles"
 	CommandActionRead                                       = "read"
 	CommandActionSearch                                     = "search"
 	CommandActionUnknown                                    = "unknown"
-	LoginAccountParamsApiKey                                = "apiKey"
+	LoginAccountParamsAPIKey                                = "apiKey"
 	LoginAccountParamsChatgpt                               = "chatgpt"
 	LoginAccountResponseChatgpt                             = "chatgpt"
-	McpServerElicitationRequestParamsForm                   = "form"
-	McpServerElicitationRequestParamsOpenaiForm             = "openaiForm"
-	McpServerElicitationRequestParamsOpenaiUserVerification = "openai/userVerification"
-	McpServerElicitationRequestParamsUrl                    = "url"
+	MCPServerElicitationRequestParamsForm                   = "form"
+	MCPServerElicitationRequestParamsOpenaiForm             = "openaiForm"
+	MCPServerElicitationRequestParamsOpenaiUserVerification = "openai/userVerification"
+	MCPServerElicitationRequestParamsURL                    = "url"
 	PatchChangeKindAdd                                      = "add"
 	PatchChangeKindDelete                                   = "delete"
 	PatchChangeKindUpdate                                   = "update"
@@ -98,7 +98,7 @@ const (
 	ThreadItemCommandExecution                              = "commandExecution"
 	ThreadItemFileChange                                    = "fileChange"
 	ThreadItemImageView                                     = "imageView"
-	ThreadItemMcpToolCall                                   = "mcpToolCall"
+	ThreadItemMCPToolCall                                   = "mcpToolCall"
 	ThreadItemReasoning                                     = "reasoning"
 	ThreadItemSubAgentActivity                              = "subAgentActivity"
 	ThreadItemUserMessage                                   = "userMessage"
@@ -191,18 +191,18 @@ const (
 	FuzzyFileSearchMatchTypeFile      = "file"
 )
 
-// The values of McpServerElicitationAction; newer versions have others.
+// The values of MCPServerElicitationAction; newer versions have others.
 const (
-	McpServerElicitationActionAccept  = "accept"
-	McpServerElicitationActionCancel  = "cancel"
-	McpServerElicitationActionDecline = "decline"
+	MCPServerElicitationActionAccept  = "accept"
+	MCPServerElicitationActionCancel  = "cancel"
+	MCPServerElicitationActionDecline = "decline"
 )
 
-// The values of McpToolCallStatus; newer versions have others.
+// The values of MCPToolCallStatus; newer versions have others.
 const (
-	McpToolCallStatusCompleted  = "completed"
-	McpToolCallStatusFailed     = "failed"
-	McpToolCallStatusInProgress = "inProgress"
+	MCPToolCallStatusCompleted  = "completed"
+	MCPToolCallStatusFailed     = "failed"
+	MCPToolCallStatusInProgress = "inProgress"
 )
 
 // The values of MergeStrategy; newer versions have others.
@@ -226,10 +226,10 @@ const (
 
 // The values of NetworkApprovalProtocol; newer versions have others.
 const (
-	NetworkApprovalProtocolHttp      = "http"
-	NetworkApprovalProtocolHttps     = "https"
-	NetworkApprovalProtocolSocks5Tcp = "socks5Tcp"
-	NetworkApprovalProtocolSocks5Udp = "socks5Udp"
+	NetworkApprovalProtocolHTTP      = "http"
+	NetworkApprovalProtocolHTTPS     = "https"
+	NetworkApprovalProtocolSocks5TCP = "socks5Tcp"
+	NetworkApprovalProtocolSocks5UDP = "socks5Udp"
 )
 
 // The values of NetworkPolicyRuleAction; newer versions have others.

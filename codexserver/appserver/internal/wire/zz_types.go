@@ -65,7 +65,7 @@ type CommandApproval struct {
 	ProposedExecpolicyAmendment     []string          `json:"proposedExecpolicyAmendment,omitzero"`
 	ProposedNetworkPolicyAmendments []HostRule        `json:"proposedNetworkPolicyAmendments,omitzero"`
 	Reason                          string            `json:"reason,omitzero"`
-	StartedAtMS                     json.RawMessage   `json:"startedAtMs"` // not used
+	StartedAtMs                     json.RawMessage   `json:"startedAtMs"` // not used
 	ThreadID                        string            `json:"threadId"`
 	TurnID                          string            `json:"turnId"`
 
@@ -127,7 +127,7 @@ type ExecParams struct {
 	Cwd           string             `json:"cwd,omitzero"`
 	Env           map[string]*string `json:"env,omitzero"`
 	SandboxPolicy *SandboxPolicy     `json:"sandboxPolicy,omitzero"`
-	TimeoutMS     *int64             `json:"timeoutMs,omitzero"`
+	TimeoutMs     *int64             `json:"timeoutMs,omitzero"`
 }
 
 // ExecReply is made of CommandExecResponse.
@@ -142,7 +142,7 @@ type FileApproval struct {
 	GrantRoot   string          `json:"grantRoot,omitzero"`
 	ItemID      string          `json:"itemId"`
 	Reason      string          `json:"reason,omitzero"`
-	StartedAtMS json.RawMessage `json:"startedAtMs"` // not used
+	StartedAtMs json.RawMessage `json:"startedAtMs"` // not used
 	ThreadID    string          `json:"threadId"`
 	TurnID      string          `json:"turnId"`
 
@@ -236,7 +236,7 @@ type Item struct {
 	CommandActions   []CommandAction `json:"commandActions,omitzero"`
 	Content          []string        `json:"content,omitzero"`
 	Cwd              string          `json:"cwd,omitzero"`
-	DurationMS       int64           `json:"durationMs,omitzero"`
+	DurationMs       int64           `json:"durationMs,omitzero"`
 	Error            *ToolError      `json:"error,omitzero"`
 	ExitCode         *int64          `json:"exitCode,omitzero"`
 	ID               string          `json:"id"`
@@ -352,7 +352,7 @@ type Permissions struct {
 	ItemID        string          `json:"itemId"`
 	Permissions   json.RawMessage `json:"permissions"`
 	Reason        string          `json:"reason,omitzero"`
-	StartedAtMS   json.RawMessage `json:"startedAtMs"` // not used
+	StartedAtMs   json.RawMessage `json:"startedAtMs"` // not used
 	ThreadID      string          `json:"threadId"`
 	TurnID        string          `json:"turnId"`
 
@@ -610,7 +610,7 @@ type UserContent struct {
 
 // UserInput is made of ToolRequestUserInputParams.
 type UserInput struct {
-	AutoResolutionMS json.RawMessage `json:"autoResolutionMs,omitzero"` // not used
+	AutoResolutionMs json.RawMessage `json:"autoResolutionMs,omitzero"` // not used
 	IsBlocking       json.RawMessage `json:"isBlocking"`                // not used
 	ItemID           json.RawMessage `json:"itemId"`                    // not used
 	Questions        []Question      `json:"questions"`
