@@ -121,7 +121,7 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		piped = os.Stdin
 	}
 	task := o.ask.attachment(o)
-	if task == nil {
+	if task == nil && !o.demo.wanted {
 		var err error
 		if task, err = o.ask.newTask(o, piped); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
@@ -135,6 +135,9 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	signalled, stop := signal.NotifyContext(ctx, ending...)
 	defer stop()
 	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
+	if o.demo.wanted {
+		return o.playDemo(ctx, console, signals)
+	}
 	if task.Attach != "" {
 		return attachOn(ctx, o, task, console, signals)
 	}

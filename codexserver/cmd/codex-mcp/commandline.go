@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,14 +71,15 @@ MCP clients start it; see the first example.`,
 		Example: `  ` + o.name + ` mcp-server -m gpt-5 -s workspace-write   the command for a client's configuration
   ` + o.name + ` http                                     serve many clients over HTTP
   ` + o.name + ` ask "why do the tests fail?"             run a task from this terminal
+  ` + o.name + ` ask --demo                               see it work, without a key
   ` + o.name + ` tasks                                    list the tasks of clients
   ` + o.name + ` doctor                                   check whether tasks can run`,
 		Args: o.noWords,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.name == "codex" && !o.version {
 				return errors.New(notCodex)
 			}
-			return o.wantsServer()
+			return o.wantsServer(cmd.Flags())
 		},
 		SilenceErrors: true, SilenceUsage: true,
 		SuggestionsMinimumDistance: 2,
@@ -110,14 +112,14 @@ When a client that has sent initialize closes the input, its turns end. When the
 input has no initialize, as in codex-mcp mcp-server <requests.jsonl, the server
 first finishes and answers the calls.`,
 		Args: o.noWords,
-		RunE: func(*cobra.Command, []string) error { return o.wantsServer() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.wantsServer(cmd.Flags()) },
 	}
 	cmd.Flags().AddFlagSet(settings)
 	cmd.Flags().AddFlagSet(server)
 	return cmd
 }
 
-func (o *options) wantsServer() error {
+func (o *options) wantsServer(fs *pflag.FlagSet) error {
 	if o.folder != "" {
 		var err error
 		if o.folder, err = existingFolder(o.folder); err != nil {
@@ -128,7 +130,10 @@ func (o *options) wantsServer() error {
 	if o.connect != "" {
 		o.run = connectClient
 	}
-	return nil
+	if o.demo.wanted {
+		o.run = demo(serveClient)
+	}
+	return o.demo.check(fs)
 }
 
 func (o *options) askCommand() *cobra.Command {
@@ -140,10 +145,17 @@ The task is the rest of the command line; - reads it from standard input.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
 			o.ask.wanted, o.ask.task, o.run = true, task, ask
-			return o.ask.check(cmd.Flags())
+			if o.demo.wanted {
+				o.run = demo(ask)
+				if len(task) > 0 {
+					return errors.New("--demo brings its own task")
+				}
+			}
+			return cmp.Or(o.demo.check(cmd.Flags()), o.ask.check(cmd.Flags()))
 		},
 	}
 	o.ask.flags(cmd.Flags())
+	o.demo.flag(cmd.Flags())
 	cmd.Flags().StringVar(&o.connect, "connect", "", "the `URL` of a codex-mcp http server for --attach; default: the shared server")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type configuration struct {
 	settings  *config.Settings
 	overrides map[string]any
 	strict    bool
+	demo      bool // a script takes the place of the model
 	log       *slog.Logger
 	observer  codexserver.Observer // of a worker, else nil
 
@@ -47,7 +49,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	return &configuration{home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
+	return &configuration{home: home, settings: settings, overrides: overrides, strict: o.strict, demo: o.demo.home != "", log: log}, nil
 }
 
 // checkTimeout bounds the check of a Codex before it is chosen.
@@ -114,7 +116,7 @@ func (c *configuration) native(reason string) (*choice, error) {
 
 func (c *configuration) nativeOptions() *native.Options {
 	box := c.settings.Sandbox
-	return &native.Options{
+	options := &native.Options{
 		CodexHome: c.home,
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
@@ -124,6 +126,10 @@ func (c *configuration) nativeOptions() *native.Options {
 		Version:   version(),
 		Logger:    c.log,
 	}
+	if c.demo {
+		options.HTTPClient = &http.Client{Transport: demoModel{}}
+	}
+	return options
 }
 
 // bridge returns an engine for the Codex at a path, or for the app-server at an address.

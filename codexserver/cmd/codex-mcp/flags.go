@@ -37,6 +37,7 @@ type options struct {
 	connect   string // the URL of a server over HTTP; "" means to be the server
 	json      bool   // for doctor, ask, tasks and rules
 	ask       askOptions
+	demo      demoOptions
 	tasks     tasksOptions
 	http      httpOptions
 
@@ -84,6 +85,7 @@ func (o *options) serverFlags() *pflag.FlagSet {
 	fs.BoolVar(&o.finish, "finish", false, "finish the running calls when the input ends, even after initialize")
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
 		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
+	o.demo.flag(fs)
 	fs.StringVar(&o.connect, "connect", "", "connect the client to the codex-mcp http server at this `URL` instead of serving it here")
 	return fs
 }

@@ -65,7 +65,7 @@ func flagsTopic() *cobra.Command {
 		root, w := cmd.Root(), cmd.OutOrStdout()
 		all := func(*pflag.Flag) bool { return true }
 		writeFlags(w, "Flags of every command", root.PersistentFlags(), all)
-		writeFlags(w, "Flags of "+root.Name()+" and mcp-server; doctor and http have them except --connect and --finish", root.LocalNonPersistentFlags(), all)
+		writeFlags(w, "Flags of "+root.Name()+" and mcp-server; doctor and http have only those with a short form", root.LocalNonPersistentFlags(), all)
 		further := func(f *pflag.Flag) bool {
 			return f.Name != "help" && root.LocalNonPersistentFlags().Lookup(f.Name) != f
 		}

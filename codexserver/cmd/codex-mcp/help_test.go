@@ -43,7 +43,7 @@ func TestHelpShowsFlags(t *testing.T) {
 		}
 		return flags
 	}
-	const want = "approvals ask-for-approval cd codex config connect engine help model sandbox shared version"
+	const want = "approvals ask-for-approval cd codex config connect demo engine help model sandbox shared version"
 	if got := strings.Join(help("--help"), " "); got != want {
 		t.Errorf("--help shows %s, want %s", got, want)
 	}

@@ -40,11 +40,11 @@ By default only this machine can connect. For other machines set http.hosts, and
 --tls-cert with --tls-key, or --behind-proxy. For several users start
 codex-mcp-gateway.`,
 		Args: o.noWords,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.http.Check(); err != nil {
 				return err
 			}
-			err := o.wantsServer()
+			err := o.wantsServer(cmd.Flags())
 			o.run = serveHTTP
 			return err
 		},

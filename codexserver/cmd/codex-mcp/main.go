@@ -30,6 +30,9 @@
 // codex-mcp ask "task" runs a task from a terminal: it shows the work and asks before a
 // command runs; see docs/ask.md.
 //
+// --demo, also with ask, plays a demo in a temporary folder: a script takes the place of the
+// model, and the user's configuration is not read.
+//
 // codex-mcp tasks lists the background tasks of clients, and shows or follows one.
 //
 // codex-mcp rules lists the rules that were accepted with the answer to a question. Check
@@ -116,7 +119,7 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	c, err := configure(o, os.Getenv, o.logger(stderr))
+	c, err := configure(o, o.getenv, o.logger(stderr))
 	if err == nil && c.settings.Shared {
 		conn, reason := share(ctx, o, c)
 		if reason == nil {

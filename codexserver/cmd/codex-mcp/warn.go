@@ -29,6 +29,7 @@ func (c *configuration) warn(o *options, stderr io.Writer) {
 
 const greeting = `codex-mcp is an MCP server: it waits for a client's JSON-RPC messages on standard input.
 To run a task from this terminal:   %[1]s ask "why do the tests fail?"
+To see it work without a key:       %[1]s ask --demo
 To check whether tasks can run:     %[1]s doctor
 To see how a client starts it:      %[1]s --help
 `

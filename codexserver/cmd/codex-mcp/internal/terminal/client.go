@@ -34,7 +34,8 @@ type Task struct {
 	// JSON writes every event and the result to standard output, each as one line of
 	// JSON, and nothing else.
 	JSON bool
-	// Program is the command that continues the conversation, such as "codex-mcp ask".
+	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
+	// means that none can.
 	Program string
 	// Version is the client's version.
 	Version string

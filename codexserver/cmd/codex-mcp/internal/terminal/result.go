@@ -102,7 +102,7 @@ func (cl *client) foot() {
 		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
 		return
 	}
-	if cl.thread != "" {
+	if cl.thread != "" && cl.task.Program != "" {
 		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }
