@@ -75,6 +75,7 @@ func commands(t *testing.T, at, script string) {
 			return true
 		}
 		switch {
+		case args[0] == "cd" && args[1] == path.Base(module): // a clone of this repository
 		case args[0] == "cd":
 			dir = path.Join(dir, args[1])
 			exists(t, at, dir)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,23 +51,34 @@ func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	}
 }
 
-// TestReadme runs the commands of the README from top to bottom. It fails for a command that
-// it does not know.
+// TestReadme runs the commands of the README and of the clients from top to bottom. It fails
+// for a command that it does not know.
 func TestReadme(t *testing.T) {
 	n := &newcomer{bin: t.TempDir(), home: t.TempDir()}
 	known := map[string]func(t *testing.T, line string){
-		"go run ./examples/quickstart": func(t *testing.T, line string) {
+		"git clone https://github.com/codexmcp/codexmcp && cd codexmcp": func(t *testing.T, line string) {
+			// The repository is not published, so clone this one.
+			clone := filepath.Join(t.TempDir(), "codexmcp")
+			n.wants(t, "git clone -q . '"+clone+"' && cd '"+clone+"' && go run ./examples/quickstart -answer decline", "", "proof: the folder is not a git repository")
+		},
+		"go run ./examples/quickstart -answer accept": func(t *testing.T, line string) {
+			n.wants(t, line, "", "proof: the folder is now a git repository")
+			line = strings.TrimSuffix(line, " -answer accept")
 			n.wants(t, line, "accept\n", "proof: the folder is now a git repository")
 			n.wants(t, line, "decline\n", "proof: the folder is not a git repository")
 			n.wants(t, line, "cancel\n", "proof: the folder is not a git repository")
 		},
 		"go test ./...": func(*testing.T, string) {}, // the gate's step test is this line
-		"go install github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp@latest": func(t *testing.T, line string) {
-			// The module is not published, so use the README's command for a checkout.
-			n.run(t, "go install ./codexserver/cmd/codex-mcp", "")
+		"go run ./codexserver/cmd/codex-mcp ask --demo": func(t *testing.T, line string) {
+			n.wants(t, line, "", "This was a demo")
+		},
+		"go install ./codexserver/cmd/codex-mcp": func(t *testing.T, line string) {
+			n.run(t, line, "")
 			n.wants(t, "codex-mcp --version", "", "codex-mcp ")
 			n.wants(t, "codex-mcp --help", "", "mcp-server")
-			n.wants(t, "codex-mcp doctor || true", "", "native")
+		},
+		"codex-mcp doctor": func(t *testing.T, line string) {
+			n.wants(t, line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
 		"claude mcp add codex -- codex-mcp": func(t *testing.T, line string) {
 			// Claude Code cannot be installed in CI; interop/claudecode drives it by hand.
@@ -80,6 +92,9 @@ func TestReadme(t *testing.T) {
 			cmd := n.command(ctx, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH MCP_AUTO_OPEN_ENABLED=false exec "+line)
 			awaitLine(t, cmd, cancel, "is up and running")
 		},
+		"npx @modelcontextprotocol/inspector --cli codex-mcp --method tools/list": func(t *testing.T, line string) {
+			n.wants(t, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH "+line, "", "codex-reply")
+		},
 		`codex-mcp ask "write a script that says hello, and run it"`: func(t *testing.T, line string) {
 			model := providertest.New(providertest.Say("Hello."))
 			defer model.Close()
@@ -90,27 +105,28 @@ func TestReadme(t *testing.T) {
 			n.wants(t, line, "", "Hello.")
 		},
 	}
-	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range fence.FindAllStringSubmatch(string(page), -1) {
-		if block[1] != "sh" {
-			continue
-		}
-		for line := range strings.Lines(block[2]) {
-			line = strings.TrimSpace(line)
-			run := known[line]
-			if run == nil {
-				t.Errorf("the README has a command that this test does not run: %s", line)
+	unused := maps.Clone(known)
+	for _, file := range []string{"README.md", "docs/clients.md"} {
+		for _, block := range fence.FindAllStringSubmatch(read(t, file), -1) {
+			if block[1] != "sh" {
 				continue
 			}
-			delete(known, line)
-			t.Run(line, func(t *testing.T) { run(t, line) })
+			for line := range strings.Lines(block[2]) {
+				line = strings.TrimSpace(line)
+				run := known[line]
+				if run == nil {
+					t.Errorf("%s has a command that this test does not run: %s", file, line)
+					continue
+				}
+				if _, first := unused[line]; first {
+					t.Run(line, func(t *testing.T) { run(t, line) })
+				}
+				delete(unused, line)
+			}
 		}
 	}
-	for line := range known {
-		t.Errorf("the README no longer has the command %s", line)
+	for line := range unused {
+		t.Errorf("no page has the command %s", line)
 	}
 }
 

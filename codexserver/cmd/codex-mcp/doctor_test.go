@@ -172,7 +172,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestFeatureTable compares the README's table with the promises that tests check for both
+// TestFeatureTable compares the table of docs/engines.md with the promises that tests check for both
 // engines, and with the optional parts of each engine. -update rewrites the table.
 func TestFeatureTable(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
@@ -202,7 +202,7 @@ func TestFeatureTable(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", what, yes(slices.Contains(one, what)), yes(slices.Contains(two, what)))
 		}
 	}
-	const file, begin, end = "../../../README.md", "<!-- features -->\n", "<!-- /features -->\n"
+	const file, begin, end = "../../../docs/engines.md", "<!-- features -->\n", "<!-- /features -->\n"
 	readme, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestFeatureTable(t *testing.T) {
 	before, rest, ok := strings.Cut(string(readme), begin)
 	table, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatal("the README has no place for the table")
+		t.Fatal("the page has no place for the table")
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
@@ -219,7 +219,7 @@ func TestFeatureTable(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(b.String(), table); diff != "" {
-		t.Errorf("the README's table (-want +got):\n%s", diff)
+		t.Errorf("the page's table (-want +got):\n%s", diff)
 	}
 }
 
