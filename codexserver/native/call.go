@@ -26,6 +26,7 @@ func (e *Engine) toolbox(cfg *config.Config, left *proc.Leftovers) *tool.Toolbox
 
 func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Options {
 	family := model.FamilyOf(cfg.Model)
+	files := e.fileTools(cfg)
 	shell := ""
 	if cfg.ShellEnvironment.UseProfile {
 		shell = e.getenv("SHELL")
@@ -41,10 +42,22 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Writable:   e.Reach,
 		Activity:   e.activity,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
-		PatchTool:  family.PatchTool || cfg.IncludeApplyPatchTool,
+		FileTools:  files,
+		PatchTool:  family.PatchTool && !files || cfg.IncludeApplyPatchTool,
 		PlanTool:   cfg.IncludePlanTool,
 		ImageTool:  cfg.Tools.ViewImage == nil || *cfg.Tools.ViewImage,
 	}
+}
+
+// fileTools reports whether a conversation has the file tools.
+func (e *Engine) fileTools(cfg *config.Config) bool {
+	switch e.tools {
+	case ToolsFiles:
+		return true
+	case ToolsCodex:
+		return false
+	}
+	return cfg.Provider().WireAPI != config.WireResponses
 }
 
 // newSandbox makes the sandbox of a conversation, or of a command outside conversations.

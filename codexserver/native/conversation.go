@@ -136,7 +136,7 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		cfg.Cwd = cwd
 	}
 	e.programs.Given(cfg.Cwd)
-	text, err := instructions(cfg)
+	text, err := instructions(cfg, e.fileTools(cfg))
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}

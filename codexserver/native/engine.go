@@ -44,6 +44,8 @@ type Options struct {
 	Limits Limits
 	// Sandbox says how commands are confined.
 	Sandbox Sandbox
+	// Tools are the tools that a model is offered beside the shell. Default: ToolsAuto.
+	Tools Tools
 	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
 	// sign-in with the Codex CLI counts here, too.
 	Auth Auth
@@ -72,6 +74,20 @@ type Sandbox struct {
 	// no command with words that the shell expands.
 	Strict bool
 }
+
+// Tools are a set of tools for models.
+type Tools string
+
+// The sets.
+const (
+	// ToolsAuto is ToolsFiles with the Chat API and ToolsCodex with the Responses API. The empty
+	// text means the same.
+	ToolsAuto Tools = "auto"
+	// ToolsFiles are tools that read, list, search, edit and write files.
+	ToolsFiles Tools = "files"
+	// ToolsCodex is Codex's own set: the shell, and patches.
+	ToolsCodex Tools = "codex"
+)
 
 // Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
 // systems than Linux and macOS have no sandbox.
@@ -141,6 +157,7 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
+	tools     Tools
 	folders   *sandbox.Folders // shared by all conversations
 	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
@@ -167,6 +184,11 @@ func New(o *Options) (*Engine, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	switch o.Tools {
+	case "", ToolsAuto, ToolsFiles, ToolsCodex:
+	default:
+		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
+	}
 	e := &Engine{
 		home:      o.CodexHome,
 		overrides: o.Overrides,
@@ -174,6 +196,7 @@ func New(o *Options) (*Engine, error) {
 		http:      o.HTTPClient,
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
+		tools:     o.Tools,
 		folders:   &sandbox.Folders{},
 		activity:  &tool.Activity{},
 		version:   o.Version,

@@ -14,17 +14,32 @@ import (
 //go:embed prompts/v1.md
 var prompt string
 
+// filesPrompt is the section about tools of a conversation with the file tools.
+//
+//go:embed prompts/files.md
+var filesPrompt string
+
+// builtIn returns the built-in instructions, for the file tools or for Codex's.
+func builtIn(files bool) string {
+	if !files {
+		return prompt
+	}
+	before, rest, _ := strings.Cut(prompt, "# Tools\n")
+	_, after, _ := strings.Cut(rest, "# Permission\n")
+	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
+}
+
 // maxInstructions bounds model_instructions_file, in bytes.
 const maxInstructions = 1 << 20
 
 // instructions returns the model's instructions: the caller's, those of the configured
-// file, or the built-in ones.
-func instructions(cfg *config.Config) (string, error) {
+// file, or the built-in ones for its tools.
+func instructions(cfg *config.Config, files bool) (string, error) {
 	if cfg.BaseInstructions != nil {
 		return *cfg.BaseInstructions, nil
 	}
 	if cfg.InstructionsFile == "" {
-		return prompt, nil
+		return builtIn(files), nil
 	}
 	path := cfg.InstructionsFile
 	if !filepath.IsAbs(path) {

@@ -121,6 +121,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
+		Tools:     native.Tools(c.settings.ModelTools),
 		Sandbox:   native.Sandbox{Tier: native.Tier(box.Tier), Helper: box.Helper, Strict: box.Strict},
 		Self:      self(),
 		Version:   version(),

@@ -31,6 +31,9 @@ type Settings struct {
 	PagePort int
 	// Tools are the tools to offer besides codex and codex-reply.
 	Tools []string
+	// ModelTools are the tools that the native engine offers to models: "auto", "files" or
+	// "codex".
+	ModelTools string
 	// Shared connects the client with a server of the user that all clients share.
 	Shared bool
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
@@ -87,6 +90,7 @@ type settingsFile struct {
 	} `json:"approvals"`
 	Shared     bool     `json:"shared"`
 	Tools      []string `json:"tools"`
+	ModelTools string   `json:"model_tools"`
 	AlwaysLoad bool     `json:"always_load"`
 
 	Tasks struct {
@@ -159,6 +163,7 @@ func (f *settingsFile) settings() *Settings {
 		Page:        a.Page,
 		PagePort:    a.PagePort,
 		Tools:       f.Tools,
+		ModelTools:  f.ModelTools,
 		Shared:      f.Shared,
 		AlwaysLoad:  f.AlwaysLoad,
 		MaxResult:   l.Result,
@@ -243,6 +248,9 @@ type Tasks struct {
 	// NoResume leaves the work of a server that was killed as it is.
 	NoResume bool
 }
+
+// modelTools are the words of model_tools, the default first.
+var modelTools = []string{"auto", "files", "codex"}
 
 // The words of tasks.mode.
 const (
@@ -333,7 +341,7 @@ func (p patience) settings() time.Duration {
 
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
-	ours      = append([]string{"always_load", "locked_arguments", "shared", "trusted_calls"}, ourTables...)
+	ours      = append([]string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}, ourTables...)
 	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
@@ -467,6 +475,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f := &settingsFile{}
 	f.Approvals.Timeout = unset
 	f.Tools = slices.Clone(Choosable)
+	f.ModelTools = modelTools[0]
 	f.Tasks.Mode, f.Tasks.Resume = tasksAuto, true
 	f.Results.Hint = "auto"
 	f.Calls.Patience = patience(unset)
@@ -528,6 +537,9 @@ func (f *settingsFile) check() error {
 	}
 	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
+	}
+	if !slices.Contains(modelTools, f.ModelTools) {
+		return fmt.Errorf("model_tools: %q is not one of %q", f.ModelTools, modelTools)
 	}
 	switch c := f.Changes; {
 	case c.Files < 1:

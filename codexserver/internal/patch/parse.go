@@ -30,6 +30,7 @@ const (
 	opAdd opKind = iota
 	opDelete
 	opUpdate
+	opChange
 )
 
 type fileOp struct {
@@ -38,6 +39,7 @@ type fileOp struct {
 	moveTo  string // of an update; "" does not move
 	content string // of an add
 	hunks   []hunk // of an update, at least one
+	change  func(before *string) (after string, err error)
 }
 
 type hunk struct {

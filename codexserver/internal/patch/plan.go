@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -219,6 +220,8 @@ func (p *Plan) add(op fileOp) error {
 		file.set(nil)
 		p.summary.deleted = append(p.summary.deleted, op.path)
 		return nil
+	case opChange:
+		return p.change(file, op)
 	}
 	if file.after == nil {
 		return fmt.Errorf("update %s: %w", op.path, fs.ErrNotExist)
@@ -294,6 +297,9 @@ func (p *Plan) read(file *plannedFile) (err error) {
 		return err
 	}
 	defer f.Close()
+	if inProc, err := safefile.InProc(f); err != nil || inProc {
+		return cmp.Or(err, error(&ProcError{Path: file.written}))
+	}
 	content, err := f.ReadAll(maxFileSize)
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ func (c *Confinement) Do(func() error) error {
 	return unavailable("sandbox-exec confines only programs")
 }
 
+// read runs f as it is: the profile hides no file.
+func (c *Confinement) read(f func() error) error { return f() }
+
 // Main does nothing on this system.
 func Main() {}
 

@@ -92,6 +92,8 @@ func (c *Confinement) Do(f func() error) error {
 	return c.onThread(c.filters.get(own), f)
 }
 
+func (c *Confinement) read(f func() error) error { return c.Do(f) }
+
 // onThread runs f on a confined thread.
 func (c *Confinement) onThread(filter bpf, f func() error) error {
 	done := make(chan error, 1)

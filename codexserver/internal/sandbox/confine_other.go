@@ -30,6 +30,8 @@ func (c *Confinement) start(*exec.Cmd) error { return c.tier.lacks() }
 // Do fails: this system cannot confine f.
 func (c *Confinement) Do(func() error) error { return c.tier.lacks() }
 
+func (c *Confinement) read(func() error) error { return c.tier.lacks() }
+
 // Main is [proc.Main], which starts commands unconfined.
 func Main() { proc.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }
 

@@ -130,6 +130,16 @@ func (c *Confinement) Environ() []string {
 	return []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}
 }
 
+// Read runs f, which only reads regular files and folders, confined as far as a command could
+// not read them. The error wraps [ErrUnavailable] if f did not run, because a helper may hide
+// files from commands, or because there is no sandbox.
+func (c *Confinement) Read(f func() error) error {
+	if len(c.helper) > 0 {
+		return unavailable("a helper confines only programs")
+	}
+	return c.read(f)
+}
+
 // Start starts a command confined. It is a child of this process.
 func (c *Confinement) Start(cmd *exec.Cmd) error {
 	if len(c.helper) > 0 {

@@ -49,7 +49,7 @@ func (p *pattern) best(ctx context.Context, root string) []protocol.FuzzyFile {
 		})
 		hits = hits[:min(len(hits), limit)]
 	}
-	walk(ctx, root, func(file string) {
+	Walk(ctx, root, func(file string) {
 		file = strings.ToValidUTF8(file, "\uFFFD") // it becomes JSON
 		score, ok := p.match(file, nil)
 		if !ok {

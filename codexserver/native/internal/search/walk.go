@@ -3,16 +3,18 @@ package search
 import (
 	"context"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 )
 
-// walk calls file with the path of each file that is not ignored, relative to root and
+// Walk calls file with the path of each file that is not ignored, relative to root and
 // with slashes. It includes hidden files, but nothing in .git. It treats a symbolic link
 // as a file and does not follow it.
-func walk(ctx context.Context, root string, file func(path string)) {
+func Walk(ctx context.Context, root string, file func(path string)) {
 	if !filepath.IsAbs(root) {
 		return
 	}
@@ -83,4 +85,19 @@ func outer(root string) (*rules, []string) {
 		dir = filepath.Join(dir, name)
 	}
 	return r, above
+}
+
+// Glob returns the test of a pattern for paths with slashes, as those of [Walk]. Without a slash
+// the pattern matches a name at any depth; ** matches any folders.
+func Glob(pattern string) (func(file string) bool, error) {
+	segments := strings.Split(strings.TrimPrefix(pattern, "./"), "/")
+	for _, s := range segments {
+		if _, err := path.Match(s, ""); err != nil {
+			return nil, err
+		}
+	}
+	if len(segments) == 1 {
+		return func(file string) bool { return matchName(segments[0], path.Base(file)) }, nil
+	}
+	return func(file string) bool { return matchNames(segments, strings.Split(file, "/")) }, nil
 }

@@ -96,6 +96,10 @@ type application struct {
 	// protected. protected is true if one is, or if a write would change other names of the
 	// file, which may lie anywhere.
 	inside, protected bool
+	// plain returns outputs as plain text, and applied is called after the patch was applied.
+	// Only the tools that edit and write set them.
+	plain   bool
+	applied func()
 }
 
 // folder returns a working folder and where it led when it was first used. It fails if the
@@ -223,7 +227,7 @@ func (a application) apply(auto bool, apply func() error) (output string, failur
 	if failure != nil {
 		text := fmt.Sprintf("nothing was changed: %v\n", failure)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
-		return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: 1}), failure, nil
+		return a.output(text, 1), failure, nil
 	}
 	summary := a.plan.Summary()
 	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
@@ -231,7 +235,18 @@ func (a application) apply(auto bool, apply func() error) (output string, failur
 	if diff := t.UnifiedDiff(); diff != "" {
 		t.Host.Emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
-	return proc.ModelOutput(proc.Result{Aggregated: summary}), nil, nil
+	if a.applied != nil {
+		a.applied()
+	}
+	return a.output(summary, 0), nil, nil
+}
+
+// output returns what the model is told.
+func (a application) output(text string, exit int) string {
+	if a.plain {
+		return strings.TrimSuffix(text, "\n")
+	}
+	return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: exit})
 }
 
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user

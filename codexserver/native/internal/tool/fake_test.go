@@ -85,6 +85,7 @@ type fakeSandbox struct {
 	host    *host
 	missing error // the result of Confine
 	forbid  error // what Do returns instead of running
+	unread  error // what Read returns instead of running
 	notes   []string
 }
 
@@ -134,6 +135,14 @@ func (c fakeConfinement) Do(f func() error) error {
 	if c.s.forbid != nil {
 		return c.s.forbid
 	}
+	return f()
+}
+
+func (c fakeConfinement) Read(f func() error) error {
+	if c.s.unread != nil {
+		return c.s.unread
+	}
+	c.s.host.add(nil, "read in %s", c.policy.Mode)
 	return f()
 }
 

@@ -65,6 +65,8 @@ type Options struct {
 	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
 	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool
+	// FileTools offers tools that read, list, search, edit and write files.
+	FileTools bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Writable returns absolute folders that commands of other conversations may write, in
@@ -99,6 +101,9 @@ type Confinement interface {
 	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
 	// cannot be confined and did not run.
 	Do(f func() error) error
+	// Read runs f, which only reads, so that it reads nothing that a command could not
+	// read. The error wraps [sandbox.ErrUnavailable] if f did not run for that reason.
+	Read(f func() error) error
 	// Denied reports whether a command failed because of the confinement.
 	Denied(proc.Result) bool
 }
@@ -123,9 +128,10 @@ type Toolbox struct {
 	confines atomic.Bool // the last attempt to confine a command succeeded
 
 	mu       sync.Mutex
-	approved map[string]string // commands approved for the session, and the sum of what they name
-	folders  map[string]string // where each working folder led when it was first used
-	informed map[string]bool   // messages about the sandbox that were sent to the user
+	approved map[string]string   // commands approved for the session, and the sum of what they name
+	folders  map[string]string   // where each working folder led when it was first used
+	informed map[string]bool     // messages about the sandbox that were sent to the user
+	seen     map[string][32]byte // files that the model knows, and the SHA-256 of their content then
 }
 
 // New makes a conversation's tools.
@@ -133,7 +139,7 @@ func New(o Options) *Toolbox {
 	if o.Activity == nil {
 		o.Activity = &Activity{}
 	}
-	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}}
+	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // Offer returns the definitions of the tools for the model.
@@ -141,6 +147,9 @@ func (b *Toolbox) Offer() []model.Tool {
 	tools := []model.Tool{b.shellDefinition()}
 	if b.options.LocalShell {
 		tools = []model.Tool{{Type: "local_shell"}}
+	}
+	if b.options.FileTools {
+		tools = append(tools, fileDefinitions...)
 	}
 	if b.options.PlanTool {
 		tools = append(tools, planDefinition)
@@ -221,14 +230,25 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 	case call.Name == "view_image":
 		return t.viewImage(call)
 	}
+	if run := fileTool(call.Name); run != nil && t.box.options.FileTools && !call.Custom {
+		return run(t, ctx, call)
+	}
 	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
 }
 
 // Independent reports whether a call neither changes anything nor asks the user, so that it
 // may run concurrently with other such calls.
 func (t *Turn) Independent(call Call) bool {
-	if call.Custom || call.Name != "shell" && call.Name != "container.exec" && call.Shell == nil {
-		return call.Name == "view_image" && !call.Custom
+	switch {
+	case call.Shell != nil:
+	case call.Custom:
+		return false
+	case call.Name == "view_image":
+		return true
+	case call.Name == "read", call.Name == "list", call.Name == "search":
+		return t.box.options.FileTools && t.mayLook()
+	case call.Name != "shell" && call.Name != "container.exec":
+		return false
 	}
 	r, err := t.run(call)
 	if err != nil || !policy.KnownSafeStrict(r.Command) {

@@ -1,0 +1,230 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The file tools are for models that fail with patches and pipes of the shell. They run in this
+// program, so each is judged and confined as a command that does the same, and changes are
+// patches.
+var fileDefinitions = []model.Tool{
+	{Name: "read", Description: "Returns the lines of a text file, each after its number and a tab.",
+		Parameters: []byte(`{"type":"object","properties":{
+"path":{"type":"string","description":"The file, relative to the working folder"},
+"first_line":{"type":"integer","description":"1 by default"},
+"last_line":{"type":"integer","description":"By default as many as fit"}
+},"required":["path"],"additionalProperties":false}`)},
+	{Name: "list", Description: "Lists a folder, or finds files by name. Folders end in a slash.",
+		Parameters: []byte(`{"type":"object","properties":{
+"path":{"type":"string","description":"The folder, the working folder by default"},
+"pattern":{"type":"string","description":"Finds the files below the folder that match, such as *.go or src/**/*.ts; ignored files are left out"}
+},"additionalProperties":false}`)},
+	{Name: "search", Description: "Finds the lines that match a regular expression, as PATH:LINE:TEXT. Files that git ignores are left out.",
+		Parameters: []byte(`{"type":"object","properties":{
+"pattern":{"type":"string","description":"The regular expression (RE2)"},
+"path":{"type":"string","description":"A folder or file, the working folder by default"},
+"files":{"type":"string","description":"Only files that match, such as *.go"}
+},"required":["pattern"],"additionalProperties":false}`)},
+	{Name: "edit", Description: "Replaces text in a file. The user may be asked first.",
+		Parameters: []byte(`{"type":"object","properties":{
+"path":{"type":"string"},
+"old":{"type":"string","description":"The text to replace, exactly as in the file, without line numbers, with enough lines around it to be unique"},
+"new":{"type":"string","description":"The text in its place"},
+"all":{"type":"boolean","description":"True to replace every occurrence"}
+},"required":["path","old","new"],"additionalProperties":false}`)},
+	{Name: "write", Description: "Creates a file, or replaces the whole content of one that you have read.",
+		Parameters: []byte(`{"type":"object","properties":{
+"path":{"type":"string"},
+"content":{"type":"string","description":"The whole content, with a newline at its end"}
+},"required":["path","content"],"additionalProperties":false}`)},
+}
+
+// fileTool returns the file tool with a name, or nil.
+func fileTool(name string) func(*Turn, context.Context, Call) (Result, error) {
+	switch name {
+	case "read":
+		return (*Turn).read
+	case "list":
+		return (*Turn).list
+	case "search":
+		return (*Turn).search
+	case "edit":
+		return (*Turn).edit
+	case "write":
+		return (*Turn).write
+	}
+	return nil
+}
+
+// A fault is a mistake of the model in a call: what is wrong, and what to do next.
+type fault struct {
+	what string
+	// quotes is what the answer shows of files and folders, which the model may not read in
+	// every case. It follows what.
+	quotes string
+	next   string
+}
+
+// Error implements error.
+func (f *fault) Error() string { return f.text(true) }
+
+// text returns the answer, without the quotes if they must not be shown.
+func (f *fault) text(quotes bool) string {
+	text := f.what
+	if quotes && f.quotes != "" {
+		text += "\n" + strings.TrimSuffix(f.quotes, "\n")
+	}
+	if f.next != "" {
+		text += "\nNext: " + f.next
+	}
+	return text
+}
+
+// fileArguments decodes the arguments of a file tool. required are names that must be there, and
+// known are all of them.
+func fileArguments(call Call, to any, known string, required ...string) error {
+	if err := decodeArguments(call.Arguments, to); err != nil {
+		return &fault{what: err.Error(), next: "call " + call.Name + " again with " + known + "."}
+	}
+	var have map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(call.Arguments), &have); err != nil {
+		return &fault{what: "failed to parse function arguments: " + err.Error()}
+	}
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if !strings.Contains(" "+strings.NewReplacer(",", " ", "(", " ", ")", " ").Replace(known)+" ", " "+name+" ") {
+			unknown = append(unknown, fmt.Sprintf("%q", name))
+		}
+	}
+	for _, name := range required {
+		if value, ok := have[name]; ok && value.Kind() != jsontext.KindNull {
+			continue
+		}
+		what := fmt.Sprintf("failed to parse function arguments: %s: missing", name)
+		if unknown != nil {
+			what += "; the call has " + strings.Join(unknown, ", ") + ", which " + call.Name + " does not know"
+		}
+		return &fault{what: what, next: "call " + call.Name + " again with " + known + "."}
+	}
+	return nil
+}
+
+// words returns what the user is shown of a call that reads.
+func words(name string, more ...string) []string {
+	argv := []string{name}
+	for _, word := range more {
+		if word != "" {
+			argv = append(argv, word)
+		}
+	}
+	return argv
+}
+
+// at returns the absolute path of a path of a call.
+func (t *Turn) at(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(t.Cwd, path)
+}
+
+// looker runs a function that only reads, within the limits of a command.
+type looker func(f func() error) error
+
+func nothing() error { return nil }
+
+// judgeLook decides about a call that only reads, as about a command that is known to be safe.
+// The looker is nil unless the call may run without a question.
+func (t *Turn) judgeLook() (policy.Verdict, looker) {
+	if _, err := t.roots(); err != nil {
+		return notRun(err), nil
+	}
+	in := policy.Input{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, SandboxAvailable: true, Reads: true}
+	verdict := policy.Decide(in)
+	limits := t.SandboxPolicy
+	switch verdict.Action {
+	case policy.Run:
+		return verdict, func(f func() error) error { return f() }
+	case policy.RunReadOnly:
+		limits = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	case policy.RunSandboxed:
+	default:
+		return verdict, nil
+	}
+	c, err := t.confineTo(limits)
+	if err == nil {
+		err = c.Read(nothing)
+	}
+	switch {
+	case err == nil:
+		return verdict, c.Read
+	case !errors.Is(err, sandbox.ErrUnavailable):
+		return notRun(err), nil
+	}
+	in.SandboxAvailable = false
+	return policy.Decide(in), nil
+}
+
+// mayLook reports whether calls that read run without a question.
+func (t *Turn) mayLook() bool {
+	_, look := t.judgeLook()
+	return look != nil
+}
+
+// look runs a call that only reads, and asks the user first where a command would need that.
+// argv is what the user sees of the call.
+func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
+	verdict, look := t.judgeLook()
+	if look == nil {
+		if verdict.Action != policy.Ask {
+			return Result{Output: verdict.Reason}, nil
+		}
+		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,
+			LeavesSandbox: t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
+			NoSandbox:     t.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
+		})
+		if refusal, err := readOutcome("the command was not run", out); err != nil || refusal != "" {
+			return Result{Output: refusal}, err
+		}
+		if out.Confined {
+			return Result{Output: "not run: it may run only in the sandbox, which is not possible"}, nil
+		}
+		look = func(f func() error) error { return f() }
+	}
+	if err := t.acting(Act{}); err != nil {
+		return Result{}, err
+	}
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
+	var text string
+	exit := 0
+	err := look(func() (err error) {
+		text, err = f()
+		return err
+	})
+	if err != nil {
+		text, exit = err.Error(), 1
+	}
+	end := protocol.ExecCommandEnd{CallID: call.ID, ExitCode: exit, AggregatedOutput: text, FormattedOutput: text, Stdout: text}
+	if err != nil {
+		end.Stdout, end.Stderr = "", text
+	}
+	t.Host.Emit(end)
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	return Result{Output: text}, nil
+}

@@ -1,0 +1,174 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+)
+
+// replacement replaces a text in a file.
+type replacement struct {
+	path, old, new string
+	all            bool
+	stale          bool // the file has changed since the model read it
+}
+
+// apply returns the new content. The error is a [*fault].
+func (r replacement) apply(content string) (string, error) {
+	switch {
+	case r.old == "":
+		return "", &fault{what: "old is empty", next: "give in old a line beside the place and repeat it in new; write makes a whole file."}
+	case r.old == r.new:
+		return "", &fault{what: "old and new are the same, so nothing would change", next: "give the changed text in new."}
+	case strings.ContainsRune(r.new, 0):
+		return "", &fault{what: "new has a NUL byte, so it is not text", next: "leave it out."}
+	}
+	if strings.Contains(content, "\r\n") && !strings.Contains(content, r.old) {
+		r.old, r.new = withCRLF(r.old), withCRLF(r.new)
+	}
+	switch n := strings.Count(content, r.old); {
+	case n == 0:
+		return "", r.absent(content)
+	case n > 1 && !r.all:
+		return "", r.several(content, n)
+	}
+	after := strings.ReplaceAll(content, r.old, r.new)
+	if len(after) > maxWritten {
+		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.path, maxWritten), next: "make it with a program, through shell."}
+	}
+	return after, nil
+}
+
+// maxWritten is the size of the largest file that edit makes, in bytes.
+const maxWritten = 64 << 20
+
+func withCRLF(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
+}
+
+// maxPlaces is how many places of a file an answer shows.
+const maxPlaces = 10
+
+// several reports the places of a text that is there more than once.
+func (r replacement) several(content string, n int) error {
+	lines := splitLines(content)
+	var quotes strings.Builder
+	at := 0
+	for range min(n, maxPlaces) {
+		i := strings.Index(content[at:], r.old)
+		number := lineAt(content, at+i)
+		fmt.Fprintf(&quotes, "line %d: %s\n", number, quoted(lines, number))
+		at += i + len(r.old)
+	}
+	if n > maxPlaces {
+		fmt.Fprintf(&quotes, "and %d more\n", n-maxPlaces)
+	}
+	return &fault{
+		what:   fmt.Sprintf("old is in %s %d times, so it is not clear which to replace", r.path, n),
+		quotes: quotes.String(),
+		next:   "add lines before or after to old, and to new, until it is unique; or set all to true to replace every one.",
+	}
+}
+
+// lineAt returns the number of the line at an offset.
+func lineAt(content string, offset int) int { return strings.Count(content[:offset], "\n") + 1 }
+
+func quoted(lines []string, number int) string {
+	if number > len(lines) {
+		return ""
+	}
+	line := lines[number-1]
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "…"
+	}
+	return line
+}
+
+// absent says why a text is not found.
+func (r replacement) absent(content string) error {
+	lines := splitLines(content)
+	what := "old is not in " + r.path
+	if r.stale {
+		what += ", which has changed since you read it"
+	}
+	if text, ok := withoutNumbers(r.old); ok && strings.Contains(content, text) {
+		return &fault{what: what + ": it begins its lines with line numbers, which are not in the file", next: "call edit again without the numbers and the tabs after them."}
+	}
+	if text := strings.TrimRight(r.old, "\r\n"); text != r.old && text != "" && strings.HasSuffix(content, text) {
+		return &fault{what: what + ": it ends with a newline, but the last line of the file does not", next: "leave out the newline at the end of old."}
+	}
+	if text := unescape(r.old); text != r.old && strings.Contains(content, text) {
+		return &fault{what: what + `: it has \n or \t as two characters, where the file has a line break or a tab`, next: "write real line breaks and tabs in old and new."}
+	}
+	if at, n := sameBut(lines, splitLines(r.old)); n > 0 {
+		return &fault{
+			what:   fmt.Sprintf("%s: only blanks and tabs differ from line %d on. The file has", what, at),
+			quotes: strings.Join(lines[at-1:at-1+n], "\n"),
+			next:   "copy these lines exactly, with their tabs and blanks.",
+		}
+	}
+	if trimmed := strings.TrimSpace(r.new); len(trimmed) > 8 && strings.Contains(content, r.new) {
+		return &fault{what: fmt.Sprintf("%s, but new is there already, at line %d: the change seems to be made", what, lineAt(content, strings.Index(content, r.new))), next: "go on, or read the file."}
+	}
+	f := &fault{what: what, next: fmt.Sprintf("read %s and copy the text exactly.", r.path)}
+	if near := nearestLines(lines, splitLines(r.old)); near != nil {
+		f.what += ". The nearest lines are"
+		var quotes strings.Builder
+		for _, number := range near {
+			fmt.Fprintf(&quotes, "line %d: %s\n", number, quoted(lines, number))
+		}
+		f.quotes = quotes.String()
+	}
+	return f
+}
+
+// withoutNumbers removes what the tool read puts before the lines. Ok is false if a line has none.
+func withoutNumbers(text string) (string, bool) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(strings.TrimLeft(line, " "), "0123456789")
+		digits := len(strings.TrimLeft(line, " ")) - len(rest)
+		body, ok := strings.CutPrefix(rest, "\t")
+		if !ok {
+			body, ok = strings.CutPrefix(rest, ": ")
+		}
+		if !ok {
+			body, ok = strings.CutPrefix(rest, "| ")
+		}
+		if digits == 0 || !ok {
+			return "", false
+		}
+		b.WriteString(body)
+	}
+	return b.String(), b.Len() > 0
+}
+
+func unescape(text string) string {
+	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(text)
+}
+
+// sameBut returns the number of the first line from which all of want follow, blanks, tabs and
+// empty lines around them aside, and how many these are, or 0.
+func sameBut(lines, want []string) (at, n int) {
+	for len(want) > 0 && strings.TrimSpace(want[0]) == "" {
+		want = want[1:]
+	}
+	for len(want) > 0 && strings.TrimSpace(want[len(want)-1]) == "" {
+		want = want[:len(want)-1]
+	}
+	if len(want) == 0 {
+		return 0, 0
+	}
+	for i := range max(0, len(lines)-len(want)+1) {
+		same := true
+		for k := range want {
+			if strings.Join(strings.Fields(lines[i+k]), " ") != strings.Join(strings.Fields(want[k]), " ") {
+				same = false
+				break
+			}
+		}
+		if same {
+			return i + 1, len(want)
+		}
+	}
+	return 0, 0
+}
