@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -85,6 +86,7 @@ type fakeSandbox struct {
 	host    *host
 	missing error // the result of Confine
 	forbid  error // what Do returns instead of running
+	reads   atomic.Int32
 	unread  error // what Read returns instead of running
 	notes   []string
 }
@@ -142,7 +144,7 @@ func (c fakeConfinement) Read(f func() error) error {
 	if c.s.unread != nil {
 		return c.s.unread
 	}
-	c.s.host.add(nil, "read in %s", c.policy.Mode)
+	c.s.reads.Add(1)
 	return f()
 }
 
@@ -171,6 +173,20 @@ func shellCall(t testing.TB, members string, argv ...string) tool.Call {
 		quoted[i] = fmt.Sprintf("%q", word)
 	}
 	return tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":[` + strings.Join(quoted, ",") + `]` + members + `}`}
+}
+
+// fileCall returns the call of a file tool that does the same as a patch of one file, which adds
+// it or changes its line one to two. Ok is false if there is none.
+func fileCall(patch string) (call tool.Call, ok bool) {
+	head, rest, _ := strings.Cut(strings.TrimPrefix(patch, "*** Begin Patch\n*** "), "\n")
+	if strings.Contains(rest, "*** Update") || strings.Contains(rest, "*** Move") {
+		return tool.Call{}, false
+	}
+	if path, ok := strings.CutPrefix(head, "Add File: "); ok {
+		return tool.Call{ID: "c1", Name: "write", Arguments: fmt.Sprintf(`{"path":%q,"content":"x\n"}`, path)}, true
+	}
+	path, ok := strings.CutPrefix(head, "Update File: ")
+	return tool.Call{ID: "c1", Name: "edit", Arguments: fmt.Sprintf(`{"path":%q,"old":"one","new":"two"}`, path)}, ok
 }
 
 // environ has no home, so that login shells read no profile of the user that runs the tests.

@@ -39,7 +39,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 		{"another file", "Update File: plain" + changeOne, beside},
 	} {
 		for policy, want := range tt.want {
-			t.Run(tt.name+"/"+string(policy), func(t *testing.T) {
+			byTool := func(t *testing.T, call tool.Call) {
 				top, err := filepath.EvalSymlinks(t.TempDir())
 				if err != nil {
 					t.Fatal(err)
@@ -60,11 +60,11 @@ func TestPatchThroughHardLink(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &host{answer: elicit.Approved}
-				turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
+				turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}).Turn(tool.Context{
 					Cwd: work, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})
-				res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch))
+				res, err := turn.Call(t.Context(), call)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +103,11 @@ func TestPatchThroughHardLink(t *testing.T) {
 				if want == rejected && !strings.Contains(res.Output, "hard link") {
 					t.Errorf("the model receives %q", res.Output)
 				}
-			})
+			}
+			t.Run(tt.name+"/"+string(policy), func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
+			if call, ok := fileCall(tt.patch); ok && call.Name == "edit" {
+				t.Run(tt.name+"/"+string(policy)+"/edit", func(t *testing.T) { byTool(t, call) })
+			}
 		}
 	}
 }

@@ -287,7 +287,7 @@ func TestPatchMatrix(t *testing.T) {
 			{"read-only", "new.txt"}, {"workspace-write", "new.txt"}, {"workspace-write", "../out.txt"},
 			{"workspace-write", ".git/hooks/x"}, {"danger-full-access", "../out.txt"},
 		} {
-			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) {
+			byTool := func(t *testing.T, call tool.Call) {
 				h := &host{answer: elicit.Approved}
 				s := &fakeSandbox{host: h}
 				if want[i] == tried {
@@ -297,13 +297,12 @@ func TestPatchMatrix(t *testing.T) {
 				if err := os.Mkdir(dir, 0o777); err != nil {
 					t.Fatal(err)
 				}
-				box := newBox(t, tool.Options{Environ: environ, Sandbox: s})
+				box := newBox(t, tool.Options{Environ: environ, Sandbox: s, FileTools: true})
 				turn := box.Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})
-				text := "*** Begin Patch\n*** Add File: " + c.path + "\n+x\n*** End Patch"
-				res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text))
+				res, err := turn.Call(t.Context(), call)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -314,7 +313,11 @@ func TestPatchMatrix(t *testing.T) {
 				if written := err == nil; written != (want[i] != rejected) {
 					t.Errorf("written: %t; the model receives %q", written, res.Output)
 				}
-			})
+			}
+			text := "*** Begin Patch\n*** Add File: " + c.path + "\n+x\n*** End Patch"
+			write, _ := fileCall(text)
+			t.Run(fmt.Sprintf("%s %d", policy, i), func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", text)) })
+			t.Run(fmt.Sprintf("%s %d write", policy, i), func(t *testing.T) { byTool(t, write) })
 		}
 	}
 }

@@ -195,7 +195,7 @@ func TestPatchAfterChange(t *testing.T) {
 			return os.WriteFile(work+"/plain/file", []byte("one\nmore\n"), 0o666)
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		byTool := func(t *testing.T, call tool.Call) {
 			work, outside := workspace(t)
 			top := filepath.Dir(work)
 			var before map[string]string
@@ -205,17 +205,21 @@ func TestPatchAfterChange(t *testing.T) {
 				}
 				before = tree(t, top)
 			}}
-			turn := newBox(t, tool.Options{Environ: environ}).Turn(tool.Context{
+			turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}).Turn(tool.Context{
 				Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 			})
-			res, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch))
+			res, err := turn.Call(t.Context(), call)
 			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
 				t.Errorf("%q, %v", res.Output, err)
 			}
 			if diff := cmp.Diff(before, tree(t, top)); diff != "" {
 				t.Errorf("it changed files (-before +after)\n%s", diff)
 			}
-		})
+		}
+		t.Run(tt.name, func(t *testing.T) { byTool(t, shellCall(t, "", "apply_patch", "*** Begin Patch\n*** "+tt.patch)) })
+		if call, ok := fileCall(tt.patch); ok {
+			t.Run(tt.name+", "+call.Name, func(t *testing.T) { byTool(t, call) })
+		}
 	}
 }
 
@@ -259,32 +263,38 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 				"none": func(*host) tool.Sandbox { return nil },
 				"lax":  func(h *host) tool.Sandbox { return &fakeSandbox{host: h} },
 			} {
-				h := &host{answer: elicit.Denied}
-				dir := t.TempDir()
-				for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
-					if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
+				for _, free := range []bool{true, false} {
+					h := &host{answer: elicit.Denied}
+					dir := t.TempDir()
+					for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
+						if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
 						t.Fatal(err)
 					}
-				}
-				if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
-					t.Fatal(err)
-				}
-				before := tree(t, dir)
-				turn := newBox(t, tool.Options{Environ: environ, Sandbox: sandbox(h)}).Turn(tool.Context{
-					Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
-				})
-				text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
-				if _, err := turn.Call(t.Context(), tool.Call{Name: "apply_patch", Arguments: text, Custom: true}); err != nil {
-					t.Fatal(err)
-				}
-				if got := h.steps(); want == "" && got != "" || !strings.HasPrefix(got, want) {
-					t.Errorf("%q, %s, sandbox %s: steps %q, want %q", path, policy, name, h.steps(), want)
-				}
-				if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
-					t.Errorf("%q, %s, sandbox %s: it wrote\n%s", path, policy, name, diff)
+					if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
+						t.Fatal(err)
+					}
+					before := tree(t, dir)
+					turn := newBox(t, tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}).Turn(tool.Context{
+						Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
+					})
+					text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
+					call := tool.Call{Name: "apply_patch", Arguments: text, Custom: true}
+					if !free {
+						call, _ = fileCall(text)
+					}
+					if _, err := turn.Call(t.Context(), call); err != nil {
+						t.Fatal(err)
+					}
+					if got := h.steps(); want == "" && got != "" || !strings.HasPrefix(got, want) {
+						t.Errorf("%q, %s, sandbox %s, %s: steps %q, want %q", path, policy, name, call.Name, h.steps(), want)
+					}
+					if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+						t.Errorf("%q, %s, sandbox %s: it wrote\n%s", path, policy, name, diff)
+					}
 				}
 			}
 		}
