@@ -86,8 +86,8 @@ func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
 }
 
 func TestCompactionReportsRateLimits(t *testing.T) {
-	b := setup(t, "model_context_window = 1000", native.Limits{},
-		providertest.Turn{Text: []string{"a"}, Usage: &providertest.Usage{Input: 880, Output: 20, Total: 900}}, providertest.Say("NOTE"), providertest.Say("b"))
+	b := setup(t, "model_context_window = 2000", native.Limits{},
+		providertest.Turn{Text: []string{"a"}, Usage: &providertest.Usage{Input: 1880, Output: 20, Total: 1900}}, providertest.Say("NOTE"), providertest.Say("b"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	for _, text := range []string{"first", "second"} {
