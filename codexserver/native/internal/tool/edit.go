@@ -107,11 +107,11 @@ func (t *Turn) change(ctx context.Context, call Call, path string, edit func(bef
 	case errors.As(err, &mistake):
 		return Result{Output: mistake.text(shows)}, nil
 	case err != nil:
-		return Result{Output: "nothing was changed: " + err.Error()}, nil
+		return Result{Output: strings.ToValidUTF8("nothing was changed: "+err.Error(), "\uFFFD")}, nil
 	}
 	a := application{
 		turn: t, id: call.ID, dir: t.Cwd, plan: plan, changes: plan.Changes(), plain: true,
-		text:    fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n%s*** End Patch", path, patch.Hunks(before, after)),
+		text:    fmt.Sprintf("%s %s\n%s", call.Name, path, patch.Hunks(before, after)),
 		applied: func() { t.box.sees(t.at(path), after) },
 	}
 	a.judge()

@@ -90,7 +90,7 @@ func (f *fault) text(quotes bool) string {
 	if f.next != "" {
 		text += "\nNext: " + f.next
 	}
-	return text
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // fileArguments decodes the arguments of a file tool. required are names that must be there, and
@@ -154,17 +154,14 @@ func (t *Turn) judgeLook() (policy.Verdict, looker) {
 	}
 	in := policy.Input{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, SandboxAvailable: true, Reads: true}
 	verdict := policy.Decide(in)
-	limits := t.SandboxPolicy
 	switch verdict.Action {
 	case policy.Run:
 		return verdict, func(f func() error) error { return f() }
-	case policy.RunReadOnly:
-		limits = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	case policy.RunSandboxed:
+	case policy.RunReadOnly, policy.RunSandboxed:
 	default:
 		return verdict, nil
 	}
-	c, err := t.confineTo(limits)
+	c, err := t.confineTo(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly})
 	if err == nil {
 		err = c.Read(nothing)
 	}
@@ -218,6 +215,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 	if err != nil {
 		text, exit = err.Error(), 1
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // an error may have any name
 	end := protocol.ExecCommandEnd{CallID: call.ID, ExitCode: exit, AggregatedOutput: text, FormattedOutput: text, Stdout: text}
 	if err != nil {
 		end.Stdout, end.Stderr = "", text

@@ -14,6 +14,7 @@ import (
 const (
 	maxNear     = 5      // names and lines that an answer proposes
 	maxNearWalk = 20_000 // files that are looked at for a name
+	maxNearText = 5_000  // lines that are looked at for a text
 )
 
 // missing reports a path where nothing is, with the nearest names.
@@ -144,7 +145,7 @@ func nearestLines(lines, text []string) []int {
 	}
 	type candidate struct{ number, distance int }
 	var all []candidate
-	for i, line := range lines[:min(len(lines), maxNearWalk)] {
+	for i, line := range lines[:min(len(lines), maxNearText)] {
 		line = strings.TrimSpace(line)
 		longer := max(len(line), len(want))
 		if line == "" || min(len(line), len(want))*2 < longer {

@@ -31,11 +31,10 @@ func (r replacement) apply(content string) (string, error) {
 	case n > 1 && !r.all:
 		return "", r.several(content, n)
 	}
-	after := strings.ReplaceAll(content, r.old, r.new)
-	if len(after) > maxWritten {
+	if n := int64(strings.Count(content, r.old)); int64(len(content))+n*int64(len(r.new)-len(r.old)) > maxWritten {
 		return "", &fault{what: fmt.Sprintf("%s would be too large: more than %d bytes", r.path, maxWritten), next: "make it with a program, through shell."}
 	}
-	return after, nil
+	return strings.ReplaceAll(content, r.old, r.new), nil
 }
 
 // maxWritten is the size of the largest file that edit makes, in bytes.
@@ -146,6 +145,9 @@ func unescape(text string) string {
 	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(text)
 }
 
+// maxSameBut bounds the lines that sameBut compares.
+const maxSameBut = 5_000_000
+
 // sameBut returns the number of the first line from which all of want follow, blanks, tabs and
 // empty lines around them aside, and how many these are, or 0.
 func sameBut(lines, want []string) (at, n int) {
@@ -158,16 +160,25 @@ func sameBut(lines, want []string) (at, n int) {
 	if len(want) == 0 {
 		return 0, 0
 	}
-	for i := range max(0, len(lines)-len(want)+1) {
-		same := true
-		for k := range want {
-			if strings.Join(strings.Fields(lines[i+k]), " ") != strings.Join(strings.Fields(want[k]), " ") {
-				same = false
-				break
-			}
+	plain := func(lines []string) []string {
+		all := make([]string, len(lines))
+		for i, line := range lines {
+			all[i] = strings.Join(strings.Fields(line), " ")
 		}
-		if same {
-			return i + 1, len(want)
+		return all
+	}
+	lines, want = plain(lines), plain(want)
+	left := maxSameBut
+	for i := range max(0, len(lines)-len(want)+1) {
+		k := 0
+		for k < len(want) && lines[i+k] == want[k] {
+			k++
+		}
+		if k == len(want) {
+			return i + 1, k
+		}
+		if left -= k + 1; left < 0 {
+			break
 		}
 	}
 	return 0, 0
