@@ -1,0 +1,155 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+var (
+	steps = flag.Int("steps", 10_000, "do this `number` of random steps")
+	seed  = flag.Uint64("seed", 0, "do the steps of this `seed` only; 0 means new seeds")
+)
+
+// forms are how clients are asked.
+var forms = []elicit.Form{elicit.FormDecision, ""}
+
+// perWorld is how many steps one server sees.
+const perWorld = 100
+
+// TestRandom does random steps: clients of every kind come, call, answer, repeat, cancel and
+// leave, and time passes. The model finds no fault.
+func TestRandom(t *testing.T) {
+	if *seed != 0 {
+		if faults, trace := play(t, *seed, faulty{}); len(faults) > 0 {
+			t.Errorf("%v\n%s", faults, trace)
+		}
+		return
+	}
+	count := tally{}
+	for n := 0; n < *steps && !t.Failed(); n += perWorld {
+		seed := rand.Uint64()
+		faults, trace := play(t, seed, faulty{})
+		if len(faults) > 0 {
+			t.Errorf("-seed %d: %v\n%s", seed, faults, trace)
+		}
+		count.add(trace)
+	}
+	count.check(t)
+}
+
+// play does the random steps of a seed with a new server, and returns the faults and the steps.
+func play(t *testing.T, seed uint64, f faulty) (faults []history.Fault, trace string) {
+	dir, home := t.TempDir(), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{model: newModel(), seed: seed, dir: dir, faults: f}
+		w.play(home)
+		faults, trace = w.model.End(), w.model.Trace()
+	})
+	return faults, trace
+}
+
+func (w *world) play(home string) {
+	var record io.Writer = w
+	if w.faults.record != nil {
+		record = w.faults.record(w)
+	}
+	rules := configured
+	if w.faults.rules != nil {
+		rules = *w.faults.rules
+	}
+	server := codexserver.New(w, &codexserver.Options{
+		Home: home, Record: record, Rules: rules, Desk: w, Approvals: elicit.Options{Timeout: 10 * time.Minute, Schema: forms[w.seed%2]},
+		Changes: codexserver.ChangeOptions{Off: true},
+	})
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	principal := server.Principal(ctx, "me")
+	r := rand.New(rand.NewPCG(w.seed, 0))
+	var people []*person
+	for n := range perWorld {
+		if len(people) < 3 {
+			people = append(people, w.join(principal, fmt.Sprintf("p%d", n), kind(r.IntN(int(kinds)))))
+		}
+		w.step(r, n, &people)
+		if r.IntN(3) > 0 {
+			synctest.Wait()
+		}
+	}
+	time.Sleep(8 * time.Hour)
+	synctest.Wait()
+	for _, p := range people {
+		p.leave()
+	}
+	end()
+	_ = principal.Close()
+	synctest.Wait()
+}
+
+// step does one random step.
+func (w *world) step(r *rand.Rand, n int, people *[]*person) {
+	at := r.IntN(len(*people))
+	p := (*people)[at]
+	request, turn := fmt.Sprintf("r%d", n), fmt.Sprintf("t%d", n)
+	switch x := r.IntN(20); {
+	case x < 7:
+		arguments := map[string]any{"prompt": w.prompt(r, turn)}
+		if r.IntN(4) == 0 {
+			arguments["background"] = true
+		}
+		p.tool(request, turn, "codex", arguments)
+	case x < 10:
+		if thread := w.thread(r); thread != "" {
+			p.tool(request, turn, "codex-reply", map[string]any{"prompt": w.prompt(r, turn), "conversationId": thread})
+		}
+	case x < 12:
+		p.tool(request, "", "codex-wait", map[string]any{"seconds": r.IntN(40)})
+	case x == 12:
+		if thread := w.thread(r); thread != "" {
+			p.tool(request, "", "codex-interrupt", map[string]any{"threadId": thread})
+		}
+	case x == 13:
+		p.cancel(r.IntN(100))
+	case x == 14:
+		p.again(r.IntN(100))
+	case x == 15:
+		*people = append((*people)[:at], (*people)[at+1:]...)
+		p.leave()
+	default:
+		time.Sleep([]time.Duration{time.Millisecond, time.Second, 30 * time.Second, 11 * time.Minute}[r.IntN(4)])
+	}
+}
+
+func (w *world) thread(r *rand.Rand) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.threads) == 0 {
+		return ""
+	}
+	return w.threads[len(w.threads)-1-r.IntN(min(4, len(w.threads)))]
+}
+
+func (w *world) prompt(r *rand.Rand, turn string) string {
+	p := script{Turn: turn}
+	for i := range 1 + r.IntN(4) {
+		p.Acts = append(p.Acts, act{
+			Call: fmt.Sprintf("%s.%d", turn, i), Command: commands[r.IntN(len(commands))],
+			Wait: []time.Duration{0, 0, time.Second, time.Minute}[r.IntN(4)], With: r.IntN(3) == 0,
+		})
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,285 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// act is one command of a turn.
+type act struct {
+	Call    string
+	Command []string
+	Wait    time.Duration // before it
+	With    bool          // asked at once with the next one
+}
+
+// script is the prompt of a turn.
+type script struct {
+	Turn string
+	Acts []act
+}
+
+// commands are what models want, by how they are decided.
+var commands = [][]string{
+	{"ls"},                   // free
+	{"dd", "if=x"},           // allowed by the configuration
+	{"rm", "x"},              // denied by the configuration
+	{"make"}, {"make", "-k"}, // asked
+	{"go", "test"}, {"go", "vet"}, // asked, with lasting rules
+	{"touch", "x"},
+}
+
+func newModel() *history.Model {
+	begins := func(word string) func(string) bool {
+		return func(command string) bool { return strings.HasPrefix(command, word) }
+	}
+	return &history.Model{
+		Free: begins("ls"), Allowed: begins("dd"), Forbidden: begins("rm"),
+		Lasting: func(command string) string { // everything that is asked may be kept; make, touch in their exact words
+			if strings.HasPrefix(command, "go ") {
+				return command
+			}
+			return "exactly " + command
+		},
+	}
+}
+
+var configured = approval.Rules{Allow: []approval.Rule{{Command: []string{"dd"}, Outside: true}}, Deny: [][]string{{"rm"}}}
+
+// faulty are the places where a test can plant a fault. The zero value has none.
+type faulty struct {
+	// host wraps what the engine talks to.
+	host func(engine.Host) engine.Host
+	// run is called before a command runs that was asked about, and reports whether it runs.
+	run func(w *world, a act, approves bool) bool
+	// perform replaces how a command takes effect.
+	perform func(w *world, s *session, turn string, a act, unasked bool)
+	// free reports whether a command runs without a question, besides those that may.
+	free func(s *session, command string) bool
+	// remember changes for what a session is approved.
+	remember func(s *session, command string, d elicit.Decision)
+	// record wraps the record.
+	record func(io.Writer) io.Writer
+	// rules are other rules than those of the configuration.
+	rules *approval.Rules
+	// line changes a line between a client and the server; nil loses it.
+	line func(line []byte) [][]byte
+	// ended is called before a turn returns.
+	ended func(w *world, s *session, turn string)
+	// said changes what a turn says.
+	said func(string) string
+	// mute keeps interruptions from the engine.
+	mute bool
+}
+
+// world is a server with its clients.
+type world struct {
+	model  *history.Model
+	seed   uint64
+	faults faulty
+	dir    string
+
+	mu      sync.Mutex
+	threads []string
+}
+
+// session is a conversation of the engine.
+type session struct {
+	world    *world
+	mu       sync.Mutex
+	id       string
+	approved map[string]bool
+}
+
+// Start implements [engine.Engine].
+func (w *world) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	s := &session{world: w, approved: map[string]bool{}}
+	if w.faults.host != nil {
+		host = w.faults.host(host)
+	}
+	c, err := engine.TurnFunc(s.turn).Start(ctx, cfg, host)
+	if err == nil {
+		s.id = c.ID()
+		w.mu.Lock()
+		w.threads = append(w.threads, s.id)
+		w.mu.Unlock()
+	}
+	return c, err
+}
+
+func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+	w := s.world
+	var p script
+	if err := json.Unmarshal([]byte(protocol.TextOf(in)), &p); err != nil {
+		return err
+	}
+	if w.faults.mute {
+		ctx = context.WithoutCancel(ctx)
+	}
+	w.model.Begun(p.Turn, s.id)
+	defer func() {
+		w.model.Ended(p.Turn)
+		if w.faults.ended != nil {
+			w.faults.ended(w, s, p.Turn)
+		}
+	}()
+	said := []string{"turn " + p.Turn}
+	for i := 0; i < len(p.Acts); i++ {
+		together := p.Acts[i : i+1]
+		for ; p.Acts[i].With && i+1 < len(p.Acts); i++ {
+			together = p.Acts[i+1-len(together) : i+2]
+		}
+		select {
+		case <-time.After(together[0].Wait + time.Nanosecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		did := make([]string, len(together))
+		outs := make([]elicit.Decision, len(together))
+		var all sync.WaitGroup
+		for i, a := range together {
+			all.Go(func() { outs[i] = s.ask(ctx, host, p.Turn, a) })
+		}
+		all.Wait()
+		if slices.Contains(outs, elicit.Abort) {
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New("aborted")}
+		}
+		for i, a := range together {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			did[i] = s.do(p.Turn, a, outs[i])
+		}
+		said = append(said, did...)
+	}
+	words := strings.Join(said, " ")
+	if w.faults.said != nil {
+		words = w.faults.said(words)
+	}
+	host.Emit(protocol.AgentMessage{Message: words})
+	return nil
+}
+
+// ask returns the decision about a command, "" if it needs none.
+func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act) elicit.Decision {
+	w, command := s.world, strings.Join(a.Command, " ")
+	s.mu.Lock()
+	unasked := command == "ls" || s.approved[command] || w.faults.free != nil && w.faults.free(s, command)
+	s.mu.Unlock()
+	if unasked {
+		return ""
+	}
+	w.model.Asks(a.Call, turn, command)
+	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+		CallID: a.Call, Command: a.Command, Cwd: w.dir, Placed: true, Confinable: true, LeavesSandbox: true, Content: "sum of " + command,
+	})
+	w.model.Told(a.Call, string(out.Decision))
+	if w.faults.remember != nil {
+		w.faults.remember(s, command, out.Decision)
+	} else if out.Decision == elicit.ApprovedForSession {
+		s.mu.Lock()
+		s.approved[command] = true
+		s.mu.Unlock()
+	}
+	return out.Decision
+}
+
+// do runs a command if it may run.
+func (s *session) do(turn string, a act, d elicit.Decision) string {
+	w := s.world
+	runs := d == "" || d.Approves()
+	if w.faults.run != nil {
+		runs = w.faults.run(w, a, runs)
+	}
+	if !runs {
+		return a.Call + "=not"
+	}
+	if w.faults.perform != nil {
+		w.faults.perform(w, s, turn, a, d == "")
+	} else {
+		w.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), d == "")
+	}
+	return a.Call + "=ran"
+}
+
+// record reads the record as it is written.
+func (w *world) Write(line []byte) (int, error) {
+	var d struct {
+		Question struct {
+			Call string `json:"call_id"`
+		} `json:"question"`
+		Decision, By, With, Reason string
+	}
+	if err := json.Unmarshal(line, &d); err != nil {
+		return 0, err
+	}
+	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason == "interrupted")
+	return len(line), nil
+}
+
+// choose returns what a person says about a call, and when. The same seed gives the same. A lasting
+// rule that the question does not show is not accepted.
+func (w *world) choose(call, who string, lasting bool) (say history.Say, answer string, after time.Duration, ok bool) {
+	h := fnv.New64a()
+	fmt.Fprint(h, w.seed, call, who)
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
+	after = []time.Duration{time.Millisecond, time.Second, time.Second, 30 * time.Second, 20 * time.Minute}[r.IntN(5)]
+	answers := []struct {
+		say  history.Say
+		text string
+	}{
+		{history.Yes, `{"action":"accept"}`},
+		{history.Yes, `{"action":"accept"}`},
+		{history.Yes, `{"action":"accept","content":{"decision":"approved"}}`},
+		{history.ForSession, `{"action":"accept","content":{"decision":"approved_for_session"}}`},
+		{history.Always, `{"action":"accept","content":{"decision":"approved_always"}}`},
+		{history.No, `{"action":"decline"}`},
+		{history.No, `{"action":"accept","content":{"decision":"denied"}}`},
+		{history.Stop, `{"action":"cancel"}`},
+		{history.Unclear, `{"action":"decline","Action":"accept"}`},
+		{history.Unclear, `{"action":"yes"}`},
+	}
+	a := answers[r.IntN(len(answers))]
+	if a.say == history.Always && !lasting {
+		a.say = history.Unclear
+	}
+	return a.say, a.text, after, r.IntN(8) > 0
+}
+
+// Event implements [approval.Desk].
+func (*world) Event(approval.Thread, protocol.EventMsg) {}
+
+// Decided implements [approval.Desk].
+func (*world) Decided(*approval.Request, approval.Decision) {}
+
+// Ask implements [approval.Desk]. Its person answers every third question.
+func (w *world) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
+	exec, _ := r.Event.(protocol.ExecApprovalRequest)
+	say, answer, after, ok := w.choose(exec.CallID, "desk", r.Question.Always != nil)
+	if !ok || exec.CallID[len(exec.CallID)-1]%3 > 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	select {
+	case <-time.After(after):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	w.model.Answered(exec.CallID, "desk", "desk", say)
+	return json.RawMessage(answer), nil
+}
