@@ -7,6 +7,9 @@
 //	h.ReadRollout(path)         the calls of a conversation, and their records
 //	h.ReadRecord(path)          the decisions
 //	for _, fault := range h.Check() { t.Error(fault) }
+//
+// A [Model] checks the same while a server works, step by step. A test plays random steps with it,
+// and prints the seed that finds a fault: go test -run TestRandom -seed N.
 package history
 
 import (

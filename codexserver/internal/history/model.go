@@ -77,7 +77,7 @@ type modelTurn struct {
 
 type modelRequest struct {
 	client, turn string
-	answers      int
+	answered     bool
 	excused      bool // nobody waits for the answer
 }
 
@@ -95,7 +95,6 @@ const (
 	Late        Kind = "a call took effect after its turn"
 	Ignored     Kind = "an answer was lost"
 	Foreign     Kind = "a client was told what another turn did"
-	TwoAnswers  Kind = "a request has two answers"
 	TwoStarts   Kind = "a turn has begun twice"
 )
 
@@ -144,9 +143,7 @@ func (m *Model) Returned(request, text string) {
 	defer m.lock()()
 	m.note("%s returns %.600s", request, text)
 	r := m.requests[request]
-	if r.answers++; r.answers > 1 {
-		m.add(TwoAnswers, request, "%d answers to %s", r.answers, r.client)
-	}
+	r.answered = true
 	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" ,;\"\\\n", c) }) {
 		id, did, ok := strings.Cut(word, "=")
 		c := m.calls[id]
@@ -257,7 +254,8 @@ func (m *Model) Decided(call, decision, by, with string, withdrawn bool) {
 
 func (a modelAnswer) denies() bool { return a.say == No || a.say == Stop }
 
-// decidedAgainst checks a decision that denies: no approval was lost.
+// decidedAgainst checks a decision that denies: no approval was lost. Of answers that race the
+// strictest counts, also one that is not understood.
 func (m *Model) decidedAgainst(call string, c *modelCall, withdrawn bool) {
 	if withdrawn || m.Forbidden != nil && m.Forbidden(c.command) {
 		return
@@ -265,7 +263,7 @@ func (m *Model) decidedAgainst(call string, c *modelCall, withdrawn bool) {
 	lost := -1
 	for i, a := range c.answers {
 		switch {
-		case a.denies():
+		case !a.say.approves():
 			return
 		case a.say.approves() && !a.unsure && a.at.Before(time.Now()):
 			lost = i
@@ -371,7 +369,7 @@ func (m *Model) End() []Fault {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.requests)) {
-		if r := m.requests[id]; r.answers == 0 && !r.excused {
+		if r := m.requests[id]; !r.answered && !r.excused {
 			m.add(Unanswered, id, "%s got no answer", r.client)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -65,26 +64,26 @@ var configured = approval.Rules{Allow: []approval.Rule{{Command: []string{"dd"},
 type faulty struct {
 	// host wraps what the engine talks to.
 	host func(engine.Host) engine.Host
-	// run is called before a command runs that was asked about, and reports whether it runs.
-	run func(w *world, a act, approves bool) bool
+	// run reports whether a command runs.
+	run func(approves bool) bool
 	// perform replaces how a command takes effect.
 	perform func(w *world, s *session, turn string, a act, unasked bool)
 	// free reports whether a command runs without a question, besides those that may.
 	free func(s *session, command string) bool
 	// remember changes for what a session is approved.
 	remember func(s *session, command string, d elicit.Decision)
-	// record wraps the record.
-	record func(io.Writer) io.Writer
+	// record changes a line of the record.
+	record func(line []byte) [][]byte
 	// rules are other rules than those of the configuration.
 	rules *approval.Rules
 	// line changes a line between a client and the server; nil loses it.
 	line func(line []byte) [][]byte
-	// ended is called before a turn returns.
+	// ended replaces the report of a turn's end.
 	ended func(w *world, s *session, turn string)
 	// said changes what a turn says.
 	said func(string) string
-	// mute keeps interruptions from the engine.
-	mute bool
+	// deaf lets turns continue after a decision that ends them.
+	deaf bool
 }
 
 // world is a server with its clients.
@@ -128,14 +127,12 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 	if err := json.Unmarshal([]byte(protocol.TextOf(in)), &p); err != nil {
 		return err
 	}
-	if w.faults.mute {
-		ctx = context.WithoutCancel(ctx)
-	}
 	w.model.Begun(p.Turn, s.id)
 	defer func() {
-		w.model.Ended(p.Turn)
 		if w.faults.ended != nil {
 			w.faults.ended(w, s, p.Turn)
+		} else {
+			w.model.Ended(p.Turn)
 		}
 	}()
 	said := []string{"turn " + p.Turn}
@@ -156,7 +153,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 			all.Go(func() { outs[i] = s.ask(ctx, host, p.Turn, a) })
 		}
 		all.Wait()
-		if slices.Contains(outs, elicit.Abort) {
+		if slices.Contains(outs, elicit.Abort) && !w.faults.deaf {
 			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errors.New("aborted")}
 		}
 		for i, a := range together {
@@ -204,7 +201,7 @@ func (s *session) do(turn string, a act, d elicit.Decision) string {
 	w := s.world
 	runs := d == "" || d.Approves()
 	if w.faults.run != nil {
-		runs = w.faults.run(w, a, runs)
+		runs = w.faults.run(runs)
 	}
 	if !runs {
 		return a.Call + "=not"
@@ -217,8 +214,20 @@ func (s *session) do(turn string, a act, d elicit.Decision) string {
 	return a.Call + "=ran"
 }
 
-// record reads the record as it is written.
+// Write reads the record as it is written.
 func (w *world) Write(line []byte) (int, error) {
+	if w.faults.record == nil {
+		return len(line), w.read(line)
+	}
+	for _, changed := range w.faults.record(line) {
+		if err := w.read(changed); err != nil {
+			return 0, err
+		}
+	}
+	return len(line), nil
+}
+
+func (w *world) read(line []byte) error {
 	var d struct {
 		Question struct {
 			Call string `json:"call_id"`
@@ -226,10 +235,10 @@ func (w *world) Write(line []byte) (int, error) {
 		Decision, By, With, Reason string
 	}
 	if err := json.Unmarshal(line, &d); err != nil {
-		return 0, err
+		return err
 	}
 	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason == "interrupted")
-	return len(line), nil
+	return nil
 }
 
 // choose returns what a person says about a call, and when. The same seed gives the same. A lasting

@@ -1,0 +1,179 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// hostile answers the engine instead of its host.
+type hostile struct {
+	engine.Host
+	exec func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome
+}
+
+func (h hostile) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	return h.exec(ctx, h.Host, r)
+}
+
+func hostOf(exec func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome) func(engine.Host) engine.Host {
+	return func(h engine.Host) engine.Host { return hostile{h, exec} }
+}
+
+// swap replaces words in lines.
+func swap(old, with string) func([]byte) [][]byte {
+	return func(line []byte) [][]byte {
+		return [][]byte{bytes.ReplaceAll(line, []byte(old), []byte(with))}
+	}
+}
+
+// remember makes a session remember commands.
+func remember(commands func(command string, d elicit.Decision) []string) func(*session, string, elicit.Decision) {
+	return func(s *session, command string, d elicit.Decision) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range commands(command, d) {
+			s.approved[c] = true
+		}
+	}
+}
+
+func plain(s *session, turn string, a act, unasked bool) {
+	s.world.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), unasked)
+}
+
+var (
+	firstCall = regexp.MustCompile(`"callId":"(t\d+)\.0"`)
+	requestID = regexp.MustCompile(`"id":(\d+)`)
+)
+
+// plants returns the faults by name, each with what the model must find.
+func plants() map[string]struct {
+	fault faulty
+	want  history.Kind
+} {
+	decide := func(d elicit.Decision) approval.Rules {
+		return approval.Rules{Allow: configured.Allow, Deny: configured.Deny, Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+			return elicit.Outcome{Decision: d}, true
+		}}
+	}
+	everything, nothing := decide(elicit.Approved), approval.Rules{Allow: configured.Allow}
+	var mu sync.Mutex
+	approvedAnywhere := map[string]bool{}
+	earlier := "turn"
+	return map[string]struct {
+		fault faulty
+		want  history.Kind
+	}{
+		"it runs whatever was decided": {faulty{run: func(bool) bool { return true }}, history.AfterDenial},
+		"it runs without a question":   {faulty{free: func(_ *session, command string) bool { return command == "make" }}, history.Unapproved},
+		"it runs twice": {faulty{perform: func(_ *world, s *session, turn string, a act, unasked bool) {
+			plain(s, turn, a, unasked)
+			plain(s, turn, a, unasked)
+		}}, history.Twice},
+		"it runs something else": {faulty{perform: func(_ *world, s *session, turn string, a act, unasked bool) {
+			a.Command = append(slices.Clone(a.Command), "-x")
+			plain(s, turn, a, unasked)
+		}}, history.Exchanged},
+		"it runs in another conversation": {faulty{perform: func(w *world, s *session, turn string, a act, unasked bool) {
+			w.model.Ran(a.Call, "other", turn, strings.Join(a.Command, " "), unasked)
+		}}, history.Exchanged},
+		"it runs after its turn": {faulty{ended: func(w *world, s *session, turn string) {
+			w.model.Ended(turn)
+			plain(s, turn, act{Call: turn + ".9", Command: []string{"ls"}}, true)
+		}}, history.Late},
+		"an end is lost":                  {faulty{ended: func(*world, *session, string) {}}, history.NoEnd},
+		"an end comes twice":              {faulty{ended: func(w *world, _ *session, turn string) { w.model.Ended(turn); w.model.Ended(turn) }}, history.TwoEnds},
+		"a turn continues after its end":  {faulty{deaf: true}, history.AfterDenial},
+		"once counts for the session":     {faulty{remember: remember(func(c string, d elicit.Decision) []string { return []string{c}[:b(d.Approves())] })}, history.Unapproved},
+		"a denial counts for the session": {faulty{remember: remember(func(c string, d elicit.Decision) []string { return []string{c}[:b(d == elicit.Denied)] })}, history.Unapproved},
+		"the session covers a longer command": {faulty{remember: remember(func(c string, d elicit.Decision) []string {
+			return []string{c, c + " -k"}[:2*b(d == elicit.ApprovedForSession)]
+		})}, history.Unapproved},
+		"the session covers all conversations": {faulty{remember: func(_ *session, c string, d elicit.Decision) {
+			mu.Lock()
+			approvedAnywhere[c] = approvedAnywhere[c] || d == elicit.ApprovedForSession
+			mu.Unlock()
+		}, free: func(_ *session, c string) bool { mu.Lock(); defer mu.Unlock(); return approvedAnywhere[c] }}, history.Unapproved},
+		"the host approves what was denied": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
+			out := host.ApproveExec(ctx, r)
+			if out.Decision == elicit.Denied {
+				out.Decision = elicit.Approved
+			}
+			return out
+		})}, history.Misheard},
+		"the host approves without a question": {faulty{host: hostOf(func(context.Context, engine.Host, protocol.ExecApprovalRequest) elicit.Outcome {
+			return elicit.Outcome{Decision: elicit.Approved}
+		})}, history.Misheard},
+		"the host asks twice": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
+			host.ApproveExec(ctx, r)
+			return host.ApproveExec(ctx, r)
+		})}, history.Redecided},
+		"the host asks about something else": {faulty{host: hostOf(func(ctx context.Context, host engine.Host, r protocol.ExecApprovalRequest) elicit.Outcome {
+			r.CallID += "0"
+			return host.ApproveExec(ctx, r)
+		})}, history.Exchanged},
+		"a rule that nobody made":          {faulty{rules: &everything}, history.Unjustified},
+		"a rule that denies is left out":   {faulty{rules: &nothing}, history.AfterDenial},
+		"the record loses a line":          {faulty{record: func(line []byte) [][]byte { return nil }}, history.Undecided},
+		"the record has a line twice":      {faulty{record: func(line []byte) [][]byte { return [][]byte{line, line} }}, history.Redecided},
+		"the record says the opposite":     {faulty{record: swap(`"decision":"denied"`, `"decision":"approved"`)}, history.Unjustified},
+		"the record names another place":   {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},
+		"a refusal arrives as an approval": {faulty{line: swap(`"action":"decline"`, `"action":"accept"`)}, history.Unjustified},
+		"an approval arrives as a refusal": {faulty{line: swap(`"action":"accept"`, `"action":"decline"`)}, history.Ignored},
+		"once arrives as for the session":  {faulty{line: swap(`"decision":"approved"`, `"decision":"approved_for_session"`)}, history.Unjustified},
+		"answers are lost": {faulty{line: func(line []byte) [][]byte {
+			return [][]byte{line}[:b(!bytes.Contains(line, []byte(`"action":"accept"`)))]
+		}}, history.Ignored},
+		"results are lost": {faulty{line: func(line []byte) [][]byte {
+			return [][]byte{line}[:b(!bytes.Contains(line, []byte(`"structuredContent"`)))]
+		}}, history.Unanswered},
+		"a question shows another question": {faulty{line: func(line []byte) [][]byte { return [][]byte{firstCall.ReplaceAll(line, []byte(`"callId":"$1.1"`))} }}, history.Unjustified},
+		"a call arrives twice": {faulty{line: func(line []byte) [][]byte {
+			if !bytes.Contains(line, []byte(`"codex"`)) || !bytes.Contains(line, []byte(`"tools/call"`)) || bytes.Contains(line, []byte(`"requestState"`)) {
+				return [][]byte{line}
+			}
+			return [][]byte{line, requestID.ReplaceAll(line, []byte(`"id":9${1}`))}
+		}}, history.TwoStarts},
+		"it says that it ran":       {faulty{said: func(words string) string { return strings.ReplaceAll(words, "=not", "=ran") }}, history.Missing},
+		"it says that it did not":   {faulty{said: func(words string) string { return strings.ReplaceAll(words, "=ran", "=not") }}, history.Untold},
+		"it says what another says": {faulty{said: func(words string) string { mu.Lock(); defer mu.Unlock(); words, earlier = earlier, words; return words }}, history.Foreign},
+	}
+}
+
+func b(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// TestModelFinds plants a fault in a server, its engine, its record or its connections. The model
+// finds it in one of some runs.
+func TestModelFinds(t *testing.T) {
+	for name, tt := range plants() {
+		t.Run(name, func(t *testing.T) {
+			found := map[history.Kind]int{}
+			for seed := range uint64(200) {
+				faults, _ := play(t, seed*8+1, 25, tt.fault)
+				for _, f := range faults {
+					found[f.Kind]++
+				}
+				if found[tt.want] > 0 {
+					return
+				}
+			}
+			t.Errorf("found %v, want %q", found, tt.want)
+		})
+	}
+}
