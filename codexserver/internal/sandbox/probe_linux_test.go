@@ -26,6 +26,9 @@ func probe(name string, args []string) {
 	if !ok {
 		f, ok = callProbes[name]
 	}
+	if !ok {
+		f, ok = attackProbes[name]
+	}
 	err := fmt.Errorf("no probe is called %s", name)
 	if ok {
 		err = f(args)

@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 	sample := testing.Short() || others["@suid"] != "" && !*whole
 	n := 0
 	for _, kind := range kinds {
-		for _, row := range kind.rows {
+		for _, row := range slices.Concat(kind.rows, attacks[kind.name]) {
 			n++
 			if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot {
 				continue
@@ -364,7 +364,7 @@ func try(t *testing.T, processes *proc.Pool, base string, tier sandbox.Tier, pol
 		argv = append(argv, word)
 	}
 	spec := proc.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
-	spec.Env = proc.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret"))
+	spec.Env = proc.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
 	if policy.Mode != protocol.SandboxDangerFullAccess {
 		s := sandbox.New(sandbox.Options{Tier: tier, Protected: []string{filepath.Join(dir, "home")}})
 		c, err := s.Confine(policy, dir, nil)
