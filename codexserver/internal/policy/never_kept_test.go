@@ -23,7 +23,7 @@ const starters = `
 // question would allow a rule.
 func TestNeverKept(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"script": "", "x.py": ""} {
+	for name, content := range map[string]string{"script": "", "x.py": "", "-c": "", "-x.py": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
