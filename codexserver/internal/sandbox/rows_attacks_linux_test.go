@@ -74,8 +74,8 @@ var attacks = map[string][]row{
 		{name: "take a descriptor of another process", probe: []string{"take a descriptor", "@other"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
 	},
 	"change the priority, limits or processors of other processes": {
-		{name: "priority of all processes of the user", probe: []string{"call", "setpriority", "2", "0", "0"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
-		{name: "disk priority of all processes of the user", probe: []string{"call", "ioprio_set", "3", "0", "0x4000"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
+		{name: "priority of all processes of a user", probe: []string{"call", "setpriority", "2", "54321", "0"}, free: "ESRCH", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
+		{name: "disk priority of all processes of a user", probe: []string{"call", "ioprio_set", "3", "54321", "0x4000"}, free: "ESRCH", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
 	},
 	"put words into a terminal": {
 		{name: "TIOCSTI on another descriptor", probe: []string{"call", "ioctl", "1", "0x5412"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
@@ -83,7 +83,7 @@ var attacks = map[string][]row{
 	},
 	"gain privileges by a setuid program": {
 		{name: "program of root's again", probe: []string{"setuid", "/proc/self/root@suid"}, free: "0 instead of 65534", guards: true, user: true, readOnly: "ok", write: "ok", spaces: "ok"},
-		{name: "become another group", probe: []string{"call", "setregid", "0", "0"}, free: "ok|EPERM", user: true, readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},
+		{name: "program of root's by another folder", probe: []string{"setuid", "/usr/..@suid"}, free: "0 instead of 65534", guards: true, user: true, readOnly: "ok", write: "ok", spaces: "ok"},
 	},
 	"mount, make namespaces, use bpf, io_uring or keyrings": {
 		{name: "a new file system", probe: []string{"call", "fsopen", "0", "0"}, free: "EFAULT|EPERM", readOnly: "EPERM", write: "EPERM", spaces: "EPERM"},

@@ -361,6 +361,7 @@ func try(t *testing.T, processes *proc.Pool, base string, tier sandbox.Tier, pol
 			word = name
 		}
 		word = strings.ReplaceAll(word, "@terminal", others["@terminal"])
+		word = strings.ReplaceAll(word, "@suid", others["@suid"])
 		argv = append(argv, word)
 	}
 	spec := proc.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
