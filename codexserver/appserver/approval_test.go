@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -557,6 +558,55 @@ func TestRefusalIsExplained(t *testing.T) {
 				told := len(order) == 2 && strings.Contains(order[0], test.want) && strings.Contains(order[0], `"expectedTurnId":"turn-1"`)
 				if told != (test.want != "") || len(order) == 0 {
 					t.Errorf("said and answered %q, want %q", order, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestReasonWaitsForTheResponse refuses a command with a reason while the model's response is
+// being read. Codex would stop reading it when the reason comes, and not count its tokens. A
+// count that does not come holds the reason up for two seconds.
+func TestReasonWaitsForTheResponse(t *testing.T) {
+	const usage = `{"threadId":%q,"turnId":%q,"tokenUsage":{"total":{"inputTokens":1},"last":{"inputTokens":1}}}`
+	for _, test := range []struct {
+		name          string
+		before, after bool // a count before the question, and while it is open
+		want          time.Duration
+	}{
+		{"counted", true, false, 0},
+		{"counted later", false, true, time.Second},
+		{"never counted", false, false, 2 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				var begun time.Time
+				took := time.Duration(-1)
+				f.on["turn/steer"] = func(*run, *jsonrpc.Request) (any, error) {
+					took = time.Since(begun)
+					return struct{}{}, nil
+				}
+				f.turn = func(r *run) {
+					withItems(r)
+					if test.before {
+						r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
+					}
+					begun = time.Now()
+					done := make(chan struct{})
+					go func() { r.ask(askCommand, "%s", execParams); close(done) }()
+					if test.after {
+						time.Sleep(time.Second)
+						r.notify("thread/tokenUsage/updated", usage, threadID, turnID)
+					}
+					<-done
+					answered(r)
+				}
+				h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+					return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "use make"}
+				}}
+				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || took != test.want {
+					t.Errorf("%v; the reason came after %v, want %v", err, took, test.want)
 				}
 			})
 		})

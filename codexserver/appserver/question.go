@@ -120,11 +120,18 @@ func (a *question) decided(out elicit.Outcome) {
 const steerLimit = 2 * time.Second
 
 // explain sends the model the reason of a refusal: what a person wrote, or that no person
-// could be asked. What names the question, because others may be open. The answer to the app-server has no room for a reason, so it is sent as
-// input to the turn, before the answer. If the app-server refuses the input, the model sees
-// only the refusal.
+// could be asked. What names the question, because others may be open. The answer to the
+// app-server has no room for a reason, so it is sent as input to the turn, before the answer
+// and after the end of the model's response. If the app-server refuses the input, the model
+// sees only the refusal.
 func (a *question) explain(threadID, turnID, what string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" || a.turn.ctx.Err() != nil {
+		return
+	}
+	if a.agent == "" { // the tokens of sub-agents are not reported
+		a.turn.whole(a.ctx)
+	}
+	if a.ctx.Err() != nil {
 		return
 	}
 	text := "About the approval request for " + what + ": " + out.ForModel() + "."

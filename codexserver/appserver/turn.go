@@ -22,6 +22,10 @@ const (
 	// holdBack is how long the event that begins an item waits for a question
 	// about it. The app-server asks within milliseconds.
 	holdBack = 200 * time.Millisecond
+	// countLimit is how long the reason of a refusal waits for the end of the model's
+	// response. When a message comes earlier, Codex stops reading the response and does not
+	// count its tokens.
+	countLimit = 2 * time.Second
 )
 
 // turn is a turn from its start to its end.
@@ -49,6 +53,7 @@ type turn struct {
 	resolved map[jsonrpc.ID]bool               // questions that were withdrawn before they were asked
 	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
 	prompted bool                              // the turn's own input has been read
+	counted  chan struct{}                     // closed when the tokens of the model's last response have been counted
 	letters  []*letter                         // messages that came while the turn ran
 
 	// Where other programs share the app-server:
@@ -66,7 +71,7 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
 		thread: t, host: host,
 		known: make(chan struct{}), active: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
-		tr: newTranslator(), timers: map[string]*time.Timer{},
+		counted: make(chan struct{}), tr: newTranslator(), timers: map[string]*time.Timer{},
 		open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{},
 		agents: map[string]string{},
 	}
@@ -149,6 +154,7 @@ func (r *turn) translate(method string, n *wire.Note) {
 	if method != wire.NoteError { // many notifications have no event
 		engine.Alive(r.host)
 	}
+	r.count(method)
 	events, err := r.tr.notification(method, n)
 	if err != nil {
 		r.thread.child.log.Warn("codex: notification not understood", "method", method, "error", err)
@@ -164,6 +170,42 @@ func (r *turn) translate(method string, n *wire.Note) {
 		if o.held && r.timers[id] == nil {
 			r.timers[id] = time.AfterFunc(holdBack, func() { r.release(id, false) })
 		}
+	}
+}
+
+// count records whether the tokens of the model's last response have been counted. They are
+// once the response has ended; what is read of a response, or a result that the next one is
+// for, comes before that.
+func (r *turn) count(method string) {
+	over := false
+	select {
+	case <-r.counted:
+		over = true
+	default:
+	}
+	switch method {
+	case wire.NoteThreadTokenUsageUpdated:
+		if !over {
+			close(r.counted)
+		}
+	case wire.NoteItemCompleted, wire.NoteItemAgentMessageDelta, wire.NoteItemReasoningSummaryTextDelta, wire.NoteItemReasoningTextDelta:
+		if over {
+			r.counted = make(chan struct{})
+		}
+	}
+}
+
+// whole waits for the end of the model's response, for a bounded time.
+func (r *turn) whole(ctx context.Context) {
+	r.mu.Lock()
+	counted := r.counted
+	r.mu.Unlock()
+	limit := time.NewTimer(countLimit)
+	defer limit.Stop()
+	select {
+	case <-counted:
+	case <-limit.C:
+	case <-ctx.Done():
 	}
 }
 

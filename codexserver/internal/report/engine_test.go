@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -64,7 +65,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	defer share.Close()
 
 	_, streams := e.(engine.Streamer)
-	tt.c = report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: streams})
+	tt.c = report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: streams, Before: time.Minute, After: time.Minute})
 	a := thread.Attendance{Observers: []thread.Observer{watcher{tt.c}}, Awaited: true, Place: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
