@@ -55,6 +55,14 @@ func withItems(r *run) {
 	r.item(threadID, turnID, patchItem)
 }
 
+// withOldAgent starts a sub-agent with the tools of many models: its turn begins before it is
+// announced.
+func withOldAgent(r *run) {
+	r.notify("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
+	r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"collabAgentToolCall","id":"s1","tool":"spawnAgent","status":"completed","senderThreadId":%q,"receiverThreadIds":[%q],"agentsStates":{}}}`, threadID, turnID, threadID, agentID)
+	r.item(agentID, "agent-turn", command)
+}
+
 func withAgent(r *run) {
 	r.item(threadID, turnID, spawn)
 	r.notify("turn/started", `{"threadId":%q,"turn":{"id":"agent-turn","status":"inProgress","items":[]}}`, agentID)
@@ -100,6 +108,7 @@ func questions() []question {
 		list = append(list,
 			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
 			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
+			question{"sub-agent by a tool " + string(word), decide(word), withOldAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
 		)
 	}
 	yes := decide(elicit.Approved)
@@ -508,8 +517,13 @@ func TestAbortBySubAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = func(r *run) {
-			withAgent(r)
+			withOldAgent(r)
 			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
+		}
+		var ended string
+		f.on["turn/interrupt"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			ended += string(req.Params)
+			return nil, nil
 		}
 		h := decide(elicit.Abort)
 		err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
@@ -519,6 +533,9 @@ func TestAbortBySubAgent(t *testing.T) {
 		}
 		if !slices.Contains(f.methods(), "turn/interrupt") {
 			t.Errorf("the turn was not interrupted: %v", f.methods())
+		}
+		if !strings.Contains(ended, `"agent-turn"`) {
+			t.Errorf("the turn of the sub-agent was not interrupted: %s", ended)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,7 +62,7 @@ type child struct {
 // subAgent is a thread that a conversation's thread started by itself.
 type subAgent struct {
 	root *thread
-	path string // such as /root/worker
+	path string // such as /root/worker, or the id of its thread
 }
 
 // connect returns the child of a running app-server after the handshake. It owns the
@@ -372,19 +373,31 @@ func (c *child) rateLimited(r *wire.RateLimits) []*thread {
 	return all
 }
 
-// adopt records the thread of a sub-agent that the notification announces.
+// adopt records the threads of sub-agents that the notification announces. With the tools of
+// many models, also of the newest Codex, that is the result of the tool that starts them.
 func (c *child) adopt(root *thread, method string, n *wire.Note) {
-	if method != wire.NoteItemStarted || n.Item == nil {
+	if method != wire.NoteItemStarted && method != wire.NoteItemCompleted || n.Item == nil {
 		return
 	}
-	it, err := parseItem(n.Item)
-	if err != nil || it.Type != wire.ThreadItemSubAgentActivity || it.AgentThreadID == "" {
-		return
+	var found []string
+	path := ""
+	switch typeOf(n.Item) {
+	case wire.ThreadItemSubAgentActivity:
+		if it, err := parseItem(n.Item); err == nil {
+			found, path = []string{it.AgentThreadID}, it.AgentPath
+		}
+	case itemCollab:
+		var it collab
+		if json.Unmarshal(n.Item, &it) == nil && it.SenderThreadID == n.ThreadID {
+			found = it.ReceiverThreadIDs
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.threads[it.AgentThreadID] == nil {
-		c.agents[it.AgentThreadID] = subAgent{root: root, path: it.AgentPath}
+	for _, id := range found {
+		if id != "" && c.threads[id] == nil && c.agents[id].root == nil {
+			c.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
+		}
 	}
 }
 

@@ -128,7 +128,10 @@ func TestRealPatch(t *testing.T) {
 
 // spawned is the script of a model whose sub-agent runs a command. Both use the same
 // provider; only the model sees the prompt.
-func spawned() providertest.Turn {
+func spawned(t *testing.T) providertest.Turn {
+	if !can(t, newAgents) {
+		return spawnedBefore()
+	}
 	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		outputs := len(r.ToolOutputs())
@@ -146,7 +149,45 @@ func spawned() providertest.Turn {
 	}}
 }
 
+// spawnedBefore is the same script with the tools of earlier versions.
+func spawnedBefore() providertest.Turn {
+	call := func(r providertest.Request, id, name string, args map[string]any) providertest.Turn {
+		text, _ := json.Marshal(args)
+		namespace := ""
+		if strings.Contains(string(r.Body), `"multi_agent_v1"`) {
+			namespace = `,"namespace":"multi_agent_v1"`
+		}
+		return items(fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":%q%s,"name":%q,"arguments":%q}`, id, id, namespace, name, text))
+	}
+	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		outputs := len(r.ToolOutputs())
+		switch root := strings.Contains(string(r.Body), "ROOT PROMPT"); {
+		case root && outputs == 0:
+			return call(r, "s1", "spawn_agent", map[string]any{"message": "do it"})
+		case root && outputs == 1:
+			var agent struct {
+				ID string `json:"agent_id"`
+			}
+			_ = json.Unmarshal([]byte(r.LastToolOutput()), &agent)
+			name := "wait"
+			if strings.Contains(string(r.Body), `"wait_agent"`) {
+				name = "wait_agent"
+			}
+			return call(r, "s2", name, map[string]any{"ids": []string{agent.ID}, "targets": []string{agent.ID}, "timeout_ms": 10000})
+		case root:
+			return providertest.Say("all done")
+		case outputs == 0:
+			return escalated("w1")
+		}
+		return providertest.Say("worker done")
+	}}
+}
+
 func TestRealSubAgent(t *testing.T) {
+	name := "/root/worker"
+	if !can(t, newAgents) {
+		name = "01" // the id of its thread
+	}
 	for _, test := range []struct {
 		decision elicit.Decision
 		made     bool
@@ -157,10 +198,10 @@ func TestRealSubAgent(t *testing.T) {
 		{elicit.Abort, false, true},
 	} {
 		t.Run(string(test.decision), func(t *testing.T) {
-			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`, spawned())
+			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`+"\n"+`features.multi_agent = true`, spawned(t))
 			h := decide(test.decision)
 			h.exec = func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-				if !strings.Contains(q.Reason, "sub-agent /root/worker") {
+				if !strings.Contains(q.Reason, "sub-agent "+name) {
 					t.Errorf("reason %q", q.Reason)
 				}
 				return elicit.Outcome{Decision: test.decision}

@@ -277,6 +277,9 @@ func (t *thread) agentNotification(method string, n *wire.Note) {
 	case wire.NoteItemCommandExecutionOutputDelta:
 		r.translate(method, n)
 	case wire.NoteItemStarted, wire.NoteItemCompleted:
+		if method == wire.NoteItemStarted && n.TurnID != "" {
+			r.agentTurn(n.ThreadID, n.TurnID) // which may have started before it was announced
+		}
 		if it, err := parseItem(n.Item); err == nil && (it.Type == wire.ThreadItemCommandExecution || it.Type == wire.ThreadItemFileChange) {
 			r.translate(method, n)
 		}

@@ -80,6 +80,15 @@ type itemHead struct {
 	ID   string `json:"id"`
 }
 
+// itemCollab is the type of an item with the members of collab.
+const itemCollab = "collabAgentToolCall"
+
+// collab is a call of a tool that starts sub-agents or sends them something.
+type collab struct {
+	SenderThreadID    string   `json:"senderThreadId"`
+	ReceiverThreadIDs []string `json:"receiverThreadIds"`
+}
+
 // typeOf returns the type of an item, or "".
 func typeOf(raw []byte) string {
 	var head itemHead
