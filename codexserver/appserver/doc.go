@@ -67,7 +67,7 @@
 //
 // # When things go wrong
 //
-//   - If there is no codex program, if it is older than 0.80 or if no user is signed in,
+//   - If there is no codex program, if it is older than 0.125 or if no user is signed in,
 //     the first call fails at once and says what to do. [Engine.Check] reports the same.
 //   - If the app-server dies, its turns fail. The next call continues the conversation in
 //     a new app-server. The engine starts at most four in a minute.

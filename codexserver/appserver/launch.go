@@ -159,8 +159,14 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := e.setServers(c, file, folder, &p); err != nil {
 		return p, err
 	}
-	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil || !cfg.ReadOnly {
+	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil {
 		return p, err
+	}
+	if c.version.less(keepsSnapshot) {
+		p.Config["features.shell_snapshot"] = stdjson.RawMessage("false")
+	}
+	if !cfg.ReadOnly {
+		return p, nil
 	}
 	return p, p.keepToReading(file)
 }

@@ -115,6 +115,9 @@ func TestNextApprovals(t *testing.T) {
 	}{
 		{"a new member of a command", askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true", true},
 		{"a new member that is null", askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), withItems, accepted, "rm x", false},
+		{"another environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), withItems, accepted, `the environment "devbox-1"`, true},
+		{"another environment for permissions", askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`, true},
+		{"this environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), withItems, accepted, "rm x", false},
 		{"a new member of a host", askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, nil, accepted, "ports = [1]", true},
 		{"permissions under another name", askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), withItems, accepted, `morePermissions = {"fileSystem"`, true},
 		{"a new kind of command", askCommand, strings.Replace(execParams, `{`, `{"kind":"hologram",`, 1), withItems, denied, "", false},

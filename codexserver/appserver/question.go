@@ -204,7 +204,7 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 	hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess // names no program
 	q.LeavesSandbox = !hosts && t.leavesSandbox()
 	q.NoSandbox = !hosts && !q.LeavesSandbox
-	unclear := unknown(commandUnknown(p)...) != "" // then only a person decides, and only this once
+	unclear := unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != "" // then only a person decides, and only this once
 	q.Once = unclear
 	var then string
 	if !hosts {

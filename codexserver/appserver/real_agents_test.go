@@ -128,10 +128,7 @@ func TestRealPatch(t *testing.T) {
 
 // spawned is the script of a model whose sub-agent runs a command. Both use the same
 // provider; only the model sees the prompt.
-func spawned(t *testing.T) providertest.Turn {
-	if !can(t, newAgents) {
-		return spawnedBefore()
-	}
+func spawned() providertest.Turn {
 	const js = `const r = await tools.exec_command({cmd:\"touch made.txt && echo made\",sandbox_permissions:\"require_escalated\",justification:\"to write\"}); text(r);`
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		outputs := len(r.ToolOutputs())
@@ -149,8 +146,8 @@ func spawned(t *testing.T) providertest.Turn {
 	}}
 }
 
-// spawnedBefore is the same script with the tools of earlier versions.
-func spawnedBefore() providertest.Turn {
+// spawnedByTool is the same script for the tools of other models, which earlier versions also have.
+func spawnedByTool() providertest.Turn {
 	call := func(r providertest.Request, id, name string, args map[string]any) providertest.Turn {
 		text, _ := json.Marshal(args)
 		namespace := ""
@@ -184,36 +181,47 @@ func spawnedBefore() providertest.Turn {
 }
 
 func TestRealSubAgent(t *testing.T) {
-	name := "/root/worker"
-	if !can(t, newAgents) {
-		name = "01" // the id of its thread
-	}
-	for _, test := range []struct {
-		decision elicit.Decision
-		made     bool
-		aborts   bool
+	for _, kind := range []struct {
+		model, name string // and how the sub-agent is called
+		script      func() providertest.Turn
+		works       bool
 	}{
-		{elicit.Approved, true, false},
-		{elicit.Denied, false, false},
-		{elicit.Abort, false, true},
+		{"gpt-6.1-sol", "/root/worker", spawned, can(t, newAgents)},
+		{"", "01", spawnedByTool, true}, // the id of its thread
 	} {
-		t.Run(string(test.decision), func(t *testing.T) {
-			r := newReal(t, `approval_policy = "on-request"`+"\n"+`sandbox_mode = "read-only"`+"\n"+`features.multi_agent = true`, spawned(t))
-			h := decide(test.decision)
-			h.exec = func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-				if !strings.Contains(q.Reason, "sub-agent "+name) {
-					t.Errorf("reason %q", q.Reason)
+		for _, test := range []struct {
+			decision elicit.Decision
+			made     bool
+			aborts   bool
+		}{
+			{elicit.Approved, true, false},
+			{elicit.Denied, false, false},
+			{elicit.Abort, false, true},
+		} {
+			t.Run(kind.name+" "+string(test.decision), func(t *testing.T) {
+				r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\nfeatures.multi_agent = true", kind.script())
+				h := decide(test.decision)
+				h.exec = func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+					if !strings.Contains(q.Reason, "sub-agent "+kind.name) {
+						t.Errorf("reason %q", q.Reason)
+					}
+					return elicit.Outcome{Decision: test.decision}
 				}
-				return elicit.Outcome{Decision: test.decision}
-			}
-			err := r.start(t, h, protocol.Config{Model: "gpt-6.1-sol"}).Turn(t.Context(), text("ROOT PROMPT"))
-			var abort *engine.AbortError
-			if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
-				t.Errorf("error %v", err)
-			}
-			if made(r) != test.made || h.count("exec_approval_request") != 1 || !test.aborts && h.answer() != "all done" {
-				t.Errorf("made %v, answer %q, events %v", made(r), h.answer(), h.types())
-			}
-		})
+				err := r.start(t, h, protocol.Config{Model: kind.model}).Turn(t.Context(), text("ROOT PROMPT"))
+				if !kind.works {
+					if err != nil || made(r) || h.count("exec_approval_request") != 0 || h.answer() != "all done" {
+						t.Errorf("%v, made %v, answer %q, events %v", err, made(r), h.answer(), h.types())
+					}
+					return
+				}
+				var abort *engine.AbortError
+				if errors.As(err, &abort) != test.aborts || err != nil && !test.aborts {
+					t.Errorf("error %v", err)
+				}
+				if made(r) != test.made || h.count("exec_approval_request") != 1 || !test.aborts && h.answer() != "all done" {
+					t.Errorf("made %v, answer %q, events %v", made(r), h.answer(), h.types())
+				}
+			})
+		}
 	}
 }

@@ -5,7 +5,9 @@ package appserver_test
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -16,29 +18,37 @@ import (
 type fact [3]int
 
 var (
+	// oneWriter: a second process cannot open a conversation.
+	oneWriter = fact{0, 147, 0}
+	// readsAsk: under untrusted, commands that only read are asked about too.
+	readsAsk = fact{0, 154, 0}
+	// newForm: conversations of the native engine have a form that prompts cannot be taken
+	// back from.
+	newForm = fact{0, 169, 0}
+	// newAgents: the model gpt-6.1-sol is known, whose sub-agents announce themselves.
 	newAgents = fact{0, 169, 0}
 )
 
 // can reports whether the installed Codex is of the fact's version or newer.
 func can(t *testing.T, f fact) bool {
 	t.Helper()
+	v, err := installed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Compare(v[:], f[:]) >= 0
+}
+
+var installed = sync.OnceValues(func() (v fact, err error) {
 	bin, err := appserver.Find("")
 	if err != nil {
-		t.Fatal(err)
+		return v, err
 	}
-	out, err := exec.CommandContext(t.Context(), bin, "--version").Output()
+	out, err := exec.Command(bin, "--version").Output()
 	if err != nil {
-		t.Fatal(err)
+		return v, err
 	}
-	var v fact
 	words := strings.Fields(string(out)) // codex-cli 0.169.0
-	if _, err := fmt.Sscanf(words[len(words)-1], "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
-		t.Fatalf("%s: %v", out, err)
-	}
-	for i := range v {
-		if v[i] != f[i] {
-			return v[i] > f[i]
-		}
-	}
-	return true
-}
+	_, err = fmt.Sscanf(words[len(words)-1], "%d.%d.%d", &v[0], &v[1], &v[2])
+	return v, err
+})

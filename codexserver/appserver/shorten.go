@@ -107,6 +107,10 @@ func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
 	var refusal *jsonrpc.Error
 	if errors.As(err, &refusal) && !refused(err, "thread not found") {
 		// Before 0.151, conversations had another form, for which later versions lack a method.
+		// It takes all turns back if there are fewer.
+		if have, ok := t.prompts(ctx); ok && have < n {
+			return "", tooFew(have)
+		}
 		r = wire.RevertReply{}
 		if t.child.call(ctx, startLimit, callRollback, map[string]any{"threadId": t.id, "numTurns": n}, &r) != nil {
 			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: codex %s cannot take back prompts of this conversation (%s); summarise it with compact, or begin a new one",
@@ -134,10 +138,32 @@ func (t *thread) prompt(ctx context.Context, n int) (turn string, err error) {
 			}
 		}
 		if page.NextCursor == "" || len(page.Data) == 0 {
-			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: the conversation has only %d prompts", found)}
+			return "", tooFew(found)
 		}
 		params.Cursor = page.NextCursor
 	}
+}
+
+func tooFew(prompts int) error {
+	return &engine.RefusedError{Err: fmt.Errorf("rollback: the conversation has only %d prompts", prompts)}
+}
+
+// prompts counts the prompts of a thread, in versions that cannot list its turns.
+func (t *thread) prompts(ctx context.Context) (n int, ok bool) {
+	var r struct {
+		Thread struct {
+			Turns []wire.Turn `json:"turns"`
+		} `json:"thread"`
+	}
+	if t.child.call(ctx, controlLimit, callRead, map[string]any{"threadId": t.id, "includeTurns": true}, &r) != nil {
+		return 0, false
+	}
+	for _, one := range r.Thread.Turns {
+		if hasPrompt(&one) {
+			n++
+		}
+	}
+	return n, true
 }
 
 // hasPrompt reports whether a turn began with a message of the user, and not with a request

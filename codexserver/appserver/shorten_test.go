@@ -47,6 +47,9 @@ func TestRollback(t *testing.T) {
 	ok := func(*run, *jsonrpc.Request) (any, error) {
 		return json.RawMessage(`{"thread":{"id":"` + threadID + `","path":"/other.jsonl"}}`), nil
 	}
+	one := func(*run, *jsonrpc.Request) (any, error) {
+		return json.RawMessage(`{"thread":{"turns":[{"id":"a","items":[{"type":"userMessage"}]},{"id":"b","items":[{"type":"contextCompaction"}]}]}}`), nil
+	}
 	old := refusal("thread/revert only supports paginated threads")
 	for name, tt := range map[string]struct {
 		n    int
@@ -54,11 +57,12 @@ func TestRollback(t *testing.T) {
 		want []string // the methods, with the turn or the number
 		err  string
 	}{
-		"today":          {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, []string{"thread/revert old-2"}, ""},
-		"too many":       {3, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, nil, "only 2 prompts"},
-		"the old form":   {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old, "thread/rollback": ok}, []string{"thread/revert old-2", "thread/rollback 2"}, ""},
-		"it cannot":      {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old}, []string{"thread/revert old-0"}, "summarise it with compact"},
-		"an old version": {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/turns/list": refusal("unknown variant"), "thread/rollback": ok}, []string{"thread/rollback 1"}, ""},
+		"today":                       {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, []string{"thread/revert old-2"}, ""},
+		"too many":                    {3, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, nil, "only 2 prompts"},
+		"the old form":                {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old, "thread/rollback": ok}, []string{"thread/revert old-2", "thread/rollback 2"}, ""},
+		"it cannot":                   {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old}, []string{"thread/revert old-0"}, "summarise it with compact"},
+		"too many for an old version": {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/turns/list": refusal("unknown variant"), "thread/read": one, "thread/rollback": ok}, []string{"thread/read 0"}, "only 1 prompts"},
+		"an old version":              {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/turns/list": refusal("unknown variant"), "thread/rollback": ok}, []string{"thread/rollback 1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)

@@ -99,9 +99,6 @@ func (c *child) steered(err error, inTime bool) error {
 		return nil
 	case err == nil, errors.Is(err, jsonrpc.ErrClosed), refused(err, "no active turn"), refused(err, "expected active turn"):
 		return engine.ErrNoTurn
-	case refused(err, "unknown variant"):
-		old := &TooOldError{Found: c.version.String(), Needed: steers.String()}
-		return &engine.RefusedError{Err: fmt.Errorf("no message can be sent to a running turn: %w", old)}
 	case errors.As(err, &answer):
 		return &engine.RefusedError{Err: errors.New(redact(answer.Message))}
 	}

@@ -34,7 +34,6 @@ func TestSteerRecordings(t *testing.T) {
 		// The message is lost over there.
 		{"asked-cancel", elicit.Abort, `exec_approval_request user_message "use tabs" background_event turn_aborted`},
 		// A version that reports no id of the message.
-		{"asked-accept-0.101", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			steps := readRecording(t, "testdata/steered/"+test.file+".ndjson")
@@ -84,8 +83,6 @@ func TestSteerRefused(t *testing.T) {
 	}{
 		{"ended over there", invalid("no active turn to steer"), protocol.TextInput("x"), ""},
 		{"another turn over there", invalid("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
-		{"too old", invalid("Invalid request: unknown variant `turn/steer`, expected one of `initialize`"), protocol.TextInput("x"),
-			"no message can be sent to a running turn: codex 0.98.0 is too old: 0.99.0 or newer is needed; update it with `npm i -g @openai/codex@latest`"},
 		{"not of this turn", invalid("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
 		{"empty", nil, nil, "the message is empty"},
 		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
@@ -93,7 +90,7 @@ func TestSteerRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.version = "0.98.0"
+				f.version = "0.125.0"
 				f.on["turn/steer"] = test.answer
 				sent := make(chan struct{})
 				f.turn = func(r *run) { <-sent; answered(r) }

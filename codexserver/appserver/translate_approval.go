@@ -69,6 +69,9 @@ func execApproval(p *wire.CommandApproval, o *openItem, agent string) protocol.E
 	if p.Kind == wire.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")
 	}
+	if e := environment(p.EnvironmentID); e != "" {
+		about = append(about, "in the environment "+e+", not on this machine")
+	}
 	if n := p.NetworkApprovalContext; n != nil {
 		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
 		if line == "" {
@@ -81,6 +84,23 @@ func execApproval(p *wire.CommandApproval, o *openItem, agent string) protocol.E
 	r.Reason = reason(about, p.Reason)
 	r.FromEngine = len(about) > 0 && p.Reason == ""
 	return r
+}
+
+// localEnvironment is the environment of the app-server's own machine.
+const localEnvironment = "local"
+
+// environment returns where a command would run, "" for the app-server's own machine.
+func environment(raw stdjson.RawMessage) string {
+	var id string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &id) != nil:
+		return string(raw)
+	case id == localEnvironment:
+		return ""
+	}
+	return fmt.Sprintf("%q", id)
 }
 
 // maxRule bounds what a rule is shown to be about, in bytes.
@@ -247,6 +267,9 @@ func permissionsQuestion(p *wire.Permissions, agent string) *elicit.Question {
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
+	if e := environment(p.EnvironmentID); e != "" {
+		q.Message += "\n" + elicit.ShowText("in the environment "+e+", not on this machine")
+	}
 	if more := unknown(p.Unknown); more != "" {
 		q.Message += "\n" + elicit.ShowText(more)
 	}

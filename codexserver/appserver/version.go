@@ -9,9 +9,14 @@ import (
 // version is a release of Codex. The zero value is an unknown one.
 type version struct{ major, minor, patch int }
 
-// oldest is the first version that the bridge can drive: with today's decisions, one
-// scheme of approvals, and resume.
-var oldest = version{0, 80, 0}
+// oldest is the first version that the bridge drives. Older ones have today's words, too, but
+// Codex 0.80.0 calls tools of MCP servers without asking, and 0.110.0 gives a command of
+// command/exec the keys that it is told to leave out.
+var oldest = version{0, 125, 0}
+
+// keepsSnapshot is the first version measured whose snapshot of the shell leaves out the variables
+// that commands must not get.
+var keepsSnapshot = version{0, 169, 0}
 
 // noOnFailure is the first version measured without the policy on-failure.
 var noOnFailure = version{0, 143, 0}
@@ -22,9 +27,6 @@ var excludesTurns = version{0, 154, 0}
 
 // oldestShared is the first version measured as a daemon that programs share.
 var oldestShared = version{0, 169, 0}
-
-// steers is the first version measured with turn/steer.
-var steers = version{0, 99, 0}
 
 func (v version) String() string {
 	if v == (version{}) {
