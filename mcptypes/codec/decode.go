@@ -95,6 +95,9 @@ type Decoder struct {
 	text []byte
 	list names // see readNames
 	state
+
+	choosing int // the choices that are being read
+	choices  map[choice]outcome
 }
 
 var decoders = sync.Pool{New: func() any { return new(Decoder) }}

@@ -277,26 +277,12 @@ func misspelled(members []string, names names) (n int) {
 }
 
 // FirstOf reads an array as the first of several kinds of lists that accepts it. If none
-// does, it returns the error with the longest path.
-func FirstOf[P any](to P, d *Decoder, reads ...func(P, *Decoder) error) error {
+// does, it returns the error with the longest path. It is the only choice of its T.
+func FirstOf[T any](to *T, d *Decoder, reads ...func(*T, *Decoder) error) error {
 	if d.kind() != '[' {
 		return d.Wrong("an array")
 	}
-	before := d.state
-	if err := d.SkipValue(); err != nil {
-		return err
-	}
-	var first error
-	for _, read := range reads {
-		err := d.again(before, func(d *Decoder) error { return read(to, d) })
-		if err == nil {
-			return nil
-		}
-		if first == nil || len(pathOf(err)) > len(pathOf(first)) {
-			first = err
-		}
-	}
-	return first
+	return choose(to, d, false, []bool{d.strict}, reads)
 }
 
 func pathOf(err error) string {
@@ -308,42 +294,96 @@ func pathOf(err error) string {
 
 // AnyOf reads a value as the first of several arms that accepts it. A strict decoder with one
 // refuses a value that a second arm accepts. If no arm does, the error is the one with the
-// longest path. Every arm is read once, or choices within choices would take exponential time.
+// longest path. It is the only choice of its T.
 func AnyOf[T any](to *T, d *Decoder, one bool, reads ...func(*T, *Decoder) error) error {
-	before := d.state
-	if err := d.SkipValue(); err != nil {
-		return err
-	}
-	after := d.state
 	modes := []bool{true}
 	if !d.strict {
 		modes = []bool{true, false} // what fits exactly goes before what is tolerated
 	}
-	var nearest error
+	return choose(to, d, one && d.strict, modes, reads)
+}
+
+// choice is the reading of a choice at a place of the text. The arms of a choice around it read it
+// again. Unless the outcome was kept, the time would double with each choice within another one.
+type choice struct {
+	pos    int
+	strict bool
+	of     any // *T, nil
+}
+
+type outcome struct {
+	value any // *T
+	end   int
+	err   error
+}
+
+// choose reads a value as the first arm, of reads, that accepts it in one of the modes, strict or
+// not. With one, no other arm may accept it.
+func choose[T any](to *T, d *Decoder, one bool, modes []bool, reads []func(*T, *Decoder) error) error {
+	d.kind()
+	before := d.state
+	key := choice{d.pos, d.strict, (*T)(nil)}
+	if known, ok := d.choices[key]; ok {
+		if known.err == nil {
+			*to, d.pos = *known.value.(*T), known.end // only one of the arms around it keeps the value
+		}
+		return copyError(known.err)
+	}
+	if d.choosing == 0 { // the arms need not find that the text is wrong
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		d.state = before
+	}
+	d.choosing++
+	end, err := tryAll(to, d, one, modes, reads)
+	d.choosing--
+	if d.state = before; err == nil {
+		d.pos = end
+	}
+	if d.choosing > 0 {
+		if d.choices == nil {
+			d.choices = make(map[choice]outcome)
+		}
+		value := new(T)
+		*value = *to
+		d.choices[key] = outcome{value, end, copyError(err)}
+	}
+	return err
+}
+
+func tryAll[T any](to *T, d *Decoder, one bool, modes []bool, reads []func(*T, *Decoder) error) (end int, err error) {
+	before := d.state
 	for _, strict := range modes {
 		var first *T
 		for _, read := range reads {
 			d.state = before
 			d.strict = strict
-			switch err := read(to, d); {
-			case err != nil:
-				if nearest == nil || len(pathOf(err)) > len(pathOf(nearest)) {
-					nearest = err
+			switch wrong := read(to, d); {
+			case wrong != nil:
+				if err == nil || len(pathOf(wrong)) > len(pathOf(err)) {
+					err = wrong
 				}
 			case first != nil:
-				return d.Fail("it fits two arms, and may fit only one")
-			case one && after.strict:
-				first = new(*to)
+				return 0, d.Fail("it fits two arms, and may fit only one")
+			case one:
+				first, end = new(*to), d.pos
 			default:
-				d.state = after
-				return nil
+				return d.pos, nil
 			}
 		}
 		if first != nil {
 			*to = *first
-			d.state = after
-			return nil
+			return end, nil
 		}
 	}
-	return nearest
+	return 0, err
+}
+
+// copyError returns an error that can get a path of its own.
+func copyError(err error) error {
+	if e, ok := err.(*DecodeError); ok {
+		return new(*e)
+	}
+	return err
 }
