@@ -1,0 +1,95 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestNoUnionIsAny finds the choices where the schemas write them, in the official schemas and those
+// of other projects, and checks that none became raw JSON or an object without a type.
+func TestNoUnionIsAny(t *testing.T) {
+	models, texts := map[string]*model{}, map[string][][]byte{}
+	official, _ := official(t)
+	for _, m := range official {
+		models[m.version], texts[m.version] = m, [][]byte{upstream(t, m.version)}
+	}
+	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
+	for _, name := range []string{"acp", "ext-apps", "ext-tasks"} {
+		text := unzip(t, "testdata/field/"+name+".json.gz")
+		m, err := modelFrom(false, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models[name], texts[name] = m, [][]byte{text}
+	}
+	least := map[string]int{ // the choices that are found: unions, and places that have one
+		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38, "acp": 33, "ext-apps": 34, "ext-tasks": 14,
+	}
+	for name, m := range models {
+		kinds := map[string]ref{}
+		for _, typ := range m.types {
+			kinds[typ.origin] = ref{kind: refNamed, name: typ.name}
+			if typ.kind == kindNamed {
+				kinds[typ.origin] = typ.elem
+			}
+			for _, f := range typ.fields {
+				at := typ.origin + "/" + f.json
+				for r := &f.typ; r != nil; r = r.elem {
+					kinds[at] = *r
+					if r.kind != refNullable {
+						at += "/*"
+					}
+				}
+			}
+		}
+		found := 0
+		for _, text := range texts[name] {
+			_, _, definitions, err := readDefinitions(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for definition, d := range definitions {
+				for _, at := range choices(definition, d) {
+					r, ok := kinds[at]
+					if found++; !ok {
+						t.Errorf("%s: nothing was made of %s", name, at)
+					} else if slices.Contains([]refKind{refAny, refObject, refMembers}, r.kind) {
+						t.Errorf("%s: %s is %s", name, at, r)
+					}
+				}
+			}
+		}
+		if found < least[name] {
+			t.Errorf("%s: %d choices, want %d", name, found, least[name])
+		}
+	}
+}
+
+// choices returns the places of a schema that have several arms besides null.
+func choices(at string, node any) (places []string) {
+	m, ok := node.(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		arms, _ := m[key].([]any)
+		n := 0
+		for _, a := range arms {
+			arm, _ := a.(map[string]any)
+			if arm["type"] != "null" {
+				n++
+			}
+		}
+		if n > 1 {
+			places = append(places, at)
+		}
+	}
+	properties, _ := m["properties"].(map[string]any)
+	for member, p := range properties {
+		places = append(places, choices(at+"/"+member, p)...)
+	}
+	for _, key := range keywordSchema {
+		places = append(places, choices(at+"/*", m[key])...)
+	}
+	return places
+}
