@@ -76,11 +76,11 @@ func (s demoStep) stream() string {
 	if s.tool != "" {
 		items = append(items, `{"type":"function_call","call_id":"demo","name":"`+s.tool+`","arguments":`+quote(s.arguments)+`}`)
 	}
-	stream := ""
+	var stream strings.Builder
 	for _, item := range items {
-		stream += "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"item\":" + item + "}\n\n"
+		stream.WriteString("event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"item\":" + item + "}\n\n")
 	}
-	return stream + "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"demo\"}}\n\n"
+	return stream.String() + "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"demo\"}}\n\n"
 }
 
 // demoAnswer returns the next step of the script: one for each result of a tool since the

@@ -58,7 +58,7 @@ type CommandApproval struct {
 	Command                         string            `json:"command,omitzero"`
 	CommandActions                  json.RawMessage   `json:"commandActions,omitzero"` // not used
 	Cwd                             string            `json:"cwd,omitzero"`
-	EnvironmentID                   json.RawMessage   `json:"environmentId,omitzero"` // not used
+	EnvironmentID                   json.RawMessage   `json:"environmentId,omitzero"`
 	ItemID                          string            `json:"itemId"`
 	Kind                            string            `json:"kind,omitzero"`
 	NetworkApprovalContext          *Network          `json:"networkApprovalContext,omitzero"`
@@ -348,7 +348,7 @@ type Note struct {
 // Permissions is made of PermissionsRequestApprovalParams.
 type Permissions struct {
 	Cwd           string          `json:"cwd"`
-	EnvironmentID json.RawMessage `json:"environmentId,omitzero"` // not used
+	EnvironmentID json.RawMessage `json:"environmentId,omitzero"`
 	ItemID        string          `json:"itemId"`
 	Permissions   json.RawMessage `json:"permissions"`
 	Reason        string          `json:"reason,omitzero"`
