@@ -24,17 +24,23 @@ func TestChanges(t *testing.T) {
 		f.turn = func(r *run) {
 			const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":%d,"commandActions":[]}`
 			r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress", 0))
-			r.askCommand(threadID, r.current()) // the answer comes after the events before
+			asks(r) // the answer comes after the events before
 			code := 0
 			if out, err := exec.CommandContext(r.ctx, "sh", "-c", script).CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", script, err, out)
 				code = 1
 			}
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+fmt.Sprintf(item, "completed", code)+`}`, threadID, r.current())
-			r.askCommand(threadID, r.current())
+			asks(r)
 			after()
 			r.complete("completed")
 		}
 		return f.engine(appserver.Options{})
 	})
+}
+
+// asks asks a question after the model's response has been counted.
+func asks(r *run) {
+	r.notify("thread/tokenUsage/updated", `{"threadId":%q,"turnId":%q,"tokenUsage":{"total":{"inputTokens":1},"last":{"inputTokens":1}}}`, threadID, r.current())
+	r.askCommand(threadID, r.current())
 }

@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 			Overrides: raw("sandbox_workspace_write", `{"writable_roots":["/more"],"network_access":true,"exclude_slash_tmp":false}`)}, appserver.Options{}, "",
 			`{"sandbox":"workspace-write","config":{"sandbox_workspace_write.writable_roots":["/tree"],"sandbox_workspace_write.network_access":true,"sandbox_workspace_write.exclude_slash_tmp":true,"sandbox_workspace_write.exclude_tmpdir_env_var":true}}`, ""},
 		{"on-failure", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "", `{"approvalPolicy":"on-request"}`, ""},
-		{"on-failure where it was", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "0.140.0", `{"approvalPolicy":"on-failure"}`, ""},
+		{"on-failure where it was", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "0.140.0", `{"approvalPolicy":"on-failure","config":{"features.shell_snapshot":false}}`, ""},
 		{"policy as a key", protocol.Config{Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"untrusted"}`, ""},
 		{"policy twice", protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"never"}`, ""},
 		{"policy by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"approval_policy": "on-failure"}}, "", `{"approvalPolicy":"on-request"}`, ""},
