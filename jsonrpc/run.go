@@ -146,8 +146,13 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 		if p.drain(ctx) {
 			return nil
 		}
-		// Out of time. The handlers learn it from their contexts, and may still answer.
-		p.base.end(ErrClosed)
+		// Out of time. The handlers learn it from their contexts, and may still answer. If ctx
+		// has ended, theirs are ending with its cause, which must not come second.
+		cause := error(ErrClosed)
+		if ctx.Err() != nil {
+			cause = context.Cause(ctx)
+		}
+		p.base.end(cause)
 		p.settle(&p.live, leaveBehind)
 		return context.Cause(ctx)
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
