@@ -31,6 +31,9 @@ import (
 // turn asks, and is approved.
 func TestOAuth(t *testing.T) {
 	t.Parallel()
+	if _, err := gateway(); err != nil { // built before the time of the tests begins
+		t.Fatal(err)
+	}
 	for _, version := range []string{modern, legacy} {
 		t.Run(version, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
