@@ -9,10 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
@@ -55,22 +53,8 @@ func (c inherited) Continue(context.Context, string, func(string)) error {
 // it over. Every poll waits for that, and then has the state of the task here.
 func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		serve := func(e engine.Engine, home string) (p *jsonrpc.Peer, end func()) {
-			ours, theirs := jsonrpc.Pipe()
-			p = jsonrpc.NewPeer(ours, nil, nil)
-			running, served := make(chan error, 1), make(chan error, 1)
-			go func() { running <- p.Run(context.Background()) }()
-			s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}})
-			go func() { served <- s.Serve(context.Background(), theirs) }()
-			return p, func() {
-				p.Close()
-				if err := errors.Join(<-running, <-served); err != nil {
-					t.Error(err)
-				}
-			}
-		}
 		home := t.TempDir()
-		first, end := serve(heir{Engine: lostWork}, home)
+		first, end := serveHome(t, heir{Engine: lostWork}, home)
 		id := newTask(t, first, "go")
 		synctest.Wait()
 		left := t.TempDir() // as the file was when the first server was killed
@@ -79,7 +63,7 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 		}
 		end()
 		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
-		p, end := serve(next, left)
+		p, end := serveHome(t, next, left)
 		defer end()
 		const polls = 4
 		got := make(chan any, polls)

@@ -45,6 +45,23 @@ type command struct {
 	ExitCode *int
 }
 
+// serveHome serves one client with the files of a home. End closes its connection and waits for
+// the server.
+func serveHome(t *testing.T, e engine.Engine, home string) (p *jsonrpc.Peer, end func()) {
+	ours, theirs := jsonrpc.Pipe()
+	p = jsonrpc.NewPeer(ours, nil, nil)
+	running, served := make(chan error, 1), make(chan error, 1)
+	go func() { running <- p.Run(context.Background()) }()
+	s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}})
+	go func() { served <- s.Serve(context.Background(), theirs) }()
+	return p, func() {
+		p.Close()
+		if err := errors.Join(<-running, <-served); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTaskLostWithItsServer ends the server of a task, orderly and at once. The next server
 // returns what ran, what changed, and how to continue.
 func TestTaskLostWithItsServer(t *testing.T) {
@@ -52,21 +69,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				home := t.TempDir()
-				serve := func(home string) (p *jsonrpc.Peer, end func()) {
-					ours, theirs := jsonrpc.Pipe()
-					p = jsonrpc.NewPeer(ours, nil, nil)
-					running, served := make(chan error, 1), make(chan error, 1)
-					go func() { running <- p.Run(context.Background()) }()
-					s := codexserver.New(lostWork, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}})
-					go func() { served <- s.Serve(context.Background(), theirs) }()
-					return p, func() {
-						p.Close()
-						if err := errors.Join(<-running, <-served); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-				first, end := serve(home)
+				first, end := serveHome(t, lostWork, home)
 				id := newTask(t, first, "go")
 				synctest.Wait()
 				left := home
@@ -77,7 +80,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 					}
 				}
 				end()
-				next, end := serve(left)
+				next, end := serveHome(t, lostWork, left)
 				defer end()
 				task, ok := getTask(t, next, id).(*modern.CompletedTask)
 				if !ok {
