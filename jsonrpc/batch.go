@@ -109,6 +109,7 @@ func (b *batch) add(answer *bytes.Buffer) (whole *bytes.Buffer, held int) {
 func (p *Peer) hold(b *batch, answer *bytes.Buffer) *bytes.Buffer {
 	whole, held := b.add(answer)
 	if p.held.Add(int64(held)) > 2*int64(p.o.Egress.HardLimit) {
+		p.out.close(ErrFull) // before the handlers end, whose answers would complete batches
 		p.broke(ErrFull)
 	}
 	return whole
