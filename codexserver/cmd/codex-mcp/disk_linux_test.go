@@ -113,13 +113,16 @@ func (d *smallDisk) free() {
 	}
 }
 
-// long is longer than the room that a file may have left in its last page.
-var long = strings.Repeat("x", 10_000)
+// long is longer than the room that a full disk can have: what is left of the last page of a file,
+// and some pages of a snapshot that had begun, failed for want of room, and is removed.
+var long = strings.Repeat("x", 100_000)
 
 // command returns a turn of the model that appends a word to the file of what ran. Its line in a
 // file is long.
-func (d *smallDisk) command(word string) providertest.Turn {
-	return providertest.Call(providertest.Shell(word, "bash", "-c", fmt.Sprintf("echo %s >> %q; : %s", word, d.ran, long)))
+func (d *smallDisk) command(word string) providertest.Turn { return d.padded(word, long) }
+
+func (d *smallDisk) padded(word, padding string) providertest.Turn {
+	return providertest.Call(providertest.Shell(word, "bash", "-c", fmt.Sprintf("echo %s >> %q; : %s", word, d.ran, padding)))
 }
 
 // call calls a tool, with an id, and returns its result.
@@ -298,7 +301,8 @@ func fullLog(d *smallDisk) {
 	}
 	d.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
 	path := filepath.Join(small, "approvals")
-	d.model.Reset(d.command("one"), d.command("two"), d.command("three"), providertest.Say("done"))
+	padding := long[:10_000] // more than a page; an entry of the log may not have 100,000
+	d.model.Reset(d.padded("one", padding), d.padded("two", padding), d.padded("three", padding), providertest.Say("done"))
 	d.serve("-c", fmt.Sprintf("approvals.log=%q", path))
 	d.send(1, "codex", map[string]any{"prompt": "work", "approval-policy": "untrusted"}, "")
 	accept := func(before func()) {
