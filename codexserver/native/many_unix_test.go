@@ -27,7 +27,7 @@ func TestManyConversations(t *testing.T) {
 	const child = "NATIVE_TEST_MANY"
 	n := 3000
 	if testing.Short() {
-		n = 2000 // more than descriptors
+		n = 1200 // more than descriptors
 	}
 	if home := os.Getenv(child); home != "" {
 		runMany(t, home, n)

@@ -196,7 +196,7 @@ func (ask asker) readAll(t *testing.T, uri string) string {
 func TestShowOfABigTurn(t *testing.T) {
 	files, printed := 10_000, int64(50<<20)
 	if testing.Short() {
-		files = 2500
+		files, printed = 1500, 10<<20
 	}
 	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
 	s := newShop(t, providertest.Call(providertest.Tool("1", "shell", map[string]any{"command": []string{"sh", "-c", script}, "timeout_ms": 600_000})), providertest.Say("all done"))

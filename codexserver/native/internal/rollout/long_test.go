@@ -89,6 +89,9 @@ func TestReadLong(t *testing.T) {
 		{"events", 600, func(int) string { return answer }, 0,
 			func(r *rollout.Rollout) bool { return len(r.Events) > 60 && r.EventsLeft == 600-len(r.Events) }},
 	} {
+		if testing.Short() && tt.lines > 1000 {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			before := inUse()
 			in := &longRollout{line: func(n int) string {
