@@ -17,9 +17,10 @@ var ofField = flag.Bool("field", false, "compile the types of schemas by others,
 // instances with a validator; that takes minutes.
 func TestField(t *testing.T) {
 	schemas := map[string]func(*testing.T) []byte{
-		"acp":      func(t *testing.T) []byte { return unzip(t, "testdata/field/acp.json.gz") },
-		"exttasks": func(t *testing.T) []byte { return unzip(t, "testdata/field/ext-tasks.json.gz") },
-		"extapps":  func(t *testing.T) []byte { return complete(t, unzip(t, "testdata/field/ext-apps.json.gz")) },
+		"acp":                   func(t *testing.T) []byte { return unzip(t, "testdata/field/acp.json.gz") },
+		"exttasks":              func(t *testing.T) []byte { return unzip(t, "testdata/field/ext-tasks.json.gz") },
+		"extapps":               func(t *testing.T) []byte { return complete(t, unzip(t, "testdata/field/ext-apps.json.gz")) },
+		"appserverexperimental": func(t *testing.T) []byte { return unzip(t, "testdata/field/app-server.json.gz") },
 	}
 	if *ofField {
 		schemas["appserver"] = func(t *testing.T) []byte { return appServer(t) }

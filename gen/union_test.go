@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestNoUnionIsAny(t *testing.T) {
 		models[m.version], texts[m.version] = m, [][]byte{upstream(t, m.version)}
 	}
 	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
-	for _, name := range []string{"acp", "ext-apps", "ext-tasks"} {
+	for _, name := range []string{"acp", "app-server", "ext-apps", "ext-tasks"} {
 		text := unzip(t, "testdata/field/"+name+".json.gz")
 		m, err := modelFrom(false, text)
 		if err != nil {
@@ -23,7 +24,7 @@ func TestNoUnionIsAny(t *testing.T) {
 		models[name], texts[name] = m, [][]byte{text}
 	}
 	least := map[string]int{ // the choices that are found: unions, and places that have one
-		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38, "acp": 33, "ext-apps": 34, "ext-tasks": 14,
+		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38, "acp": 35, "app-server": 82, "ext-apps": 38, "ext-tasks": 14,
 	}
 	for name, m := range models {
 		kinds := map[string]ref{}
@@ -82,8 +83,20 @@ func choices(at string, node any) (places []string) {
 		}
 		if n > 1 {
 			places = append(places, at)
+			for i, a := range arms { // those of other types are copies of definitions
+				arm, _ := a.(map[string]any)
+				if arm["properties"] == nil {
+					continue
+				}
+				places = append(places, inside(fmt.Sprintf("%s/%s/%d", at, key, i), arm)...)
+			}
 		}
 	}
+	return append(places, inside(at, m)...)
+}
+
+// inside returns the choices of a schema's members and elements.
+func inside(at string, m map[string]any) (places []string) {
 	properties, _ := m["properties"].(map[string]any)
 	for member, p := range properties {
 		places = append(places, choices(at+"/"+member, p)...)
