@@ -6,8 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var ofField = flag.Bool("field", false, "compile the types of schemas by others, and compare them with a validator")
@@ -64,52 +68,44 @@ func appServer(t *testing.T, args ...string) []byte {
 	return readFile(t, filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
 }
 
-// TestOtherModule generates a package in the module of somebody else, with the command that
-// docs/embedding.md names, and runs a program that uses it.
+// TestOtherModule follows docs/embedding.md in the module of somebody else: it generates the types of
+// the Agent Client Protocol, and talks to the agent that uses them.
 func TestOtherModule(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example.org/shop\n\ngo 1.26\n\nrequire github.com/codexmcp/codexmcp v0.0.0\n\nreplace github.com/codexmcp/codexmcp => " + root + "\n",
-		"order.json": `{"$defs": {
-			"Order": {"type": "object", "properties": {"item": {"$ref": "#/$defs/Item"}, "note": {"type": ["string", "null"]}}, "required": ["item"]},
-			"Item": {"oneOf": [
-				{"type": "object", "properties": {"kind": {"const": "book"}, "isbn": {"type": "string", "pattern": "^[0-9]+$"}}, "required": ["kind", "isbn"]},
-				{"type": "object", "properties": {"kind": {"const": "pen"}}, "required": ["kind"]}]}}}`,
-		"main.go": `package main
-
-import (
-	"fmt"
-
-	"example.org/shop/order"
-)
-
-func main() {
-	var o order.Order
-	fmt.Println(order.Decode([]byte(` + "`" + `{"item":{"kind":"book","isbn":"123"},"note":null}` + "`" + `), &o))
-	fmt.Println(o.Item.(*order.ItemBook).Isbn)
-	text, err := order.Encode(o)
-	fmt.Println(string(text), err)
-	fmt.Println(order.DecodeStrict([]byte(` + "`" + `{"item":{"kind":"book","isbn":"x"}}` + "`" + `), &o))
-}
-`,
-	} {
-		writeFile(t, filepath.Join(dir, name), []byte(text))
+	_, page, _ := strings.Cut(string(readFile(t, "../docs/embedding.md")), "\n## Types from your own schema\n")
+	command := regexp.MustCompile("(?m)^go (run .*/gen .*)$").FindStringSubmatch(page)
+	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(page)
+	if command == nil || program == nil {
+		t.Fatal("docs/embedding.md has no command or no program")
 	}
+	dir := t.TempDir()
+	goMod := "module example.org/agent\n\ngo 1.26\n\nrequire github.com/codexmcp/codexmcp v0.0.0\n\nreplace github.com/codexmcp/codexmcp => " + root + "\n"
+	writeFile(t, filepath.Join(dir, "go.mod"), []byte(goMod))
 	writeFile(t, filepath.Join(dir, "go.sum"), readFile(t, "../go.sum"))
-	goRun(t, dir, "run", "-trimpath", "github.com/codexmcp/codexmcp/gen", "-schema", "order.json", "-out", "order")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
-	out, err := cmd.CombinedOutput()
-	const want = `<nil>
-123
-{"item":{"kind":"book","isbn":"123"},"note":null} <nil>
-order: /item/isbn: 'x' does not match pattern '^[0-9]+$'
+	writeFile(t, filepath.Join(dir, "schema.json"), unzip(t, "testdata/field/acp.json.gz"))
+	writeFile(t, filepath.Join(dir, "main.go"), []byte(program[1]))
+	goRun(t, dir, strings.Fields(strings.Replace(command[1], "run ", "run -trimpath ", 1))...)
+
+	agent := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".")
+	agent.Dir, agent.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	agent.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"terminal":true}}}
+{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/src","mcpServers":[{"name":"files","command":"files","args":[],"env":[]}]}}
+{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"hello"},{"type":"hologram"}]}}
+{"jsonrpc":"2.0","id":4,"method":"session/prompt","params":{"prompt":[]}}
+`)
+	out, err := agent.CombinedOutput()
+	got := strings.SplitAfter(string(out), "\n")
+	slices.Sort(got) // requests are handled at the same time
+	const want = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}
+{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}
+{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}
+{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"invalid params at /sessionId: required, but absent","data":{"path":"/sessionId"}}}
+{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}
 `
-	if err != nil || string(out) != want {
-		t.Errorf("got %s, %v, want %s", out, err, want)
+	if diff := cmp.Diff(want, strings.Join(got, "")); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
