@@ -20,6 +20,7 @@ var ofField = flag.Bool("field", false, "compile the types of schemas by others,
 // Codex that CODEX_BIN names. With -field it compiles them and compares -roundtrips random
 // instances with a validator; that takes minutes.
 func TestField(t *testing.T) {
+	t.Parallel()
 	schemas := map[string]func(*testing.T) []byte{
 		"acp":                   func(t *testing.T) []byte { return unzip(t, "testdata/field/acp.json.gz") },
 		"exttasks":              func(t *testing.T) []byte { return unzip(t, "testdata/field/ext-tasks.json.gz") },
@@ -71,6 +72,7 @@ func appServer(t *testing.T, args ...string) []byte {
 // TestOtherModule follows docs/embedding.md in the module of somebody else: it generates the types of
 // the Agent Client Protocol, and talks to the agent that uses them.
 func TestOtherModule(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,7 @@ func TestPackagesAreUpToDate(t *testing.T) {
 }
 
 func TestGenerateIsDeterministic(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages {
 		text := readFile(t, p.schema)
 		first, err := p.generate(text)

@@ -87,6 +87,7 @@ func parse(text string) (v any) {
 // Then gen refuses the schema, or the bridge does not compile, or it compiles and works as it is;
 // how it then reads messages of such a Codex, the tests of appserver show.
 func TestNextCodex(t *testing.T) {
+	t.Parallel()
 	type row struct {
 		name    string
 		change  func(next)

@@ -49,6 +49,7 @@ func (c synthetic) schema(prefix string) map[string]any {
 // TestSynthetic generates types from made-up schemas. Each either compiles, and its verdicts and
 // round trips are those of an independent validator, or is refused with the place.
 func TestSynthetic(t *testing.T) {
+	t.Parallel()
 	all := make(map[string]any)
 	for _, c := range readSynthetic(t) {
 		text := compact(map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": c.schema("")})

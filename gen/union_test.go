@@ -9,6 +9,7 @@ import (
 // TestNoUnionIsAny finds the choices where the schemas write them, in the official schemas and those
 // of other projects, and checks that none became raw JSON or an object without a type.
 func TestNoUnionIsAny(t *testing.T) {
+	t.Parallel()
 	models, texts := map[string]*model{}, map[string][][]byte{}
 	official, _ := official(t)
 	for _, m := range official {

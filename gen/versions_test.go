@@ -72,6 +72,7 @@ func TestStructureIsUpstreams(t *testing.T) {
 // that the test makes up. Each package must compile, pass go vet, and pass the tests of the
 // project's packages.
 func TestOtherVersions(t *testing.T) {
+	t.Parallel()
 	r, dir, _ := copyProject(t)
 	var packages []string
 	for _, version := range []string{"2000-01-01", "2024-11-05", "2025-03-26", "2025-11-25"} {
