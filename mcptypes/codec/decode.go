@@ -98,9 +98,10 @@ type Decoder struct {
 
 	choosing int // the choices that are being read
 	choices  map[choice]outcome
+	recent   *recent
 }
 
-var decoders = sync.Pool{New: func() any { return new(Decoder) }}
+var decoders = sync.Pool{New: func() any { return &Decoder{recent: new(recent)} }}
 
 func newDecoder(text []byte) *Decoder {
 	d := decoders.Get().(*Decoder)
@@ -111,7 +112,7 @@ func newDecoder(text []byte) *Decoder {
 // release makes the decoder available again.
 func (d *Decoder) release() {
 	clear(d.list[:cap(d.list)])
-	*d = Decoder{list: d.list, state: state{names: d.names[:0]}}
+	*d = Decoder{list: d.list, state: state{names: d.names[:0]}, recent: d.recent}
 	decoders.Put(d)
 }
 

@@ -26,7 +26,7 @@ func Str(to *string, d *Decoder) error {
 	if raw := d.text[start : d.pos-1]; escaped {
 		*to = unquote(raw)
 	} else {
-		*to = string(raw)
+		*to = d.recent.text(raw)
 	}
 	return nil
 }
