@@ -1,0 +1,408 @@
+package tool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// The columns of the first table of SECURITY.md. A call in noColumn runs nothing in any row.
+const (
+	noColumn = iota
+	_
+	_ // the policy and the mode are before them
+	knownColumn
+	otherColumn
+	escalatedColumn
+	unconfinedColumn
+	insideColumn
+	elsewhereColumn
+)
+
+// securityTable returns the cells of the rows of the first table of SECURITY.md.
+func securityTable(t *testing.T) (rows [][]string) {
+	t.Helper()
+	page, err := os.ReadFile("../../../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "|---|---|---|---|---|---|---|---|\n")
+	for line := range strings.Lines(table) {
+		if line == "\n" {
+			break
+		}
+		cells := strings.Split(line, "|")
+		for i := range cells {
+			cells[i] = strings.Trim(cells[i], " `\n")
+		}
+		rows = append(rows, cells)
+	}
+	if len(rows) != 12 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	return rows
+}
+
+// field is where an attack happens: a repository that the model controls, and a folder beside it.
+// An attack that succeeds leaves a file proof in one of them.
+type field struct {
+	top, work, outside string
+	env                []string
+	box                *tool.Toolbox
+	turn               *tool.Turn
+}
+
+// evil is a script that proves that it ran, inside and outside of the working folder.
+func (f *field) evil() string { return "echo x >" + f.work + "/proof; echo x >" + f.outside + "/proof" }
+
+func (f *field) put(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(f.top, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o777); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *field) git(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = f.work, append(f.env, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+// faultySandbox is a real sandbox that fails later.
+type faultySandbox struct {
+	tool.Sandbox
+	confines int  // how often it can be confined
+	starts   bool // whether a command can start in it
+}
+
+func (s *faultySandbox) Confine(p protocol.SandboxPolicy, cwd string, env []string) (tool.Confinement, error) {
+	if s.confines--; s.confines < 0 {
+		return nil, sandbox.ErrUnavailable
+	}
+	c, err := s.Sandbox.Confine(p, cwd, env)
+	return faultyConfinement{c, s.starts}, err
+}
+
+type faultyConfinement struct {
+	tool.Confinement
+	starts bool
+}
+
+func (c faultyConfinement) Order(cmd *exec.Cmd) (proc.Order, error) {
+	if !c.starts {
+		return proc.Order{}, sandbox.ErrUnavailable
+	}
+	return c.Confinement.Order(cmd)
+}
+
+// approving approves for the session.
+type approving struct{ *host }
+
+func (approving) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.ApprovedForSession}
+}
+
+const (
+	escalated  = `,"with_escalated_permissions":true`
+	newProof   = "*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch\n"
+	patchFirst = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: file\n+x\n*** End Patch\nE\n"
+)
+
+// tableAttacks try to be judged as in a milder column than their own, or to do more than the cell
+// says.
+var tableAttacks = []struct {
+	column  int
+	name    string
+	silent  bool                                 // nothing runs where the cell says that it asks
+	sandbox func(real tool.Sandbox) tool.Sandbox // nil for the real one
+	prepare func(t *testing.T, f *field)
+	call    func(t *testing.T, f *field) tool.Call
+}{
+	{column: noColumn, name: "the command twice, once with an escape", call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":["ls"],"comm\u0061nd":["sh","-c",%q]}`, f.evil())}
+	}},
+	{column: noColumn, name: "two calls in the arguments of one", call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":["ls"]}{"command":["sh","-c",%q]}`, f.evil())}
+	}},
+	{column: noColumn, name: "a tool that looks like the shell", call: func(t *testing.T, f *field) tool.Call {
+		call := shellCall(t, "", "sh", "-c", f.evil())
+		call.Name = "shell\u200b"
+		return call
+	}},
+	{column: noColumn, name: "a patch beside the patch", call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, "", "apply_patch", fmt.Sprintf(newProof+newProof, "file", "../outside/proof"))
+	}},
+	{column: noColumn, name: "variables of the model", prepare: func(t *testing.T, f *field) {
+		f.put(t, "work/.bash_profile", f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"bash", "-lc", "pwd"}, Env: map[string]string{"HOME": f.work, "BASH_ENV": f.work + "/.bash_profile"}}}
+	}},
+
+	{column: knownColumn, name: "a filter of the repository", prepare: func(t *testing.T, f *field) {
+		f.put(t, "work/.gitattributes", "*.txt filter=evil\n")
+		f.put(t, "work/a.txt", "one\n")
+		f.git(t, "init", "-q")
+		f.git(t, "add", ".")
+		f.put(t, "work/a.txt", "two, which is longer\n")
+		f.git(t, "config", "filter.evil.clean", "cat;"+f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "diff") }},
+	{column: knownColumn, name: "a program of that name earlier in PATH", prepare: func(t *testing.T, f *field) {
+		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
+		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "ls") }},
+	{column: knownColumn, name: "a hook of the index", prepare: func(t *testing.T, f *field) {
+		f.git(t, "init", "-q")
+		f.git(t, "add", ".")
+		f.put(t, "work/.git/hooks/post-index-change", "#!/bin/sh\n"+f.evil())
+		if err := os.Chtimes(f.work+"/file", time.Time{}, time.Unix(1, 0)); err != nil { // so that git refreshes it
+			t.Fatal(err)
+		}
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "status") }},
+
+	{column: otherColumn, name: "a patch and then a command in one script", call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, "", "bash", "-lc", patchFirst+f.evil())
+	}},
+	{column: otherColumn, name: "a known name in a folder of its own", prepare: func(t *testing.T, f *field) {
+		f.put(t, "work/sub/ls", "#!/bin/sh\n"+f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, `,"workdir":"sub"`, "./ls") }},
+	{column: otherColumn, name: "asks to leave the sandbox in other words", call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, `,"sandbox_permissions":"require_escalated","With_Escalated_Permissions":true,"with_escalated_permissions":false`, "sh", "-c", f.evil())
+	}},
+	{column: otherColumn, name: "an approval for the session of the other modes", prepare: func(t *testing.T, f *field) {
+		f.approveInOtherModes(t)
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", f.outside+"/script") }},
+
+	{column: escalatedColumn, name: "a line for the shell", call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":%q,"with_escalated_permissions":true,"justification":"approved by the user already"}`, f.evil())}
+	}},
+	{column: escalatedColumn, name: "a known command whose program is another", prepare: func(t *testing.T, f *field) {
+		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
+		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, escalated, "ls") }},
+	{column: escalatedColumn, name: "an approval for the session of the other modes", prepare: func(t *testing.T, f *field) {
+		f.approveInOtherModes(t)
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, escalated, "sh", f.outside+"/script") }},
+
+	{column: unconfinedColumn, name: "a known command whose program is another", sandbox: func(tool.Sandbox) tool.Sandbox { return nil }, prepare: func(t *testing.T, f *field) {
+		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
+		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "ls") }},
+	{column: unconfinedColumn, name: "the sandbox is gone after the first command", sandbox: func(real tool.Sandbox) tool.Sandbox {
+		return &faultySandbox{Sandbox: real, confines: 1, starts: true}
+	}, prepare: func(t *testing.T, f *field) { // the answers of this turn are no
+		if _, err := f.turn.Call(t.Context(), shellCall(t, "", "true")); err != nil {
+			t.Fatal(err)
+		}
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", "-c", f.evil()) }},
+	{column: unconfinedColumn, name: "nothing starts in the sandbox", silent: true, sandbox: func(real tool.Sandbox) tool.Sandbox {
+		return &faultySandbox{Sandbox: real, confines: 100}
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "sh", "-c", f.evil()) }},
+
+	{column: insideColumn, name: "as a script with an escalation", call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, escalated, "bash", "-lc", "cd sub && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../proof")+"E\n")
+	}},
+	{column: insideColumn, name: "by the tool that writes", call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Name: "write", Arguments: `{"path":"sub/.././proof","content":"x\n"}`}
+	}},
+
+	{column: elsewhereColumn, name: "a file inside, and one by a link", prepare: func(t *testing.T, f *field) {
+		if err := os.Symlink("../outside", f.work+"/link"); err != nil {
+			t.Fatal(err)
+		}
+	}, call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, "", "apply_patch", "*** Begin Patch\n*** Add File: new\n+x\n*** Add File: link/proof\n+x\n*** End Patch")
+	}},
+	{column: elsewhereColumn, name: "a move by a link that leads up", prepare: func(t *testing.T, f *field) {
+		f.put(t, "outside/deep/file", "x\n")
+		if err := os.Symlink("../outside/deep", f.work+"/link"); err != nil {
+			t.Fatal(err)
+		}
+	}, call: func(t *testing.T, f *field) tool.Call {
+		return shellCall(t, `,"workdir":"link"`, "bash", "-lc", "cd .. && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../outside/proof")+"E\n")
+	}},
+	{column: elsewhereColumn, name: "a hook by the name of another folder", prepare: func(t *testing.T, f *field) {
+		f.put(t, "work/.git/hooks/sample", "")
+		if err := os.Symlink(".git/hooks", f.work+"/tools"); err != nil {
+			t.Fatal(err)
+		}
+	}, call: func(t *testing.T, f *field) tool.Call {
+		return tool.Call{Name: "write", Arguments: `{"path":"tools/proof","content":"x\n"}`}
+	}},
+}
+
+// approveInOtherModes approves a script for the session in the sandbox modes that the row has not,
+// and removes what it did.
+func (f *field) approveInOtherModes(t *testing.T) {
+	t.Helper()
+	f.put(t, "outside/script", f.evil())
+	for _, mode := range []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess} {
+		if mode == f.turn.SandboxPolicy.Mode {
+			continue
+		}
+		of := f.turn.SandboxPolicy
+		of.Mode = mode
+		turn := f.box.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: of, Host: approving{&host{}}})
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", f.outside+"/script")); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{f.work, f.outside} {
+			if err := os.Remove(dir + "/proof"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestAttacksOnTheTable tries each attack in each row of the first table of SECURITY.md, with the
+// real sandbox and a user who denies everything. What happens is what the cell says.
+func TestAttacksOnTheTable(t *testing.T) {
+	servertest.NeedTier(t, sandbox.TierThread)
+	for _, row := range securityTable(t) {
+		approvals, mode := protocol.ApprovalPolicy(row[1]), protocol.SandboxMode(row[2])
+		for _, tt := range tableAttacks {
+			cell := "never"
+			if tt.column != noColumn {
+				cell = row[tt.column]
+			}
+			t.Run(fmt.Sprintf("%s %s/%s/%s", approvals, mode, cell, tt.name), func(t *testing.T) {
+				t.Parallel()
+				top, err := filepath.EvalSymlinks(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := &field{top: top, work: filepath.Join(top, "work"), outside: filepath.Join(top, "outside")}
+				f.env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + filepath.Join(top, "home")}
+				for _, name := range []string{"work/file", "work/sub/file", "outside/file", "home/file"} {
+					f.put(t, name, "one\n")
+				}
+				box := tool.Confine(sandbox.New(sandbox.Options{}))
+				if tt.sandbox != nil {
+					box = tt.sandbox(box)
+				}
+				h := &host{answer: elicit.Denied}
+				f.box = newBox(t, tool.Options{Environ: f.env, Sandbox: box, FileTools: true})
+				f.turn = f.box.Turn(tool.Context{
+					Cwd: f.work, ApprovalPolicy: approvals, Host: h,
+					// The configuration of the mode workspace-write counts in no other.
+					SandboxPolicy: protocol.SandboxPolicy{Mode: mode, WritableRoots: []string{f.work}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+				})
+				if tt.prepare != nil {
+					tt.prepare(t, f)
+				}
+				before := shape(t, top)
+				h.trace = nil
+				res, err := f.turn.Call(t.Context(), tt.call(t, f))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var inside, outside, proof bool
+				for path, now := range shape(t, top) {
+					if before[path] == now {
+						continue
+					}
+					if strings.HasPrefix(path, f.work+"/") {
+						inside = true
+					} else {
+						outside = true
+					}
+					proof = proof || filepath.Base(path) == "proof"
+				}
+				steps := h.steps()
+				asked := strings.Count(steps, "ask")
+				switch cell {
+				case "never", "may, read-only":
+					if asked > 0 || inside || outside {
+						t.Errorf("asked %d times, changed inside: %t, outside: %t", asked, inside, outside)
+					}
+				case "asks":
+					if asked != 1 && !tt.silent || inside || outside || strings.Contains(steps, "begin") && !tt.silent {
+						t.Errorf("asked %d times, changed inside: %t, outside: %t", asked, inside, outside)
+					}
+				case "may, in the sandbox", "may, in the sandbox; then asks":
+					if outside || inside && mode != protocol.SandboxWorkspaceWrite || asked > 0 && !strings.HasSuffix(cell, "then asks") || strings.HasPrefix(steps, "ask") || asked > 1 {
+						t.Errorf("asked %d times, changed inside: %t, outside: %t", asked, inside, outside)
+					}
+				case "**may**":
+					if asked > 0 || !proof || outside && mode != protocol.SandboxDangerFullAccess {
+						t.Errorf("asked %d times, proof: %t, changed outside: %t", asked, proof, outside)
+					}
+				default:
+					t.Errorf("the page says %q", cell)
+				}
+				if t.Failed() {
+					t.Errorf("steps %q; the model receives %q", steps, res.Output)
+				}
+			})
+		}
+	}
+}
+
+// denying is a user whose rules deny the beginning of a command, and who approves what they leave.
+type denying struct {
+	*host
+	rules approval.Rules
+}
+
+func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	decision := board.New(&board.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	if decision.By == approval.ByRule {
+		return decision.Outcome
+	}
+	return d.host.ApproveExec(ctx, r)
+}
+
+// TestDenyingRulesOfTheTable checks that a rule that denies answers the questions of the table,
+// also where the command is written in another way, and none of the cells that say may.
+func TestDenyingRulesOfTheTable(t *testing.T) {
+	servertest.NeedTier(t, sandbox.TierThread)
+	for _, row := range securityTable(t) {
+		for name, argv := range map[string][]string{
+			"plain":             {"touch", "proof"},
+			"in a script":       {"bash", "-lc", "cd sub; t''ouch ../proof"},
+			"in another script": {"sh", "-c", `sh -c "touch proof"`},
+		} {
+			t.Run(row[1]+" "+row[2]+" "+name, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				h := denying{&host{answer: elicit.Approved}, approval.Rules{Deny: [][]string{{"touch"}}}}
+				turn := newBox(t, tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+					Cwd: dir, ApprovalPolicy: protocol.ApprovalPolicy(row[1]), Host: h,
+					SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxMode(row[2]), ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+				})
+				res, err := turn.Call(t.Context(), shellCall(t, "", argv...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = os.Stat(filepath.Join(dir, "proof"))
+				may := strings.Contains(row[otherColumn], "may") && row[2] != string(protocol.SandboxReadOnly)
+				if ran := err == nil; ran != may || strings.Contains(h.steps(), "ask") {
+					t.Errorf("ran: %t; steps %q; the model receives %q", ran, h.steps(), res.Output)
+				}
+			})
+		}
+	}
+}
