@@ -37,14 +37,7 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 	for _, file := range p.profiles() {
 		r.add(file, false)
 	}
-	type folder struct {
-		path  string
-		fixed bool // commands cannot write it
-	}
-	var folders []folder
-	for _, dir := range filepath.SplitList(p.value("PATH")) {
-		folders = append(folders, folder{dir, !LeadsThrough(dir, r.roots)})
-	}
+	folders := filepath.SplitList(p.value("PATH"))
 	done := map[part]bool{}
 	for i, word := range words {
 		all := []part{{word, true}}
@@ -69,8 +62,7 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 				r.add(p.absolute(part.name), part.whole)
 			}
 			for _, dir := range folders {
-				// In a fixed folder only a link may lead to a file that changes.
-				if path := filepath.Join(dir.path, part.name); !dir.fixed || exists(path) {
+				if path := filepath.Join(dir, part.name); exists(path) {
 					r.add(path, false)
 				}
 			}
@@ -141,13 +133,9 @@ func (r *census) miss(path string) {
 
 // read adds the content of a file, and where links lead to it.
 func (r *census) read(path string) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		r.failed = true
-		return
-	}
+	real, lost := filepath.EvalSymlinks(path)
 	f, err := safefile.Open(path)
-	if err != nil {
+	if errors.Join(lost, err) != nil {
 		r.failed = true
 		return
 	}

@@ -78,6 +78,15 @@ func TestContent(t *testing.T) {
 		{"much content", []string{"tool", "large"}, nil, ""},
 		{"many words", append([]string{"tool"}, make([]string, 1000)...), nil, ""},
 		{"a long word", []string{"tool", strings.Repeat("a-", 10_000)}, nil, ""},
+		{"a program by a way up", []string{"./sub/../file"}, nil, ""},
+		{"a circle of links", []string{"tool", "loop"}, nil, ""},
+		{"much content together", []string{"tool", "half", "half2"}, nil, ""},
+		{"half as much", []string{"tool", "half"}, nil, offered},
+		{"below a file", []string{"tool", "file/x"}, nil, offered},
+		{"a long name", []string{"tool", strings.Repeat("n", 300)}, nil, offered},
+		{"a folder in a folder of PATH", []string{"tool", "dir"}, nil, offered},
+		{"a command of the program appears", []string{"tool", "x"}, func(base string) error { return write(base+"/work/bin/tool-x", "x") }, changes},
+		{"a command of a command appears", []string{"env", "tool", "x"}, func(base string) error { return write(base+"/work/bin/tool-x", "x") }, changes},
 		{"a folder like the program", []string{"sub", "x"}, func(string) error { return nil }, offered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +94,7 @@ func TestContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"work/file", "work/data", "work/sub/x", "work/home/x", "system/tool", "system/other", "other/file"} {
+			for _, name := range []string{"work/file", "work/data", "work/sub/x", "work/home/x", "work/bin/dir/x", "system/tool", "system/other", "other/file"} {
 				if err := write(filepath.Join(base, name), "text"); err != nil {
 					t.Fatal(err)
 				}
@@ -99,6 +108,8 @@ func TestContent(t *testing.T) {
 				os.Symlink("data", work+"/link"), os.Symlink("../system/other", work+"/out"), os.Symlink("sub", work+"/lane"),
 				os.Symlink("../work/data", base+"/system/linked"),
 				syscall.Mkfifo(work+"/pipe", 0o600), large.Truncate(policy.MaxContent + 1), large.Close(),
+				os.Symlink("loop", work+"/loop"), write(work+"/half", ""), os.Truncate(work+"/half", policy.MaxContent/2+1),
+				write(work+"/half2", ""), os.Truncate(work+"/half2", policy.MaxContent/2+1),
 			} {
 				if err != nil {
 					t.Fatal(err)
@@ -113,15 +124,14 @@ func TestContent(t *testing.T) {
 				argv = append(argv, strings.ReplaceAll(word, "BASE", base))
 			}
 			before, ok := p.Content(argv)
-			got := ""
+			got := offered
 			if tt.change != nil && ok {
 				if err := tt.change(base); err != nil {
 					t.Fatal(err)
 				}
-				after, still := p.Content(argv)
-				ok = still
-				if got = changes; after == before {
-					got = offered
+				var after string
+				if after, ok = p.Content(argv); after != before {
+					got = changes
 				}
 			}
 			if !ok {
@@ -131,6 +141,11 @@ func TestContent(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+	p := policy.Place{Dir: "/nowhere", Env: []string{"PATH=/nowhere"}}
+	once, _ := p.Content([]string{"tool", "x"})
+	if twice, ok := p.Content([]string{"tool", "x", "x"}); !ok || twice == once {
+		t.Errorf("a word that is there twice: %t", ok)
 	}
 	if _, ok := (policy.Place{Dir: "/", Env: []string{"PATH=/bin:"}}).Content([]string{"ls"}); ok {
 		t.Error("the current folder is in PATH")

@@ -3,6 +3,7 @@
 package policy_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func TestReplaceable(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := filepath.Join(base, "work")
-	for _, file := range []string{"work/own", "work/venv/bin/tool", "work/data", "system/tool", "system/other", "system/sh",
+	for _, file := range []string{"work/own", "work/venv/bin/tool", "work/data", "work/shells/sh", "system/tool", "system/other", "system/sh",
 		"system/env", "system/nice", "system/nohup", "system/timeout", "system/xargs", "system/find"} {
 		path, mode := filepath.Join(base, file), os.FileMode(0o700)
 		if file == "work/data" {
@@ -122,6 +123,9 @@ func TestReplaceable(t *testing.T) {
 		{"a script that changes the folder", system, work, []string{work}, []string{"sh", "-c", "cd /; tool"}, "no"},
 		{"a script that changes the folder of a program", system, base, []string{work}, []string{"sh", "-c", "cd work; system/tool"}, "not found"},
 		{"a program cd", venv + ":" + system, work, []string{work}, []string{"cd"}, "not found"},
+		{"a shell of the workspace", filepath.Join(work, "shells") + ":" + system, work, []string{work}, []string{"sh", "-c", "tool"}, "work/shells/sh"},
+		{"a shell in short options", system, work, []string{work}, []string{"other", "-fsh"}, "not found"},
+		{"more words than are counted", system, work, []string{work}, append([]string{"tool"}, make([]string, 1000)...), "not found"},
 		{"more words than are checked", system, work, []string{work}, []string{"tool", strings.Repeat("-", 1000)}, "not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,5 +144,62 @@ func TestReplaceable(t *testing.T) {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestSeparators checks after which characters a program may take the rest of a word for a name,
+// and before which.
+func TestSeparators(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"work/own", "system/tool", "system/sh"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(base, file)), 0o777), os.WriteFile(filepath.Join(base, file), nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := policy.Place{Dir: base + "/work", Env: []string{"PATH=" + base + "/system"}, Roots: []string{base + "/work"}}
+	for c := range rune(0x80) {
+		name := strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./", c)
+		for word, want := range map[string]bool{
+			"./own" + string(c) + "x": !name,
+			"x" + string(c) + "sh":    !name || c == '/',
+			// What follows a short option may be its value, up to a separator.
+			"-" + string(c) + "xsh": name,
+		} {
+			if _, yes := p.Replaceable([]string{"tool", word}); yes != want {
+				t.Errorf("%q: %t", word, yes)
+			}
+		}
+	}
+	if _, yes := p.Replaceable([]string{"tool", "--xsh"}); yes {
+		t.Error("a long option has no value within")
+	}
+}
+
+// TestLeadsThrough has paths that cannot be followed.
+func TestLeadsThrough(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{30, 100} { // links that lead to each other, one by one
+		for i := range n {
+			to := fmt.Sprintf("%d-%d", n, i+1)
+			if i == n-1 {
+				to = base
+			}
+			if err := os.Symlink(to, filepath.Join(base, fmt.Sprintf("%d-%d", n, i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for path, want := range map[string]bool{
+		"relative": true, base + "/none": true, base: false, base + "/././/": false, base + "/30-0": false, base + "/100-0": true,
+	} {
+		if got := policy.LeadsThrough(path, nil); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
 	}
 }

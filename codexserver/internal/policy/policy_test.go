@@ -161,6 +161,9 @@ func TestLiteral(t *testing.T) {
 		{bash("go test ./..."), []string{"bash", "go", "test", "./..."}},
 		{bash(`git commit -m 'a b' "c d" e\ f`), []string{"bash", "git", "commit", "-m", "a b", "c d", "e f"}},
 		{[]string{"/bin/zsh", "-c", "make 'a'"}, []string{"/bin/zsh", "make", "a"}},
+		{[]string{"/usr/bin/zsh", "-c", "make 'a'"}, []string{"/usr/bin/zsh", "make", "a"}},
+		{[]string{"/usr/local/bin/zsh", "-lc", "make 'a'"}, []string{"/usr/local/bin/zsh", "make", "a"}},
+		{[]string{"AZaz09_./-:,=@%+ "}, []string{"AZaz09_./-:,=@%+ "}},
 
 		{[]string{"./zsh", "-c", "make 'a'"}, nil},
 		{[]string{"fish", "-c", "make 'a'"}, nil},
