@@ -68,6 +68,23 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestDecideEscalatedSession checks that an approval for the session carries no escalation into a
+// policy that has none.
+func TestDecideEscalatedSession(t *testing.T) {
+	for _, p := range protocol.ApprovalPolicies() {
+		for _, mode := range protocol.SandboxModes() {
+			in := policy.Input{Policy: p, Sandbox: mode, SandboxAvailable: true, Command: []string{"touch", "x"}, Escalated: true, SessionApproved: true}
+			want := refuse
+			if p == protocol.ApprovalOnRequest {
+				want = run
+			}
+			if got := policy.Decide(in); got.Action != want {
+				t.Errorf("%s %s: %v", p, mode, got)
+			}
+		}
+	}
+}
+
 func TestDecideStrict(t *testing.T) {
 	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", SandboxAvailable: true, Command: []string{"git", "status"}}
 	if got := policy.Decide(in); got.Action != readOnly {
@@ -76,6 +93,14 @@ func TestDecideStrict(t *testing.T) {
 	in.Strict = true
 	if got := policy.Decide(in); got.Action != ask {
 		t.Errorf("strict: %v", got)
+	}
+	in.Command = []string{"ls"}
+	if got := policy.Decide(in); got.Action != readOnly {
+		t.Errorf("strict, ls: %v", got)
+	}
+	in.Command, in.Reads = []string{"edit"}, true
+	if got := policy.Decide(in); got.Action != readOnly {
+		t.Errorf("code of this program that reads: %v", got)
 	}
 }
 

@@ -5,6 +5,7 @@ package policy_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -33,7 +34,7 @@ func TestNothingLastsOfWhatIsUnknown(t *testing.T) {
 		if _, ok := policy.Covers([]policy.Rule{p.Rule}, &q); ok {
 			t.Errorf("%s: the rule covers it", name)
 		}
-		if other, ok := policy.Propose(&q); ok && other.Rule.Equal(p.Rule) {
+		if other, ok := policy.Propose(&q); ok && (name != "judged others" || other.Rule.Equal(p.Rule)) {
 			t.Errorf("%s: %+v", name, other.Rule)
 		}
 	}
@@ -100,6 +101,102 @@ func TestWhatChangesLaterWords(t *testing.T) {
 	for script, want := range map[string]bool{"cd sub && tool": false, "cd sub && " + system + "/tool": false, "cd sub && ../tool": true} {
 		if _, yes := place.Replaceable([]string{"sh", "-c", script}); yes != want {
 			t.Errorf("%s: %v", script, yes)
+		}
+	}
+}
+
+// TestExactPushDependsOnTheRemote accepts exact words of git push, and then changes where the
+// remote leads.
+func TestExactPushDependsOnTheRemote(t *testing.T) {
+	w := newWorkplace(t)
+	argv := []string{"git", "push", "--force-with-lease", "origin", "main"}
+	p, err := policy.Explain(w.ask(argv, false))
+	if err != nil || len(p.Rule.Exact) == 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if _, ok := policy.Covers([]policy.Rule{p.Rule}, w.ask(argv, false)); !ok {
+		t.Error("the rule does not cover what was asked")
+	}
+	// The sum of the files is that of the question: only the settings of git differ.
+	q := w.ask(argv, false)
+	if err := write(filepath.Join(w.dir, ".git/config"), strings.Replace(pushing, "localhost", "evil.example", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := policy.Covers([]policy.Rule{p.Rule}, q); ok {
+		t.Error("the rule covers another remote")
+	}
+}
+
+// TestRuleEdges has rules as a file of rules could have them, and as a person could not read them.
+func TestRuleEdges(t *testing.T) {
+	for name, r := range map[string]policy.Rule{
+		"patches":                  {Patches: "/x", Folder: "/x"},
+		"exact words":              {Exact: []string{"make"}, Content: "c", Folder: "/x"},
+		"a push":                   {Prefix: []string{"git", "push"}, Content: "c", Folder: "/x", Outside: true},
+		"everywhere already":       {Prefix: []string{"gofmt"}},
+		"more than a person reads": {Prefix: []string{"npm", "run", strings.Repeat("x", 500)}, Folder: "/x"},
+	} {
+		if wide, ok := (policy.Proposal{Rule: r}).Everywhere(); ok {
+			t.Errorf("%s: %+v", name, wide)
+		}
+	}
+	if wide, ok := (policy.Proposal{Rule: policy.Rule{Prefix: []string{"gofmt"}, Folder: "/x"}}).Everywhere(); !ok || wide.Rule.Folder != "" {
+		t.Errorf("gofmt: %+v", wide)
+	}
+	if words := (policy.Rule{Exact: []string{"make"}, Content: "c", Folder: "/x"}).Words(); !strings.HasPrefix(words, "exactly `make` in /x, in the sandbox") {
+		t.Error(words)
+	}
+
+	w := newWorkplace(t)
+	known := w.ask([]string{"wc", "x.py"}, true)
+	p, ok := policy.Propose(known)
+	if !ok {
+		t.Fatal("no rule is proposed")
+	}
+	r := p.Rule
+	r.Folder = ""
+	if _, ok := policy.Covers([]policy.Rule{r}, known); ok {
+		t.Error("a rule for exact words covers every folder")
+	}
+	for _, argv := range [][]string{{"gofmt", "-l", "a.go"}, {"go", "vet"}} { // with beginnings of one word, and of two
+		prefix := argv[:1:1]
+		if argv[0] == "go" {
+			prefix = argv
+		}
+		q := &protocol.ExecApprovalRequest{Command: argv, Cwd: w.dir, Placed: true, Confinable: true}
+		if confined, ok := policy.Covers([]policy.Rule{{Prefix: prefix}}, q); !ok || !confined {
+			t.Errorf("%q: a rule for every folder does not cover it", argv)
+		}
+	}
+
+	for _, name := range []string{"a\x01b", "a\ufffdb", "a\u200bb", "a\u3164b", "a\xffb", strings.Repeat("a", 200) + "/" + strings.Repeat("b", 200)} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o777); err != nil {
+			continue // a system may have no such names
+		}
+		q := &protocol.ExecApprovalRequest{Command: []string{"go", "vet"}, Cwd: dir, Placed: true, Confinable: true}
+		if p, ok := policy.Propose(q); ok {
+			t.Errorf("%q: a person could not read %q", name, p.Words)
+		}
+	}
+
+	// Without a repository the rule is for the folder. The home directory is none.
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := filepath.Join(dir, "sub")
+	if err := os.MkdirAll(sub, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ home, dir, want string }{{dir, sub, sub}, {"/nonexistent", sub, dir}, {"", sub, dir}, {"/nonexistent", "/", "/"}} {
+		t.Setenv("HOME", tt.home)
+		q := &protocol.ExecApprovalRequest{Command: []string{"go", "vet"}, Cwd: tt.dir, Placed: true, Confinable: true}
+		if p, ok := policy.Propose(q); !ok || p.Rule.Folder != tt.want {
+			t.Errorf("%s, at home in %q: %+v", tt.dir, tt.home, p.Rule)
 		}
 	}
 }

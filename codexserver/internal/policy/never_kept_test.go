@@ -66,6 +66,8 @@ func TestNeverKept(t *testing.T) {
 		{"./go", "test"}, {"/work/go", "test"}, {"GO", "test"}, {"go.exe", "test"}, {`bin\go`, "test"}, {"./git", "push"}, {"go1.26", "test"},
 		{"go"}, {"go", "run", "x.py"}, {"go", "tool", "x"}, {"go", "generate"},
 		{"go", "test", "-exec", "sh"}, {"go", "test", "--exec=sh"}, {"go", "test", "-EXEC=sh"}, {"go", "vet", "-vettool=x"}, {"go", "build", "-toolexec", "sh"},
+		{"npm", "test", "-sg"}, {"npm", "run", "--x"}, {"npm", "run", "-x", "build"}, {"cargo", "build", "-qZ"}, {"cargo", "test", "-vC/"}, {"pytest", "-qp"}, {"pytest", "-xo"},
+		{"gofmt", "-cpuprofile", "x"}, {"gofmt", "-cpuprofile=x", "a.go"},
 		{"git", "push", "--receive-pack=sh"}, {"git", "push", "--rece=sh"}, {"git", "push", "--exec", "sh"}, {"git", "-c", "core.pager=sh", "push"},
 		{"A=b", "touch"}, {"LD_PRELOAD=x.so", "touch", "x"}, {"=", "touch"}, {"", "touch"}, {},
 		{"bash", "x.py"}, {"fish", "x.py"}, {"/bin/ksh", "x.py"}, {"bash", "-c", "touch $x"}, {"sh", "-c", "touch x > y"}, {"sh", "-c", ""},

@@ -102,6 +102,7 @@ func TestMentioned(t *testing.T) {
 		bash("git push"),
 		{"./bash", "--norc", "-c", "git push"},
 		{"zsh", "-xc", "if x; then (git push) & fi"},
+		{"sh", "git push"},
 		bash(`sh -c 'dash -c "git push"'`),
 		bash("echo $(git push)"),
 		bash("A=1 'git' pu\\sh $X"),
@@ -121,12 +122,74 @@ func TestMentioned(t *testing.T) {
 	for range 10 {
 		nested = shellword.Join([]string{"sh", "-c", nested})
 	}
-	if _, all := policy.Mentioned(bash(nested)); all {
-		t.Error("ten shells in each other: all of their commands are known")
+	deep := strings.Repeat("(", policy.MaxScript+1)
+	for name, argv := range map[string][]string{
+		"ten shells in each other": bash(nested), "a known command after them": bash(nested + "; ls"),
+		"a word that is too deep": {"sh", "-c", deep}, "a known word after it": {"sh", "-c", deep, "ls)", "ls"},
+	} {
+		if _, all := policy.Mentioned(argv); all {
+			t.Errorf("%s: all commands are known", name)
+		}
+	}
+}
+
+// TestKnownSafeEdges has commands that are nearly known to be safe, each beside one that is.
+func TestKnownSafeEdges(t *testing.T) {
+	for script, want := range map[string]bool{
+		"sed -n 1,2p x": true, "sed -n 1,2 x": false, "sed -n p x": false, "sed -n 1,p x": false,
+		"git branch --format=%(refname)": true, "git branch --format=%(refname": false, "git branch --format=x%(if)%(HEAD)": true,
+		"git branch --sort=-version:refname": true, "git branch --sort=v:refname": true, "git branch --sort=signature": false,
+		"git branch --contains=x y": true, "git branch --no-contains x": true, "git branch --no-merged x": true, "git branch --points-at=x y": true, "git branch x": false,
+		"git log --format=short": true, "git log --format=medium": true, "git log --format=full": true, "git log --format=fuller": true,
+		"git log --format=reference": true, "git log --format=email": true, "git log --format=mboxrd": true, "git log --format=raw": true,
+		"git log --format=": true, "git log --format=mine": false, "git log --format=format:x": true, "git log --format=tformat:x": true,
+		"git log --format=%h": true, "git log --format=%GK": false, "git log --format=format:%": false,
+	} {
+		if got := policy.KnownSafe(strings.Fields(script)); got != want {
+			t.Errorf("%s: %t", script, got)
+		}
+	}
+	for script, want := range map[string]bool{
+		"ls": true, "ls\n# x": false, "# x": false, "ls a\\\nb": true, "echo " + strings.Repeat("a ", 1000): true, "echo " + strings.Repeat("a ", policy.MaxScript): false,
+	} {
+		if got := policy.KnownSafe(bash(script)); got != want {
+			t.Errorf("%.20q: %t", script, got)
+		}
+	}
+	if _, all := policy.Mentioned(bash("echo " + strings.Repeat("a ", policy.MaxScript))); all {
+		t.Error("a script that is too long: all commands are known")
+	}
+	if policy.KnownSafe(nil) || policy.KnownSafe([]string{}) {
+		t.Error("no command is known to be safe")
 	}
 }
 
 func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }
+
+// TestMentionedWords checks the words that rules that deny are compared with: as the shell passes
+// them, up to the first one that it computes.
+func TestMentionedWords(t *testing.T) {
+	for script, want := range map[string][]string{
+		`tool "a\$b" "a\xb" "a\\b" "a\"b" "a\` + "`" + `b" 'c\d' e\f`: {"tool", "a$b", `a\xb`, `a\b`, `a"b`, "a`b", `c\d`, "ef"},
+		"to\\\nol a":          {"tool", "a"},
+		"tool \"a\\\nb\" c":   {"tool", "ab", "c"},
+		`t''oo"l" a'b'"c"d`:   {"tool", "abcd"},
+		"tool a $X b":         {"tool", "a"},
+		"tool a $'x' b":       {"tool", "a"},
+		`tool a $"x" b`:       {"tool", "a"},
+		`tool a "x$X" b`:      {"tool", "a"},
+		"tool a $(x) b":       {"tool", "a"},
+		"tool a x$((1 + 1))b": {"tool", "a"},
+		"tool a <(x) b":       {"tool", "a"},
+		"tool a +(x) b":       {"tool", "a"},
+		`tool "a\\"`:          {"tool", `a\`},
+	} {
+		got, _ := policy.Mentioned(bash(script))
+		if len(got) < 3 || !slices.Equal(got[2], want) {
+			t.Errorf("%q mentions %q, want %q", script, got, want)
+		}
+	}
+}
 
 // TestDeepScripts has scripts that would use up the parser's stack.
 func TestDeepScripts(t *testing.T) {
@@ -216,6 +279,9 @@ func TestLiteral(t *testing.T) {
 		{bash("a b\u00a0c"), nil},
 		{bash("a 'b\tc'"), nil},
 		{bash("a # b"), nil},
+		{bash("a b\n# c"), nil},
+		{bash("a b\r\n"), nil},
+		{bash("a b\\\nc"), []string{"bash", "a", "bc"}},
 		{bash("a ||"), nil},
 		{[]string{"a", "b|c"}, nil},
 		{[]string{"a", "b\nc"}, nil},

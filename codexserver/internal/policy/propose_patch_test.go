@@ -15,7 +15,7 @@ import (
 func TestPatchRules(t *testing.T) {
 	dir := repository(t)
 	for _, err := range []error{
-		write(filepath.Join(dir, "src", "lib", "a.go"), "package lib\n"), write(filepath.Join(dir, "src", "inner", ".git", "HEAD"), ""),
+		write(filepath.Join(dir, "src", "lib", "a.go"), "package lib\n"), write(filepath.Join(dir, "src", "folder.go", "x.go"), ""), write(filepath.Join(dir, "src", "inner", ".git", "HEAD"), ""),
 		os.WriteFile(filepath.Join(dir, "src", "tool.py"), nil, 0o755),
 	} {
 		if err != nil {
@@ -70,6 +70,29 @@ func TestPatchRules(t *testing.T) {
 		{"a script", nil, "/x.sh", false},
 		{"a program", nil, "/tool.py", false},
 		{"a folder", nil, "/inner", false},
+		{"a folder with the name of a file", nil, "/folder.go", false},
+		{"in a folder with the name of a file", nil, "/folder.go/x2.go", true},
+		{"a file of makers", nil, "/makefile.md", false},
+		{"a digit", nil, "/v2/x9.go", true},
+		{"no file", nil, "", false},
+		{"a folder that is not clean", func(q *protocol.PatchApprovalRequest) {
+			q.Changes[dir+"/src//lib/b.go"] = protocol.FileChange{Add: &protocol.FileContent{}}
+		}, "", false},
+		{"a folder with a blank at its end", func(q *protocol.PatchApprovalRequest) {
+			q.Changes[dir+"/src/x /b.go"] = protocol.FileChange{Add: &protocol.FileContent{}}
+		}, "", false},
+		{"a relative path", func(q *protocol.PatchApprovalRequest) {
+			q.Changes["src/b.go"] = protocol.FileChange{Add: &protocol.FileContent{}}
+		}, "", false},
+		{"no change", func(q *protocol.PatchApprovalRequest) { q.Changes[dir+"/src/b.go"] = protocol.FileChange{} }, "", false},
+		{"an update", func(q *protocol.PatchApprovalRequest) {
+			q.Changes[dir+"/src/b.go"] = protocol.FileChange{Update: &protocol.FileUpdate{}}
+		}, "", true},
+		{"adding and deleting", func(q *protocol.PatchApprovalRequest) {
+			q.Changes[dir+"/src/b.go"] = protocol.FileChange{Add: &protocol.FileContent{}, Delete: &protocol.FileContent{}}
+		}, "", false},
+		{"in no folder", func(q *protocol.PatchApprovalRequest) { q.Cwd = filepath.Join(dir, "missing") }, "/a.go", false},
+		{"in a relative folder", func(q *protocol.PatchApprovalRequest) { q.Cwd = "." }, "/a.go", false},
 		{"in a repository in it", nil, "/inner/x.go", false},
 		{"deleting", func(q *protocol.PatchApprovalRequest) {
 			q.Changes[filepath.Join(dir, "src", "b.md")] = protocol.FileChange{Delete: &protocol.FileContent{}}

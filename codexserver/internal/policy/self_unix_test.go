@@ -5,6 +5,7 @@ package policy_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -27,7 +28,7 @@ func TestStartedBy(t *testing.T) {
 	self := write(filepath.Join(bin, "codex-mcp"), "\x7fELF")
 	other := write(filepath.Join(bin, "other"), "\x7fELG") // of the same size
 	copied := write(filepath.Join(dir, "copied"), "\x7fELF")
-	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(work, "mine")} {
+	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(links, "a b"), filepath.Join(work, "mine")} {
 		if err := os.Symlink(self, link); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +45,17 @@ func TestStartedBy(t *testing.T) {
 	loop := filepath.Join(dir, "loop")
 	write(loop, "#!/bin/sh\nexec "+loop+"\n")
 
+	write(filepath.Join(dir, "text"), "bin/sh\nexec codex-mcp\n")
+	if err := os.Symlink(wrapper, filepath.Join(links, "wrap")); err != nil {
+		t.Fatal(err)
+	}
+	ending := write(filepath.Join(bin, "server.exe"), "MZ of a server")
+	if err := os.Symlink(ending, filepath.Join(links, "server")); err != nil {
+		t.Fatal(err)
+	}
+	if !policy.NewSelf(ending).StartedBy(policy.Command{Argv: []string{"other", "server"}, Dir: work, Env: map[string]string{"PATH": links}}) {
+		t.Error("not found without its ending")
+	}
 	p := policy.NewSelf(self)
 	for _, tt := range []struct {
 		name string
@@ -83,6 +95,15 @@ func TestStartedBy(t *testing.T) {
 		{"a script that starts itself", []string{loop}, false},
 		{"nothing", nil, false},
 		{"an empty word", []string{""}, false},
+		{"a home in a word", []string{"env", "${HOME}/links/hard"}, true},
+		{"a short home in a word", []string{"env", "$HOME/links/hard"}, true},
+		{"another program of a script", []string{"other", wrapper}, false},
+		{"a script in PATH", []string{"wrap"}, true},
+		{"an argument that is a script in PATH", []string{"other", "wrap"}, false},
+		{"no script", []string{filepath.Join(dir, "text")}, false},
+		{"a name with a blank", []string{"env", "a b"}, true},
+		{"a launcher with an ending", []string{"env.exe", "codex"}, true},
+		{"another home", []string{"sh", "-c", "~/links/hard"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := policy.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
@@ -92,13 +113,27 @@ func TestStartedBy(t *testing.T) {
 		})
 	}
 
+	for launcher := range strings.FieldsSeq(`ash bash bunx busybox cmd command dash doas env exec fish ionice ksh mise nice nohup npm npx
+		pnpm powershell pwsh setsid sh stdbuf sudo timeout uvx xargs yarn zsh`) {
+		if !p.StartedBy(policy.Command{Argv: []string{launcher, "-x", "codex"}, Dir: work, Env: map[string]string{"PATH": links}}) {
+			t.Errorf("%s starts what its arguments name", launcher)
+		}
+	}
+	t.Setenv("HOME", dir)
+	if !p.StartedBy(policy.Command{Argv: []string{"sh", "-c", "~/links/hard"}, Dir: work}) {
+		t.Error("not found in the home directory of the server")
+	}
+
+	byLink := policy.NewSelf(filepath.Join(links, "codex"))
 	// An update puts another file in its place.
 	write(self+".new", "\x7fELF 2")
 	if err := os.Rename(self+".new", self); err != nil {
 		t.Fatal(err)
 	}
-	if !p.StartedBy(policy.Command{Argv: []string{self}}) {
-		t.Error("not found after an update")
+	for _, p := range []*policy.Self{p, byLink} {
+		if !p.StartedBy(policy.Command{Argv: []string{self}}) {
+			t.Error("not found after an update")
+		}
 	}
 	for _, none := range []*policy.Self{policy.NewSelf(""), policy.NewSelf(filepath.Join(dir, "nosuch")), nil} {
 		if none.StartedBy(policy.Command{Argv: []string{self}}) {
