@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,12 +32,13 @@ var survivors string
 
 func main() {
 	parallel := flag.Int("parallel", 2, "run the tests of so many mutants at a time")
-	only := flag.String("only", "", "run only mutants whose name contains this")
+	only := flag.String("only", "", "run only mutants whose name matches this `pattern`")
+	unlisted := flag.Bool("unlisted", false, "run only mutants that survivors.txt does not have")
 	open := flag.Int("open", 0, "accept so many survivors without a reason")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, flag.Args(), *parallel, *open, *only, *list)
+	err := run(ctx, flag.Args(), *parallel, *open, *only, *list, *unlisted)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -43,10 +46,14 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list bool) error {
+func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list, unlisted bool) error {
 	accepted, err := parseList(survivors)
 	if err != nil {
 		return err
+	}
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
 	}
 	packages, err := load(patterns)
 	if err != nil {
@@ -54,7 +61,9 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 	}
 	open := 0
 	for _, p := range packages {
-		p.mutants = matching(p.mutants, only)
+		p.mutants = slices.DeleteFunc(p.mutants, func(m *mutant) bool {
+			return !wanted.MatchString(m.name) || unlisted && accepted[m.name] != ""
+		})
 		if list {
 			for _, m := range p.mutants {
 				fmt.Println(m.name)
@@ -71,23 +80,10 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 	if open > accepts {
 		return fmt.Errorf("%d survivors have no reason in internal/mutate/survivors.txt", open)
 	}
-	if !list && only == "" && open < accepts {
+	if !list && only == "" && !unlisted && open < accepts {
 		fmt.Printf("only %d survivors have no reason: lower -open to that\n", open)
 	}
 	return nil
-}
-
-func matching(all []*mutant, only string) []*mutant {
-	if only == "" {
-		return all
-	}
-	var some []*mutant
-	for _, m := range all {
-		if strings.Contains(m.name, only) {
-			some = append(some, m)
-		}
-	}
-	return some
 }
 
 // unlisted counts the survivors that the list does not have.

@@ -186,8 +186,54 @@ func TestWithin(t *testing.T) {
 		if got := plan.Touches([]string{filepath.Join(work, "sub")}); got != tt.touches {
 			t.Errorf("%q touches sub: %t", tt.text, got)
 		}
+		if plan.Within([]string{filepath.Join(work, "new"), filepath.Join(work, "sub/new")}) {
+			t.Errorf("%q lies within a folder in its own place", tt.text)
+		}
 		if plan.Within(nil) || plan.Touches(nil) && tt.within {
 			t.Errorf("%q lies within an empty list", tt.text)
 		}
+	}
+}
+
+// TestFolderReplaced checks that nothing is written if the folder of a file is another one than when
+// the patch was planned, or has moved.
+func TestFolderReplaced(t *testing.T) {
+	for name, replace := range map[string]func(folder, outside string) error{
+		"another folder": func(folder, outside string) error {
+			return errors.Join(os.Rename(folder, outside), os.Mkdir(folder, 0o777))
+		},
+		"a link to it": func(folder, outside string) error {
+			return errors.Join(os.Rename(folder, outside), os.Symlink(outside, folder))
+		},
+		"a circle of links": func(folder, outside string) error {
+			return errors.Join(os.Rename(folder, outside), os.Symlink(folder, folder))
+		},
+		"nothing": func(folder, outside string) error { return os.Rename(folder, outside) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder, outside := filepath.Join(top, "work/folder"), filepath.Join(top, "outside")
+			writeTree(t, top, map[string]string{"work/folder/file": "one\n"})
+			for _, text := range []string{"*** Add File: new\n+x", "*** Update File: file\n@@\n-one\n+two", "*** Delete File: file"} {
+				p := plan(t, folder, text)
+				if err := replace(folder, outside); err != nil {
+					t.Fatal(err)
+				}
+				var changed *patch.ChangedError
+				if err := p.Apply(); err == nil || !errors.As(err, &changed) && name != "a circle of links" {
+					t.Errorf("%q: %v", text, err)
+				}
+				check(t, filepath.Join(outside, "file"), "one\n")
+				if _, err := os.Stat(filepath.Join(folder, "new")); err == nil {
+					t.Errorf("%q was written", text)
+				}
+				if err := errors.Join(os.RemoveAll(folder), os.Rename(outside, folder)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }

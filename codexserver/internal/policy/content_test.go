@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,6 +79,7 @@ func TestContent(t *testing.T) {
 		{"much content", []string{"tool", "large"}, nil, ""},
 		{"many words", append([]string{"tool"}, make([]string, 1000)...), nil, ""},
 		{"a long word", []string{"tool", strings.Repeat("a-", 10_000)}, nil, ""},
+		{"a folder after a word that ends like it", []string{"tool", "xsub", "sub"}, nil, ""},
 		{"a program by a way up", []string{"./sub/../file"}, nil, ""},
 		{"a circle of links", []string{"tool", "loop"}, nil, ""},
 		{"much content together", []string{"tool", "half", "half2"}, nil, ""},
@@ -143,9 +145,14 @@ func TestContent(t *testing.T) {
 		})
 	}
 	p := policy.Place{Dir: "/nowhere", Env: []string{"PATH=/nowhere"}}
-	once, _ := p.Content([]string{"tool", "x"})
-	if twice, ok := p.Content([]string{"tool", "x", "x"}); !ok || twice == once {
-		t.Errorf("a word that is there twice: %t", ok)
+	twice, _ := p.Content([]string{"tool", "x", "x"})
+	if thrice, ok := p.Content([]string{"tool", "x", "x", "x"}); !ok || thrice == twice {
+		t.Errorf("a word that is there again: %t", ok)
+	}
+	if runtime.GOOS == "linux" { // whose file system has a file that opens and cannot be read
+		if _, ok := (policy.Place{Dir: "/proc/self", Env: []string{"PATH=/nowhere"}, Roots: []string{"/proc"}}).Content([]string{"tool", "mem"}); ok {
+			t.Error("a file that cannot be read")
+		}
 	}
 	if _, ok := (policy.Place{Dir: "/", Env: []string{"PATH=/bin:"}}).Content([]string{"ls"}); ok {
 		t.Error("the current folder is in PATH")
