@@ -133,6 +133,7 @@ func TestWithin(t *testing.T) {
 	writeTree(t, outside, map[string]string{"file": "x\n"})
 	for name, to := range map[string]string{
 		"out": "../outside/file", "dirout": "../outside", "in": "sub/file", "dangling": "../outside/new", "loop": "loop", "up": "..", "sub/back": "../file",
+		"absolute": outside + "/file", "dangling2": "../outside/missing/", "subalias": "sub",
 	} {
 		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
 			t.Fatal(err)
@@ -160,6 +161,9 @@ func TestWithin(t *testing.T) {
 		{"*** Add File: dirout/new\n+x", false, false},
 		{"*** Add File: dirout/a/new\n+x", false, false},
 		{"*** Add File: up/outside/new\n+x", false, false},
+		{"*** Update File: absolute\n@@\n-x\n+y", false, false},
+		{"*** Add File: dangling2/new\n+x", false, false},
+		{"*** Add File: file/new\n+x", false, false},
 		{"*** Update File: in\n@@\n-x\n+y", true, true},
 		{"*** Update File: sub/back\n@@\n-x\n+y", true, false},
 		{"*** Delete File: out", true, false}, // the link, not the file
@@ -183,10 +187,20 @@ func TestWithin(t *testing.T) {
 		if got := plan.Within([]string{work}); got != tt.within {
 			t.Errorf("%q lies within: %t", tt.text, got)
 		}
-		if got := plan.Touches([]string{filepath.Join(work, "sub")}); got != tt.touches {
-			t.Errorf("%q touches sub: %t", tt.text, got)
+		for _, sub := range []string{"sub", "subalias", "subalias/", "sub/../sub"} {
+			if got := plan.Touches([]string{work + "/" + sub}); got != tt.touches {
+				t.Errorf("%q touches %s: %t", tt.text, sub, got)
+			}
 		}
-		if plan.Within([]string{filepath.Join(work, "new"), filepath.Join(work, "sub/new")}) {
+		for _, root := range []string{work + "/", top + "/alias", top + "/alias/", work + "/sub/.."} {
+			if got := plan.Within([]string{root}); got != tt.within {
+				t.Errorf("%q lies within %s: %t", tt.text, root, got)
+			}
+		}
+		if !plan.Within([]string{"/"}) {
+			t.Errorf("%q does not lie within everything", tt.text)
+		}
+		if plan.Within([]string{filepath.Join(work, "new"), filepath.Join(work, "new/deeper"), filepath.Join(work, "sub/new")}) {
 			t.Errorf("%q lies within a folder in its own place", tt.text)
 		}
 		if plan.Within(nil) || plan.Touches(nil) && tt.within {

@@ -15,13 +15,13 @@ import (
 func TestProtected(t *testing.T) {
 	top := t.TempDir()
 	work := filepath.Join(top, ".claude", "worktrees", "work") // folders above the working folder do not count
-	for _, dir := range []string{"bare/objects", "bare/refs", "half/objects", "wired", "plain", "repo/.git/hooks"} {
+	for _, dir := range []string{"bare/objects", "bare/refs", "half/objects", "refs/refs", "wired", "plain", "repo/.git/hooks"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
 	writeTree(t, work, map[string]string{"wired/commondir": "../half\n"})
-	for name, to := range map[string]string{"hooks": "repo/.git/hooks", "b": "bare"} {
+	for name, to := range map[string]string{"hooks": "repo/.git/hooks", "b": "bare", ".zed": "plain"} {
 		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -32,12 +32,14 @@ func TestProtected(t *testing.T) {
 	}{
 		{"main.go", false}, {".gitignore", false}, {".github/workflows/x.yml", false}, {"git/config", false}, {".config/x", false},
 		{"config", false}, {"half/config", false}, {"half/refs/x", true}, {"plain/HEAD", false}, {".", false},
-		{"claude/x", false}, {".clauderc", false}, {"vscode/x", false}, {".env", false}, {".envrc.sample", false}, {"x~1", false}, {"gitign~1", false},
+		{"claude/x", false}, {".clauderc", false}, {"vscode/x", false}, {".env", false}, {".envrc.sample", false}, {"x~1", false}, {"gitign~1", false}, {"git~", false}, {"git~x", false}, {"gixeba~1", false}, {"abcdef~1", false},
+		{"refs/config", false}, {"wired/config", false},
 
 		{".git/config", true}, {".git", true}, {"a/b/c/.git", true}, {"a/.git/x", true}, {".GIT/x", true}, {".gIt", true},
 		{".git /x", true}, {".git.../x", true}, {".git . /x", true}, {".git::$INDEX_ALLOCATION/x", true}, {".git:stream", true},
 		{"git~1/x", true}, {"GIT~2/config", true}, {"gi7eba~1/x", true}, {`a\.git\x`, true}, {`.git\x`, true},
 		{".g\u200cit/x", true}, {".\u200dgit/x", true}, {"\ufeff.git/x", true}, {".gi\u00adt/x", true}, {".gi\u034ft/x", true}, {".gıt/x", true}, {".g\u0130t/x", true},
+		{".zed/tasks.json", true}, // although the folder has another name
 		{"hooks/pre-commit", true}, {"plain/../.git/x", true},
 
 		{".codex/config.toml", true}, {"a/.CODEX/x", true}, {"codex-mcp.toml", true}, {"CODEX-~1.TOM", true}, {"codex~1/x", true},
@@ -66,6 +68,41 @@ func TestProtected(t *testing.T) {
 		if got := plan.Protected([]string{work, "/tmp"}); got != tt.want {
 			t.Errorf("%q is protected: %t", tt.path, got)
 		}
+	}
+}
+
+// TestProtectedNames checks every name of the lists, and that none is missing in the other letter case.
+func TestProtectedNames(t *testing.T) {
+	work := t.TempDir()
+	for _, dir := range []string{"bare/objects", "bare/refs"} {
+		if err := os.MkdirAll(filepath.Join(work, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var paths []string
+	for name := range strings.FieldsSeq(`.git .codex codex-mcp.toml .claude .gemini .mcp.json .opencode opencode.json opencode.jsonc .pi .roo .kiro
+		.windsurf .amp .continue .clinerules .vscode .cursor .idea .zed .devcontainer .envrc .husky`) {
+		paths = append(paths, name, "a/"+strings.ToUpper(name)+"/x")
+	}
+	for name := range strings.FieldsSeq("config config.worktree commondir gitdir head hooks info modules objects packed-refs refs reftable worktrees") {
+		paths = append(paths, "bare/"+name, "bare/"+strings.ToUpper(name)+"/x")
+	}
+	for _, path := range paths {
+		if !patch.AreProtected([]string{filepath.Join(work, path)}, []string{work}) {
+			t.Errorf("%s is not protected", path)
+		}
+	}
+	for path, roots := range map[string][]string{
+		"a/.vscode/x":   {"/nonexistent", work, work + "/a/.vscode/x/y"}, // a folder below the file says nothing about it
+		".git/wt/a.go":  {work + "/.git/wt"},
+		"b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
+	} {
+		if !patch.AreProtected([]string{filepath.Join(work, path)}, roots) {
+			t.Errorf("%s is not protected below %q", path, roots)
+		}
+	}
+	if patch.AreProtected([]string{filepath.Join(work, "bare/main.go")}, []string{work}) {
+		t.Error("bare/main.go is protected")
 	}
 }
 

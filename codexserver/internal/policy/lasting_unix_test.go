@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -148,6 +149,14 @@ func TestRuleEdges(t *testing.T) {
 	}
 
 	w := newWorkplace(t)
+	pipe := filepath.Join(w.dir, "src", "pipe.go")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := &protocol.PatchApprovalRequest{Cwd: w.dir, Placed: true, Changes: map[string]protocol.FileChange{pipe: {Update: &protocol.FileUpdate{}}}}
+	if p, ok := policy.ProposePatch(q); ok {
+		t.Errorf("a named pipe: %+v", p)
+	}
 	known := w.ask([]string{"wc", "x.py"}, true)
 	p, ok := policy.Propose(known)
 	if !ok {

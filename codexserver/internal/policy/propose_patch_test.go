@@ -36,6 +36,12 @@ func TestPatchRules(t *testing.T) {
 	if want := filepath.Join(dir, "src"); err != nil || p.Rule.Patches != want || p.Rule.Folder != dir || p.Confined {
 		t.Fatalf("%+v, %v, want %s", p, err, want)
 	}
+	if q, err := policy.ExplainPatch(ask(nil, "/a/x.go", "/b/y.go")); err != nil || q.Rule.Patches != filepath.Join(dir, "src") {
+		t.Errorf("two folders: %+v, %v", q, err)
+	}
+	if q, err := policy.ExplainPatch(ask(nil)); err == nil {
+		t.Errorf("no file: %+v", q)
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(q *protocol.PatchApprovalRequest)
