@@ -157,6 +157,12 @@ func TestRuleEdges(t *testing.T) {
 	if p, ok := policy.ProposePatch(q); ok {
 		t.Errorf("a named pipe: %+v", p)
 	}
+	if policy.PatchCovers([]policy.Rule{{}}, q) {
+		t.Error("a rule without words covers a patch")
+	}
+	if _, ok := policy.Covers([]policy.Rule{{}}, w.ask([]string{"sh", "-c", "$X"}, true)); ok {
+		t.Error("a rule without words covers a command")
+	}
 	known := w.ask([]string{"wc", "x.py"}, true)
 	p, ok := policy.Propose(known)
 	if !ok {
