@@ -54,8 +54,10 @@ func TestProtectedAroundARoot(t *testing.T) {
 	top := t.TempDir()
 	home := filepath.Join(top, "home")
 	root := filepath.Join(home, "trees", "one")
-	if err := os.MkdirAll(root, 0o777); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{root, filepath.Join(top, "other")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := sandbox.New(sandbox.Options{Protected: []string{home}})
 	for _, tt := range []struct{ roots, want []string }{
@@ -63,6 +65,7 @@ func TestProtectedAroundARoot(t *testing.T) {
 		{[]string{home}, []string{home, filepath.Join(home, ".git")}},
 		{[]string{root, top}, []string{home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
 		{nil, []string{home}},
+		{[]string{filepath.Join(top, "other")}, []string{home, filepath.Join(top, "other", ".git")}},
 	} {
 		if diff := cmp.Diff(tt.want, s.Protected(tt.roots)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.roots, diff)

@@ -48,6 +48,8 @@ func TestRoots(t *testing.T) {
 	base := tree(t,
 		"work/sub", "other", "home/.codex/sessions", "home/project",
 		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
+		"repo/.git/hooks", "repo/.git/tree/src", "repo/.git/tree/.git", "x/.GIT", "bare/objects", "bare/refs", "bare/sub", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects",
+		"toGit -> @/repo/.git",
 	)
 	if err := os.WriteFile(filepath.Join(base, "work/file"), nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -95,6 +97,16 @@ func TestRoots(t *testing.T) {
 		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
 		{name: "devices", cwd: "/dev", notes: []string{"/dev is read-only for commands: it belongs to the system's /dev; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a git folder", cwd: "@/repo/.git", notes: []string{"@/repo/.git is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "in a git folder", cwd: "@/repo/.git/hooks", notes: []string{"@/repo/.git/hooks is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a git folder in other letters", cwd: "@/x/.GIT", notes: []string{"@/x/.GIT is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a bare repository", cwd: "@/bare", notes: []string{"@/bare is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "in a bare repository", cwd: "@/bare/sub", notes: []string{"@/bare/sub is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "the folder of a worktree", cwd: "@/wired", notes: []string{"@/wired is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "half a repository", cwd: "@/half", want: []string{"@/half"}},
+		{name: "a working tree in a git folder", cwd: "@/repo/.git/tree/src", want: []string{"@/repo/.git/tree/src"}},
+		{name: "a git folder, named", cwd: "@/repo/.git", named: []string{"@/repo/.git"}, want: []string{"@/repo/.git"}},
+		{name: "a git folder by a link", cwd: "@/toGit", notes: []string{"@/toGit is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below home", cwd: "@/home/project", want: []string{"@/home/project"}},
 		{name: "home as $TMPDIR", cwd: "@/work", tmpdir: "@/home", want: []string{"@/work"}},
 		{name: "home, named", cwd: "@/home", named: []string{"@/home/"}, want: []string{"@/home"}},
