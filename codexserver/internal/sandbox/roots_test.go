@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -150,6 +151,61 @@ func TestRoots(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestResolve has the folders that a call asks for.
+func TestResolve(t *testing.T) {
+	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "dir/other", "toOther -> @/other")
+	for _, tt := range []struct {
+		name, cwd string
+		folders   []string
+		want      []string
+		index     int // of the folder that is refused
+	}{
+		{name: "none", cwd: "@/work", want: []string{}},
+		{name: "folders", cwd: "@/work", folders: []string{"@/other", "@/dir/./other/"}, want: []string{"@/other", "@/dir/other"}},
+		{name: "a link of the user's", cwd: "@/work", folders: []string{"@/toOther"}, want: []string{"@/other"}},
+		{name: "not absolute", cwd: "@/work", folders: []string{"@/other", "other"}, index: 1},
+		{name: "missing", cwd: "@/work", folders: []string{"@/missing"}},
+		{name: "a link in the working folder", cwd: "@/work", folders: []string{"@/work/link"}},
+		{name: "a link in another of them", cwd: "@/dir", folders: []string{"@/work", "@/work/link"}, index: 1},
+		{name: "without a working folder", folders: []string{"@/work/link"}, want: []string{"@/other"}},
+		{name: "what is private, by its other name", cwd: "@/work", folders: []string{"@/other", "@/home"}, index: 1},
+		{name: "a git folder", cwd: "@/work", folders: []string{"@/repo/.git"}},
+		{name: "everything", cwd: "@/work", folders: []string{"/"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := func(words []string) []string {
+				out := []string{}
+				for _, word := range words {
+					out = append(out, strings.ReplaceAll(word, "@", base))
+				}
+				return out
+			}
+			s := sandbox.New(sandbox.Options{Private: in([]string{"@/private"})})
+			got, err := s.Resolve(in([]string{tt.cwd})[0], in(tt.folders))
+			var refused *sandbox.RootError
+			switch {
+			case tt.want == nil && (!errors.As(err, &refused) || refused.Index != tt.index || got != nil):
+				t.Errorf("%q, %v", got, err)
+			case tt.want != nil && err != nil:
+				t.Error(err)
+			case tt.want != nil && !cmp.Equal(in(tt.want), got):
+				t.Error(cmp.Diff(in(tt.want), got))
+			}
+		})
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	for folder, want := range map[string]bool{"/proc/self": false, "/sys/kernel": false, "/dev": false, "/dev/shm": true} {
+		if _, err := os.Stat(folder); err != nil {
+			continue // a container may lack it
+		}
+		if _, err := sandbox.New(sandbox.Options{}).Resolve(base, []string{folder}); (err == nil) != want {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
 }
 
 // TestLateRoot puts links and folders in place of a root that was missing.
