@@ -181,7 +181,7 @@ func (e *Engine) home() (string, error) {
 // open starts an app-server, or connects to one.
 func (e *Engine) open(ctx context.Context) (*child, error) {
 	if e.options.Dial != nil {
-		t, err := e.options.Dial(ctx)
+		t, err := reach(ctx, e.options.Dial)
 		if err != nil {
 			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 		}
@@ -213,8 +213,12 @@ var ErrNoDaemon = errors.New("no daemon of Codex is used")
 
 // attach connects to an app-server that other programs share.
 func (e *Engine) attach(ctx context.Context) (*child, error) {
-	t, err := e.options.Attach(ctx)
-	if err != nil {
+	t, err := reach(ctx, e.options.Attach)
+	var late *timeoutError
+	switch {
+	case errors.As(err, &late):
+		return nil, fmt.Errorf("%w: %w", ErrNoDaemon, err)
+	case err != nil:
 		return nil, err
 	}
 	c, err := e.dialled(ctx, t, true)
@@ -229,6 +233,19 @@ func (e *Engine) attach(ctx context.Context) (*child, error) {
 	}
 	c.log.Info("codex: attached to the daemon, which ends neither with this server nor with its calls", "version", c.version.String())
 	return c, nil
+}
+
+// reach connects by a function. An app-server may take the connection and never answer, as
+// one that was suspended does.
+func reach(ctx context.Context, connect func(context.Context) (jsonrpc.Transport, error)) (jsonrpc.Transport, error) {
+	late := &timeoutError{"the connection", handshakeLimit}
+	timed, stop := context.WithTimeoutCause(ctx, handshakeLimit, late)
+	defer stop()
+	t, err := connect(timed)
+	if err != nil && context.Cause(timed) == error(late) {
+		return nil, late
+	}
+	return t, err
 }
 
 // dialled returns the child of an app-server behind a transport.
