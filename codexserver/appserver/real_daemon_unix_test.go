@@ -5,7 +5,6 @@ package appserver_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -248,33 +247,6 @@ func mustStart(t *testing.T, e *appserver.Engine, cwd string, h engine.Host) eng
 		t.Fatal(err)
 	}
 	return conv
-}
-
-// TestRealSharedKilled kills the app-server in the middle of a turn. The call ends with a
-// reason. The next one continues the thread, first with an app-server of the engine's own, and
-// after its end with the daemon again.
-func TestRealSharedKilled(t *testing.T) {
-	stall := make(chan struct{})
-	s := newShared(t, "", providertest.Turn{Text: []string{"thinking"}, Stall: stall}, providertest.Say("again"))
-	t.Cleanup(func() { close(stall) })
-	h := &recorder{}
-	conv := mustStart(t, s.engines[0], s.cwd, h)
-	done := make(chan error, 1)
-	go func() { done <- conv.Turn(t.Context(), text("go")) }()
-	if err := s.Await(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	s.kill(s.listens, syscall.SIGKILL)
-	var failed *engine.TurnError
-	if err := <-done; !errors.As(err, &failed) || !strings.Contains(failed.Message, "the conversation can continue") {
-		t.Errorf("error %v", err)
-	}
-	if err := conv.Turn(t.Context(), text("on")); err != nil || h.answer() != "again" {
-		t.Errorf("afterwards: %v, %q", err, h.answer())
-	}
-	if s.engines[0].PID() == 0 {
-		t.Error("no app-server of its own runs")
-	}
 }
 
 // TestRealFork copies a thread that another process holds, up to an earlier prompt.

@@ -3,8 +3,12 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -12,125 +16,296 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// answers is a host that keeps the last answer.
-type answers struct {
-	engine.DenyAll
-	last string
+var patient = flag.Bool("patient", false, "let Codex's daemon wait as long as it does for turns that do not end, and stop a daemon without ending it")
+
+// daemon is Codex's own daemon, with a scripted provider. Its command is as in `codex app-server daemon`.
+type daemon struct {
+	*providertest.Server
+	codex, home, cwd string
 }
 
-func (a *answers) Emit(m protocol.EventMsg) {
-	if m, ok := m.(protocol.AgentMessage); ok {
-		a.last = m.Message
-	}
-}
-
-func (a *answers) EmitAs(_ string, m protocol.EventMsg) { a.Emit(m) }
-
-// TestRealDaemon attaches to Codex's own daemon. When that is restarted, as its update does, or
-// killed in the middle of a turn, the conversation continues.
-func TestRealDaemon(t *testing.T) {
-	codex, err := appserver.Find("")
-	if err != nil {
+// newDaemon prepares the daemon, which the end of the test ends together with its updater.
+func newDaemon(t *testing.T) *daemon {
+	t.Helper()
+	d := &daemon{Server: providertest.New(), home: t.TempDir(), cwd: t.TempDir()}
+	t.Cleanup(d.Close)
+	var err error
+	if d.codex, err = appserver.Find(""); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CODEX_BIN", "") // by which users name a program that is not the daemon's
-	t.Setenv("PATH", filepath.Dir(codex)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	home, cwd := t.TempDir(), t.TempDir()
-	t.Setenv("CODEX_HOME", home)
+	t.Setenv("PATH", filepath.Dir(d.codex)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("CODEX_HOME", d.home)
 	t.Setenv("HOME", t.TempDir())
-	stall := make(chan struct{})
-	ends := make(chan struct{})
-	s := providertest.New(providertest.Say("one"), providertest.Turn{Text: []string{"thinking"}, Stall: stall},
-		providertest.Say("two"), providertest.Turn{Text: []string{"thinking"}, Stall: ends}, providertest.Say("three"))
-	t.Cleanup(func() { close(ends); s.Close() })
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(s.BaseURL(), "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	daemon := func(what string) {
-		t.Helper()
-		if out, err := exec.Command(codex, "app-server", "daemon", what).CombinedOutput(); err != nil {
-			t.Errorf("daemon %s: %v: %s", what, err, out)
+	writeConfig(t, d.home, servertest.CodexConfig(d.BaseURL(), "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\""))
+	t.Cleanup(func() {
+		for _, file := range []string{"daemon.pid", "daemon-updater.pid"} {
+			if pid := d.recorded(t, file); pid != 0 {
+				d.signal(t, pid, syscall.SIGKILL)
+			}
 		}
-	}
-	daemon("start")
-	t.Cleanup(func() { // the updater outlives the daemon
-		endRecorded(t, home, "daemon.pid")
-		endRecorded(t, home, "daemon-updater.pid")
 	})
-	c := &configuration{home: home, log: slog.New(slog.DiscardHandler)}
-	e, err := c.bridge("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if r := e.Check(t.Context()); !r.Usable() || !r.Shared {
-		t.Fatalf("report %+v", r)
-	}
-	h := &answers{}
-	conv, err := e.Start(t.Context(), protocol.Config{Cwd: cwd}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go_ := protocol.TurnInput{Items: protocol.TextInput("go")}
-	turn := func(want string, shared bool) {
-		t.Helper()
-		if err := conv.Turn(t.Context(), go_); err != nil || h.last != want {
-			t.Errorf("%v, answered %q, want %q", err, h.last, want)
-		}
-		if got := e.Check(t.Context()).Shared; got != shared {
-			t.Errorf("on the daemon: %t, want %t", got, shared)
-		}
-	}
-	turn("one", true)
-	// A restart, which an update ends with, waits for the end of the turns.
-	done, restarted := make(chan error, 1), make(chan struct{})
-	go func() { done <- conv.Turn(t.Context(), go_) }()
-	if err := s.Await(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
-	go func() { defer close(restarted); daemon("restart") }()
-	close(stall)
-	if err := <-done; err != nil || h.last != "thinking" {
-		t.Errorf("while the daemon was to restart: %v, %q", err, h.last)
-	}
-	<-restarted
-	turn("two", true)
-	// Its end in the middle of a turn ends the turn.
-	go func() { done <- conv.Turn(t.Context(), go_) }()
-	if err := s.Await(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
-	endRecorded(t, home, "daemon.pid")
-	var failed *engine.TurnError
-	if err := <-done; !errors.As(err, &failed) || !strings.Contains(failed.Message, "the conversation can continue") {
-		t.Errorf("killed: %v", err)
-	}
-	turn("three", false)
+	return d
 }
 
-// endRecorded ends the process that a file of the daemon names.
-func endRecorded(t *testing.T, home, file string) {
+// recorded returns the process that a file of the daemon names, 0 if there is no such file.
+func (d *daemon) recorded(t *testing.T, file string) int {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(home, "app-server-daemon", file))
-	var recorded struct {
+	raw, err := os.ReadFile(filepath.Join(d.home, "app-server-daemon", file))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	var process struct {
 		PID int `json:"pid"`
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, &recorded)
+		err = json.Unmarshal(raw, &process)
 	}
-	if err != nil || recorded.PID <= 1 {
-		t.Errorf("%s: %v", file, err)
-		return
+	if err != nil || process.PID <= 1 {
+		t.Fatalf("%s: %v", file, err)
 	}
-	if err := syscall.Kill(recorded.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	return process.PID
+}
+
+func (d *daemon) signal(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Error(err)
+	}
+}
+
+// run runs a command of the daemon. It calls asked, unless that is nil, when the command has
+// asked the daemon to end.
+func (d *daemon) run(t *testing.T, asked func(), words ...string) {
+	t.Helper()
+	mark := fmt.Sprintf(`"event":"shutdown_requested","details":{"pid":%d}`, d.recorded(t, "daemon.pid"))
+	cmd := exec.Command(d.codex, append([]string{"app-server", "daemon"}, words...)...)
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if asked != nil && strings.Contains(lines.Text(), mark) {
+			asked()
+			asked = nil
+		}
+	}
+	if err := cmd.Wait(); err != nil || asked != nil {
+		t.Errorf("daemon %q: %v: %s", words, err, &said)
+	}
+}
+
+// TestRealDaemon has the daemon end in each way while one call waits for the model and another
+// for an approval. Both calls end with the reason, no question stays open, and both
+// conversations continue. An orderly end waits for turns; a second signal ends that.
+func TestRealDaemon(t *testing.T) {
+	d := newDaemon(t)
+	for _, test := range []struct {
+		name   string
+		words  []string // of the daemon's command that ends it; nil for kill -9
+		finish bool     // the turns end by themselves, which the command waits for
+		then   bool     // the conversations continue on the daemon
+	}{
+		{name: "killed"},
+		{name: "stopped", words: []string{"stop"}},
+		{name: "restarted", words: []string{"restart"}, then: true},
+		{name: "restarted after the turns", words: []string{"restart"}, finish: true, then: true},
+		// There is no newer version to download. This command installs the same version at
+		// another path, and replaces the process as an update does.
+		{name: "updated", words: []string{"update", "--from-cli", "--yes"}, then: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d.run(t, nil, "start")
+			c := d.connect(t)
+			thinking, asking := c.begin(t), c.begin(t)
+			before := d.recorded(t, "daemon.pid")
+			stall := make(chan struct{})
+			d.Add(providertest.Turn{Match: "think-about-it", Text: []string{"thought"}, Stall: stall})
+			d.Add(providertest.Turn{Match: "write-a-file", ToolCalls: []providertest.ToolCall{providertest.Tool("c1", "exec_command", map[string]any{
+				"cmd": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "to write",
+			})}})
+			n := len(d.Requests())
+			calls := []*daemonCall{c.reply(t, thinking, "think-about-it"), c.reply(t, asking, "write-a-file")}
+			if err := d.Await(t.Context(), n+2); err != nil {
+				t.Fatal(err)
+			}
+			<-c.asked
+			switch {
+			case test.words == nil:
+				d.signal(t, before, syscall.SIGKILL)
+			case test.finish:
+				d.Add(providertest.Say("written"))
+				d.run(t, func() { close(stall); close(c.answer) }, test.words...)
+			case *patient:
+				d.run(t, func() {}, test.words...)
+			default:
+				d.run(t, func() {
+					for calls[0].runs() { // a signal that comes at once counts as the first
+						d.signal(t, before, syscall.SIGTERM)
+						time.Sleep(50 * time.Millisecond)
+					}
+				}, test.words...)
+			}
+			for i, call := range calls {
+				r, err := call.wait()
+				want := "the connection to the shared app-server of Codex has ended: it may have been stopped, updated or killed; the conversation can continue"
+				if test.finish {
+					want = []string{"thought", "written"}[i]
+				}
+				if err != nil || r.IsError == test.finish || !strings.Contains(r.Content, want) {
+					t.Errorf("call %d: %v, %+v", i, err, r)
+				}
+			}
+			if !test.finish {
+				<-c.withdrawn
+				close(stall)
+			}
+			if after := d.recorded(t, "daemon.pid"); test.words != nil && (after == before || (after != 0) != test.then) {
+				t.Errorf("the daemon was process %d and is %d", before, after)
+			}
+			for _, thread := range []string{thinking, asking} {
+				d.Add(providertest.Say("again"))
+				if r, err := c.reply(t, thread, "on").wait(); err != nil || r.IsError || r.Content != "again" {
+					t.Errorf("afterwards: %v, %+v", err, r)
+				}
+			}
+			if got := c.engine.Check(t.Context()).Shared; got != test.then {
+				t.Errorf("on the daemon: %t, want %t", got, test.then)
+			}
+			if len(c.asked) > 0 {
+				t.Error("a question was asked again")
+			}
+			_, err := os.Stat(filepath.Join(d.cwd, "made.txt"))
+			if made := err == nil; made != test.finish {
+				t.Errorf("made %t", made)
+			}
+			os.Remove(filepath.Join(d.cwd, "made.txt"))
+		})
+	}
+}
+
+// TestRealDaemonOutOfReach removes the socket of a daemon during a turn, which goes on with its
+// connection. A server that comes later cannot reach the daemon: it reports who holds the
+// conversation, and continues a copy.
+func TestRealDaemonOutOfReach(t *testing.T) {
+	d := newDaemon(t)
+	d.run(t, nil, "start")
+	c := d.connect(t)
+	thread := c.begin(t)
+	stall := make(chan struct{})
+	d.Add(providertest.Turn{Text: []string{"thought"}, Stall: stall})
+	n := len(d.Requests())
+	call := c.reply(t, thread, "think-about-it")
+	if err := d.Await(t.Context(), n+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(controlSocket(d.home)); err != nil {
+		t.Fatal(err)
+	}
+	close(stall)
+	if r, err := call.wait(); err != nil || r.Content != "thought" {
+		t.Errorf("the turn: %v, %+v", err, r)
+	}
+	d.Add(providertest.Say("again"))
+	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "again" {
+		t.Errorf("afterwards: %v, %+v", err, r)
+	}
+	late := d.connect(t)
+	if r, err := late.reply(t, thread, "on").wait(); err != nil || !r.IsError || !strings.Contains(r.Content, "another Codex has this conversation open") {
+		t.Errorf("a later server: %v, %+v", err, r)
+	}
+	d.Add(providertest.Say("copied"))
+	r, err := late.Tool(t.Context(), "codex-reply", map[string]any{"prompt": "on", "threadId": thread, "fork": true})
+	if err != nil || !strings.HasPrefix(r.Content, "copied") || r.Thread == thread {
+		t.Errorf("a copy: %v, %+v", err, r)
+	}
+	// Codex's own command still finds the process.
+	d.run(t, nil, "restart")
+	d.Add(providertest.Say("back"))
+	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "back" || !c.engine.Check(t.Context()).Shared {
+		t.Errorf("after a restart: %v, %+v", err, r)
+	}
+}
+
+// daemonClient is a client of a server that uses the daemon if it runs.
+type daemonClient struct {
+	*servertest.Client
+	daemon           *daemon
+	engine           *appserver.Engine
+	asked, withdrawn chan struct{}
+	answer           chan struct{} // closed to approve
+}
+
+func (d *daemon) connect(t *testing.T) *daemonClient {
+	t.Helper()
+	c := &daemonClient{daemon: d, asked: make(chan struct{}, 9), withdrawn: make(chan struct{}, 9), answer: make(chan struct{})}
+	var err error
+	if c.engine, err = (&configuration{home: d.home, log: slog.New(slog.DiscardHandler)}).bridge(""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.engine.Close() })
+	c.Client = servertest.Connect(t, codexserver.New(c.engine, nil), func(ctx context.Context) (string, error) {
+		c.asked <- struct{}{}
+		select {
+		case <-c.answer:
+			return `{"action":"accept","content":{"decision":"approved"}}`, nil
+		case <-ctx.Done():
+			c.withdrawn <- struct{}{}
+			return "", ctx.Err()
+		}
+	})
+	return c
+}
+
+// begin begins a conversation on the daemon.
+func (c *daemonClient) begin(t *testing.T) (thread string) {
+	t.Helper()
+	c.daemon.Add(providertest.Say("begun"))
+	r, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "begin", "cwd": c.daemon.cwd})
+	if err != nil || r.Content != "begun" || !c.engine.Check(t.Context()).Shared {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	return r.Thread
+}
+
+type daemonCall struct {
+	done   chan struct{}
+	result servertest.Result
+	err    error
+}
+
+func (c *daemonClient) reply(t *testing.T, thread, prompt string) *daemonCall {
+	call := &daemonCall{done: make(chan struct{})}
+	go func() {
+		defer close(call.done)
+		call.result, call.err = c.Tool(t.Context(), "codex-reply", map[string]any{"prompt": prompt, "threadId": thread})
+	}()
+	return call
+}
+
+func (c *daemonCall) wait() (servertest.Result, error) {
+	<-c.done
+	return c.result, c.err
+}
+
+func (c *daemonCall) runs() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
 	}
 }
