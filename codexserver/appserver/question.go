@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -293,10 +294,16 @@ func (a *question) answer(itemID string, out elicit.Outcome) string {
 	return d
 }
 
-// refuse declines a request that cannot be shown. It leaves that of another program's turn to
-// that program.
+// refuse declines a request that cannot be shown, and reports that to the caller. It leaves that
+// of another program's turn to that program.
 func (a *question) refuse(method string, why error) string {
 	a.pass()
+	if a.turn.elsewhere == nil {
+		a.turn.report(protocol.BackgroundEvent{
+			Message: "refused without a question: " + method + " of Codex: " + why.Error(),
+			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.thread.folder(), Reason: why.Error()},
+		})
+	}
 	return a.turn.thread.child.refuse(method, why)
 }
 

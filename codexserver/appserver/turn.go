@@ -222,6 +222,15 @@ func (r *turn) release(itemID string, decided bool) {
 	}
 }
 
+// report emits an event that is not the app-server's, unless the turn has ended.
+func (r *turn) report(e protocol.EventMsg) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.host.Emit(e)
+	}
+}
+
 // agentTurn records a turn of a sub-agent, "" when it has ended.
 func (r *turn) agentTurn(threadID, turnID string) {
 	r.mu.Lock()

@@ -1,0 +1,123 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// TestRealQuestions causes each kind of question that today's Codex asks besides those about a
+// command or a patch. Each is asked, or refused by name. Package servers_test has those of MCP
+// servers, TestRealNetwork those about a host.
+//
+// These cannot be caused. A command of kind humanCommand, item/tool/call, attestation/generate,
+// currentTime/read and account/chatgptAuthTokens/refresh come only to a client that has declared
+// them, and execCommandApproval and applyPatchApproval only to one that began its thread as
+// versions before 0.80 did; the bridge does neither. Another environment needs Codex's own service.
+func TestRealQuestions(t *testing.T) {
+	call := func(id, tool string, arguments map[string]any) providertest.Turn {
+		return providertest.Call(providertest.Tool(id, tool, arguments))
+	}
+	touch := map[string]any{"cmd": "touch made.txt"}
+	shell := map[string]any{"cmd": "sh", "tty": true, "yield_time_ms": 500, "sandbox_permissions": "require_escalated", "justification": "to type"}
+	input := providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+		_, session, _ := strings.Cut(r.LastToolOutput(), "session ID ")
+		var n int
+		if _, err := fmt.Sscan(session, &n); err != nil {
+			return providertest.Say(err.Error())
+		}
+		return call("c2", "write_stdin", map[string]any{"session_id": n, "chars": "touch made.txt; echo do''ne; exit\n", "yield_time_ms": 10000})
+	}}
+	for _, test := range []struct {
+		name    string
+		turns   func(cwd string) []providertest.Turn
+		decides elicit.Decision
+		asked   string // a part of the last question
+		made    bool
+		answer  string // a part of it
+		refused string // a part of the event that says so
+	}{
+		{"permissions", func(cwd string) []providertest.Turn {
+			return []providertest.Turn{call("c1", "request_permissions", map[string]any{"reason": "to write", "permissions": map[string]any{"file_system": map[string]any{"write": []string{cwd}}}}), call("c2", "exec_command", touch)}
+		}, elicit.Approved, "further-permissions", true, "exited with code 0", ""},
+		{"permissions denied", func(cwd string) []providertest.Turn {
+			return []providertest.Turn{call("c1", "request_permissions", map[string]any{"reason": "to write", "permissions": map[string]any{"file_system": map[string]any{"write": []string{cwd}}}}), call("c2", "exec_command", touch)}
+		}, elicit.Denied, "further-permissions", false, "Read-only file system", ""},
+		{"input", func(string) []providertest.Turn { return []providertest.Turn{call("c1", "exec_command", shell), input} },
+			elicit.Approved, "input for a command that is running", true, "done", ""},
+		{"input denied", func(string) []providertest.Turn { return []providertest.Turn{call("c1", "exec_command", shell), input} },
+			elicit.Denied, "input for a command that is running", false, "rejected", ""},
+		{"a command with further permissions", func(cwd string) []providertest.Turn {
+			return []providertest.Turn{call("c1", "exec_command", map[string]any{"cmd": "touch made.txt", "sandbox_permissions": "with_additional_permissions", "justification": "to write",
+				"additional_permissions": map[string]any{"file_system": map[string]any{"write": []string{cwd}}}})}
+		}, elicit.Approved, "", false, "rejected", "item/commandExecution/requestApproval of Codex: it asks for further permissions"},
+		{"a question of the model", func(string) []providertest.Turn {
+			return []providertest.Turn{call("c1", "request_user_input", map[string]any{"questions": []any{map[string]any{"id": "colour", "header": "Colour", "question": "Which colour?",
+				"options": []any{map[string]any{"label": "red", "description": "warm"}, map[string]any{"label": "blue", "description": "cold"}}}}})}
+		}, elicit.Approved, "Which colour?", false, `"answers":["red"]`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\n[features]\nrequest_permissions_tool = true\nexec_permission_approvals = true\ndefault_mode_request_user_input = true")
+			for _, turn := range append(test.turns(r.cwd), report) {
+				r.Add(turn)
+			}
+			var log bytes.Buffer
+			r.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			r.restart(t)
+			var asked []string
+			h := &recorder{
+				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+					asked = append(asked, q.Reason)
+					if q.Reason == "to type" {
+						return elicit.Outcome{Decision: elicit.Approved} // so that there is a command to type into
+					}
+					return elicit.Outcome{Decision: test.decides}
+				},
+				approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+					asked = append(asked, q.Message)
+					return elicit.Outcome{Decision: test.decides}
+				},
+				elicit: func(_ context.Context, form json.RawMessage) (json.RawMessage, error) {
+					asked = append(asked, string(form))
+					return json.RawMessage(`{"action":"accept","content":{"colour":"red"}}`), nil
+				},
+			}
+			if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			last := ""
+			if len(asked) > 0 {
+				last = asked[len(asked)-1]
+			}
+			if !strings.Contains(last, test.asked) || (last == "") != (test.asked == "") {
+				t.Errorf("asked %q", asked)
+			}
+			if strings.HasPrefix(test.name, "permissions") && !strings.Contains(last, filepath.Base(r.cwd)) {
+				t.Errorf("the question does not show the folder: %q", last)
+			}
+			if made(r) != test.made || !strings.Contains(h.answer(), test.answer) {
+				t.Errorf("made %t, answer %q, events %v", made(r), h.answer(), h.types())
+			}
+			refused := ""
+			for _, m := range h.all() {
+				if e, ok := m.(protocol.BackgroundEvent); ok && e.Refused != nil {
+					refused += e.Message
+				}
+			}
+			if !strings.Contains(refused, test.refused) || (refused == "") != (test.refused == "") {
+				t.Errorf("refused %q; %s", refused, &log)
+			}
+		})
+	}
+}
