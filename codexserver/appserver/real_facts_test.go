@@ -20,6 +20,9 @@ type fact [3]int
 var (
 	// oneWriter: a second process cannot open a conversation.
 	oneWriter = fact{0, 147, 0}
+	// readsAskOutside: under on-request, commands that only read and want to leave the sandbox are
+	// asked about.
+	readsAskOutside = fact{0, 140, 0}
 	// readsAsk: under untrusted, commands that only read are asked about too.
 	readsAsk = fact{0, 154, 0}
 	// newForm: conversations of the native engine have a form that prompts cannot be taken
