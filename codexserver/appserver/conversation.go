@@ -157,6 +157,11 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 		events, err = s.await(ctx, s.call)
 	}
 	defer s.thread.free()
+	if err != nil && amend == nil {
+		if last := s.overtaken(ctx, mark); last != nil {
+			events, err = last, nil
+		}
+	}
 	s.refuse(ctx, mark)
 	if err == nil && amend != nil {
 		amend(ctx, s, events)

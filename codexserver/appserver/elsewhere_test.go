@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -344,4 +346,46 @@ func TestElsewhereSteered(t *testing.T) {
 			t.Error("the turn has not ended")
 		}
 	})
+}
+
+// TestEndIsLost has a shared app-server end before it has sent the end of a turn, which Codex has
+// written to its own file. The turn has completed if that says so.
+func TestEndIsLost(t *testing.T) {
+	const end = `{"type":"event_msg","payload":{"type":%q,"turn_id":%q,"last_agent_message":"done"}}` + "\n"
+	for _, test := range []struct {
+		name, written string
+		said, want    string
+		fails         bool
+	}{
+		{"completed", fmt.Sprintf(end, "task_complete", turnID), "done", "done", false},
+		{"the answer is lost too", fmt.Sprintf(end, "task_complete", turnID), "", "done", false},
+		{"aborted", fmt.Sprintf(end, "turn_aborted", turnID), "done", "", true},
+		{"another turn", fmt.Sprintf(end, "task_complete", "turn-0"), "done", "", true},
+		{"torn", strings.TrimSuffix(fmt.Sprintf(end, "task_complete", turnID), "}\n"), "done", "", true},
+		{"nothing", "", "done", "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "rollout.jsonl")
+			f := newFake(t)
+			f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+				return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock",
+					"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
+			}
+			f.turn = func(r *run) {
+				if test.said != "" {
+					r.say(test.said)
+				}
+				if err := os.WriteFile(path, []byte(test.written), 0o600); err != nil {
+					t.Error(err)
+				}
+				r.cancel()
+			}
+			h := &recorder{}
+			_, conv := sharedFake(t, h, f)
+			err := conv.Turn(t.Context(), text("go"))
+			if (err != nil) != test.fails || h.answer() != test.want || h.count("task_complete") != 1 || h.count("agent_message") != 1 {
+				t.Errorf("%v, answer %q, events %v", err, h.answer(), h.types())
+			}
+		})
+	}
 }

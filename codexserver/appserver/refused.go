@@ -49,11 +49,11 @@ func (m rolloutMark) refusals(ctx context.Context, cwd string, item func(id stri
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), rolloutLimit)
 	defer stop()
 	for {
-		calls, whole, err := m.read()
+		part, err := m.read()
 		if err != nil {
 			return nil
 		}
-		if !whole {
+		if len(part.ends) == 0 {
 			select {
 			case <-time.After(rolloutPause):
 				continue
@@ -61,7 +61,7 @@ func (m rolloutMark) refusals(ctx context.Context, cwd string, item func(id stri
 			}
 		}
 		var all []protocol.BackgroundEvent
-		for _, c := range calls {
+		for _, c := range part.calls {
 			if reason, ok := rejection(c.output); ok && !item(c.id) {
 				all = append(all, refusal(c.refused(cwd, reason)))
 			}
@@ -75,21 +75,56 @@ type rolloutCall struct {
 	id, name, arguments, output string
 }
 
-// read returns the calls since the mark. Whole is true if the turn's end is there.
-func (m rolloutMark) read() (calls []*rolloutCall, whole bool, err error) {
+// rolloutPart is what a rollout has since a mark.
+type rolloutPart struct {
+	calls []*rolloutCall
+	ends  []rolloutEnd
+}
+
+// rolloutEnd is the end of a turn.
+type rolloutEnd struct {
+	turn      string
+	completed bool
+	answer    *string
+}
+
+// completed returns the end of a turn that completed, or nil.
+func (m rolloutMark) completed(ctx context.Context, turn string) *rolloutEnd {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), rolloutLimit)
+	defer stop()
+	for {
+		part, err := m.read()
+		if err != nil {
+			return nil
+		}
+		for _, e := range part.ends {
+			if e.completed && e.turn == turn {
+				return &e
+			}
+		}
+		select {
+		case <-time.After(rolloutPause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// read returns what the rollout has since the mark.
+func (m rolloutMark) read() (part rolloutPart, err error) {
 	f, err := safefile.Open(m.path)
 	if err != nil {
-		return nil, false, err
+		return part, err
 	}
 	defer f.Close()
 	if _, err := io.CopyN(io.Discard, f, m.size); err != nil {
-		return nil, false, err
+		return part, err
 	}
 	byID := map[string]*rolloutCall{}
 	for in := bufio.NewReader(io.LimitReader(f, maxRolloutPart)); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // the last line may not be whole
-			return calls, whole, nil
+			return part, nil
 		}
 		if !bytes.Contains(line, []byte(`"function_call`)) && !bytes.Contains(line, []byte(`"custom_tool_call`)) &&
 			!bytes.Contains(line, []byte(`"task_complete"`)) && !bytes.Contains(line, []byte(`"turn_aborted"`)) {
@@ -104,6 +139,8 @@ func (m rolloutMark) read() (calls []*rolloutCall, whole bool, err error) {
 				Arguments string         `json:"arguments"`
 				Input     string         `json:"input"`
 				Output    jsontext.Value `json:"output"`
+				TurnID    string         `json:"turn_id"`
+				Answer    *string        `json:"last_agent_message"`
 			} `json:"payload"`
 		}
 		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
@@ -112,11 +149,13 @@ func (m rolloutMark) read() (calls []*rolloutCall, whole bool, err error) {
 		p := l.Payload
 		switch {
 		case l.Type == protocol.RolloutEventMsg:
-			whole = whole || p.Type == "task_complete" || p.Type == "turn_aborted"
+			if completed := p.Type == "task_complete"; completed || p.Type == "turn_aborted" {
+				part.ends = append(part.ends, rolloutEnd{p.TurnID, completed, p.Answer})
+			}
 		case p.Type == "function_call" || p.Type == "custom_tool_call":
 			c := &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments + p.Input}
 			byID[c.id] = c
-			calls = append(calls, c)
+			part.calls = append(part.calls, c)
 		case byID[p.CallID] != nil:
 			_ = json.Unmarshal(p.Output, &byID[p.CallID].output) // "" if it is not text
 		}

@@ -298,6 +298,29 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
+// overtaken returns the last events of a turn that completed, but whose end the app-server did
+// not send: Codex's daemon waits for its turns before it stops, and then ends at once.
+func (r *turn) overtaken(ctx context.Context, mark rolloutMark) []protocol.EventMsg {
+	c := r.thread.child
+	r.mu.Lock()
+	id, over := r.id, r.result != nil || r.aborted != nil
+	r.mu.Unlock()
+	if !c.shared || !c.isGone() || id == "" || over || ctx.Err() != nil || mark.path == "" {
+		return nil
+	}
+	end := mark.completed(ctx, id)
+	if end == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := []protocol.EventMsg{protocol.TaskComplete{LastAgentMessage: end.answer}}
+	if said := r.tr.answer(); end.answer != nil && (said == nil || *said != *end.answer) {
+		last = append([]protocol.EventMsg{protocol.AgentMessage{Message: *end.answer}}, last...)
+	}
+	return last
+}
+
 // refuse emits what Codex has rejected in the turn and not reported.
 func (r *turn) refuse(ctx context.Context, mark rolloutMark) {
 	has := func(id string) bool {
