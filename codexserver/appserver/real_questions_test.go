@@ -18,13 +18,13 @@ import (
 )
 
 // TestRealQuestions causes each kind of question that today's Codex asks besides those about a
-// command or a patch. Each is asked, or refused by name. Package servers_test has those of MCP
-// servers, TestRealNetwork those about a host.
+// command or a patch. Each is asked, or refused by name. TestRealMCPTool has those about the
+// tools of MCP servers, TestRealNetwork those about a host.
 //
-// These cannot be caused. A command of kind humanCommand, item/tool/call, attestation/generate,
-// currentTime/read and account/chatgptAuthTokens/refresh come only to a client that has declared
-// them, and execCommandApproval and applyPatchApproval only to one that began its thread as
-// versions before 0.80 did; the bridge does neither. Another environment needs Codex's own service.
+// The others were not caused. A command of kind humanCommand, item/tool/call,
+// attestation/generate, currentTime/read and account/chatgptAuthTokens/refresh come only to a
+// client that has declared them, which the bridge has not. The oldest supported version sends
+// no execCommandApproval and applyPatchApproval. A second environment needs an exec-server.
 func TestRealQuestions(t *testing.T) {
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))

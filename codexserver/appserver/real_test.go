@@ -183,8 +183,8 @@ func TestRealApprovedForSession(t *testing.T) {
 
 // TestRealLeavesTheSandbox checks what rules and questions must know: under untrusted Codex
 // runs an approved command that fails in the sandbox again outside. It asks once, and
-// nothing in the question says so. It does that only if the command fails within a moment, so
-// the command is tried ten times; on a slow machine it may stay inside.
+// nothing in the question says so. It does not do that each time, so the command is tried ten
+// times; it may still stay inside.
 func TestRealLeavesTheSandbox(t *testing.T) {
 	const tries = 10
 	var turns []providertest.Turn

@@ -24,19 +24,39 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-var patient = flag.Bool("patient", false, "let Codex's daemon wait as long as it does for turns that do not end, and stop a daemon without ending it")
+var patient = flag.Bool("patient", false, "wait as long as Codex's daemon does for turns that do not end")
 
-// daemon is Codex's own daemon, with a scripted provider. Its command is as in `codex app-server daemon`.
+// daemon is Codex's own daemon, with a scripted provider.
 type daemon struct {
-	*providertest.Server
 	codex, home, cwd string
+
+	thinks chan struct{} // has one when the model begins to think
+	stall  chan struct{} // closed when it may say what it thought
+}
+
+// turn is what the model does. A daemon that has restarted continues the turns that it
+// interrupted, with a prompt of its own.
+func (d *daemon) turn(r providertest.Request) providertest.Turn {
+	switch prompt := r.LastUserText(); {
+	case prompt == "think":
+		d.thinks <- struct{}{}
+		return providertest.Turn{Text: []string{"thought"}, Stall: d.stall}
+	case prompt == "write" && len(r.ToolOutputs()) == 0:
+		return providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
+			"cmd": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "to write",
+		}))
+	case prompt == "write":
+		return providertest.Say("written")
+	}
+	return providertest.Say("again")
 }
 
 // newDaemon prepares the daemon, which the end of the test ends together with its updater.
 func newDaemon(t *testing.T) *daemon {
 	t.Helper()
-	d := &daemon{Server: providertest.New(), home: t.TempDir(), cwd: t.TempDir()}
-	t.Cleanup(d.Close)
+	d := &daemon{home: t.TempDir(), cwd: t.TempDir(), thinks: make(chan struct{}, 9), stall: make(chan struct{})}
+	model := providertest.New(providertest.Turn{Repeat: true, Func: d.turn})
+	t.Cleanup(model.Close)
 	var err error
 	if d.codex, err = appserver.Find(""); err != nil {
 		t.Fatal(err)
@@ -45,7 +65,7 @@ func newDaemon(t *testing.T) *daemon {
 	t.Setenv("PATH", filepath.Dir(d.codex)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("CODEX_HOME", d.home)
 	t.Setenv("HOME", t.TempDir())
-	writeConfig(t, d.home, servertest.CodexConfig(d.BaseURL(), "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\""))
+	writeConfig(t, d.home, servertest.CodexConfig(model.BaseURL(), "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\""))
 	t.Cleanup(func() {
 		for _, file := range []string{"daemon.pid", "daemon-updater.pid"} {
 			if pid := d.recorded(t, file); pid != 0 {
@@ -82,7 +102,7 @@ func (d *daemon) signal(t *testing.T, pid int, sig syscall.Signal) {
 	}
 }
 
-// run runs a command of the daemon. It calls asked, unless that is nil, when the command has
+// run runs `codex app-server daemon`. It calls asked, unless that is nil, when the command has
 // asked the daemon to end.
 func (d *daemon) run(t *testing.T, asked func(), words ...string) {
 	t.Helper()
@@ -110,7 +130,7 @@ func (d *daemon) run(t *testing.T, asked func(), words ...string) {
 
 // TestRealDaemon has the daemon end in each way while one call waits for the model and another
 // for an approval. Both calls end with the reason, no question stays open, and both
-// conversations continue. An orderly end waits for turns; a second signal ends that.
+// conversations continue, also if the new daemon goes on by itself. An orderly end waits for turns; a second signal ends that.
 func TestRealDaemon(t *testing.T) {
 	d := newDaemon(t)
 	for _, test := range []struct {
@@ -132,23 +152,15 @@ func TestRealDaemon(t *testing.T) {
 			c := d.connect(t)
 			thinking, asking := c.begin(t), c.begin(t)
 			before := d.recorded(t, "daemon.pid")
-			stall := make(chan struct{})
-			d.Add(providertest.Turn{Match: "think-about-it", Text: []string{"thought"}, Stall: stall})
-			d.Add(providertest.Turn{Match: "write-a-file", ToolCalls: []providertest.ToolCall{providertest.Tool("c1", "exec_command", map[string]any{
-				"cmd": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "to write",
-			})}})
-			n := len(d.Requests())
-			calls := []*daemonCall{c.reply(t, thinking, "think-about-it"), c.reply(t, asking, "write-a-file")}
-			if err := d.Await(t.Context(), n+2); err != nil {
-				t.Fatal(err)
-			}
+			d.stall = make(chan struct{})
+			calls := []*daemonCall{c.reply(t, thinking, "think"), c.reply(t, asking, "write")}
+			<-d.thinks
 			<-c.asked
 			switch {
 			case test.words == nil:
 				d.signal(t, before, syscall.SIGKILL)
 			case test.finish:
-				d.Add(providertest.Say("written"))
-				d.run(t, func() { close(stall); close(c.answer) }, test.words...)
+				d.run(t, func() { close(d.stall); close(c.answer) }, test.words...)
 			case *patient:
 				d.run(t, func() {}, test.words...)
 			default:
@@ -171,13 +183,12 @@ func TestRealDaemon(t *testing.T) {
 			}
 			if !test.finish {
 				<-c.withdrawn
-				close(stall)
+				close(d.stall)
 			}
 			if after := d.recorded(t, "daemon.pid"); test.words != nil && (after == before || (after != 0) != test.then) {
 				t.Errorf("the daemon was process %d and is %d", before, after)
 			}
 			for _, thread := range []string{thinking, asking} {
-				d.Add(providertest.Say("again"))
 				if r, err := c.reply(t, thread, "on").wait(); err != nil || r.IsError || r.Content != "again" {
 					t.Errorf("afterwards: %v, %+v", err, r)
 				}
@@ -205,21 +216,15 @@ func TestRealDaemonOutOfReach(t *testing.T) {
 	d.run(t, nil, "start")
 	c := d.connect(t)
 	thread := c.begin(t)
-	stall := make(chan struct{})
-	d.Add(providertest.Turn{Text: []string{"thought"}, Stall: stall})
-	n := len(d.Requests())
-	call := c.reply(t, thread, "think-about-it")
-	if err := d.Await(t.Context(), n+1); err != nil {
-		t.Fatal(err)
-	}
+	call := c.reply(t, thread, "think")
+	<-d.thinks
 	if err := os.Remove(controlSocket(d.home)); err != nil {
 		t.Fatal(err)
 	}
-	close(stall)
+	close(d.stall)
 	if r, err := call.wait(); err != nil || r.Content != "thought" {
 		t.Errorf("the turn: %v, %+v", err, r)
 	}
-	d.Add(providertest.Say("again"))
 	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "again" {
 		t.Errorf("afterwards: %v, %+v", err, r)
 	}
@@ -227,15 +232,13 @@ func TestRealDaemonOutOfReach(t *testing.T) {
 	if r, err := late.reply(t, thread, "on").wait(); err != nil || !r.IsError || !strings.Contains(r.Content, "another Codex has this conversation open") {
 		t.Errorf("a later server: %v, %+v", err, r)
 	}
-	d.Add(providertest.Say("copied"))
 	r, err := late.Tool(t.Context(), "codex-reply", map[string]any{"prompt": "on", "threadId": thread, "fork": true})
-	if err != nil || !strings.HasPrefix(r.Content, "copied") || r.Thread == thread {
+	if err != nil || !strings.HasPrefix(r.Content, "again") || r.Thread == thread {
 		t.Errorf("a copy: %v, %+v", err, r)
 	}
 	// Codex's own command still finds the process.
 	d.run(t, nil, "restart")
-	d.Add(providertest.Say("back"))
-	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "back" || !c.engine.Check(t.Context()).Shared {
+	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "again" || !c.engine.Check(t.Context()).Shared {
 		t.Errorf("after a restart: %v, %+v", err, r)
 	}
 }
@@ -273,9 +276,8 @@ func (d *daemon) connect(t *testing.T) *daemonClient {
 // begin begins a conversation on the daemon.
 func (c *daemonClient) begin(t *testing.T) (thread string) {
 	t.Helper()
-	c.daemon.Add(providertest.Say("begun"))
 	r, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "begin", "cwd": c.daemon.cwd})
-	if err != nil || r.Content != "begun" || !c.engine.Check(t.Context()).Shared {
+	if err != nil || r.Content != "again" || !c.engine.Check(t.Context()).Shared {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	return r.Thread
