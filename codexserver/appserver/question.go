@@ -298,9 +298,9 @@ func (a *question) answer(itemID string, out elicit.Outcome) string {
 // of another program's turn to that program.
 func (a *question) refuse(method string, why error) string {
 	a.pass()
-	if a.turn.elsewhere == nil {
+	if a.turn.elsewhere == nil && a.ctx.Err() == nil { // and not withdrawn
 		a.turn.report(protocol.BackgroundEvent{
-			Message: "refused without a question: " + method + " of Codex: " + why.Error(),
+			Message: "refused " + method + " of Codex: " + why.Error(),
 			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.thread.folder(), Reason: why.Error()},
 		})
 	}

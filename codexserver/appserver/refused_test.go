@@ -51,6 +51,9 @@ func TestRefusedByCodex(t *testing.T) {
 			r.askCommand(threadID, r.current())
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
 		}, want: []string{"command /bin/sh -c 'rm x' in /work by client, unsupported: this MCP client cannot show approval requests; the command was not run"}},
+		{name: "a request that no question shows", play: func(r *run) {
+			r.ask("item/commandExecution/requestApproval", `{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c9","command":"touch x","cwd":"/work","startedAtMs":1,"additionalPermissions":{"network":{"enabled":true}}}`, threadID, r.current())
+		}, want: []string{"other item/commandExecution/requestApproval in  by engine, policy: it asks for further permissions, which a question about a command does not show"}},
 		{name: "rejected calls", rollout: call("e0", "old", `exec_command failed: CreateProcess { message: "Rejected(\"old\")" }`), more: "" +
 			call("e1", "touch x", "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never") +
 			call("e2", "rm -rf /x", `exec_command failed: CreateProcess { message: "Rejected(\"`+"`/bin/bash -lc 'rm -rf /x'`"+` rejected: no \\\"rm -f\\\" here\")" }`) +
