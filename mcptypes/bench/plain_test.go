@@ -81,6 +81,7 @@ type (
 		PollIntervalMs int64                    `json:"pollIntervalMs,omitzero"`
 		InputRequests  map[string]plainQuestion `json:"inputRequests,omitempty"`
 		Result         jsontext.Value           `json:"result,omitempty"`
+		Error          jsontext.Value           `json:"error,omitempty"`
 	}
 	plainQuestion struct {
 		Method string `json:"method"`
