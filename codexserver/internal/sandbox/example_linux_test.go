@@ -19,7 +19,7 @@ func Example() {
 	var processes proc.Pool
 	defer processes.Close()
 	res, err := processes.Run(context.Background(), proc.Spec{
-		Argv: []string{"mkdir", "/tmp/by-sandbox-example"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
+		Argv: []string{"mktemp", "-d", "/tmp/by-sandbox-example.XXXXXX"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	fmt.Println(res.ExitCode != 0, c.Denied(res), err)
 	// Output: true true <nil>
