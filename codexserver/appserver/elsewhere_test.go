@@ -383,7 +383,8 @@ func TestEndIsLost(t *testing.T) {
 			h := &recorder{}
 			_, conv := sharedFake(t, h, f)
 			err := conv.Turn(t.Context(), text("go"))
-			if (err != nil) != test.fails || h.answer() != test.want || h.count("task_complete") != 1 || h.count("agent_message") != 1 {
+			said := h.count("agent_message") // what was said just before the end may be lost with it
+			if (err != nil) != test.fails || h.answer() != test.want || h.count("task_complete") != 1 || said > 1 || said == 0 && !test.fails {
 				t.Errorf("%v, answer %q, events %v", err, h.answer(), h.types())
 			}
 		})
