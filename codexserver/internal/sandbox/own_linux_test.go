@@ -18,10 +18,11 @@ func TestOwnPrograms(t *testing.T) {
 		name    string
 		folders []string // @ is the base
 		want    []string // the files that the program could write, below the base
+		chmod   bool     // it may change the mode of what is there
 	}{
-		{"no folder", nil, nil},
-		{"a folder", []string{"@/one"}, []string{"one"}},
-		{"two folders, one by a link", []string{"@/one", "@/alias"}, []string{"one", "two"}},
+		{"no folder", nil, nil, false},
+		{"a folder", []string{"@/one"}, []string{"one"}, true},
+		{"two folders, one by a link", []string{"@/one", "@/alias"}, []string{"one", "two"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := tree(t, "one", "two", "outside", "alias -> @/two")
@@ -34,7 +35,7 @@ func TestOwnPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, err := pool(t).Run(t.Context(), proc.Spec{
-				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
+				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
 				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
 			}, nil)
 			if err != nil {
@@ -51,6 +52,13 @@ func TestOwnPrograms(t *testing.T) {
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("it wrote in %q, want %q", got, tt.want)
+			}
+			info, err := os.Stat(filepath.Join(base, "one"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (info.Mode().Perm() == 0o705) != tt.chmod {
+				t.Errorf("the mode of a folder is %v, want it changed: %t", info.Mode(), tt.chmod)
 			}
 		})
 	}

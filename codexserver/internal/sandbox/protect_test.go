@@ -13,7 +13,7 @@ func TestProtected(t *testing.T) {
 	top := t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
 	worktree := path("main", ".git", "worktrees", "tree")
-	for _, dir := range []string{worktree, path("tree"), path("plain"), path("broken")} {
+	for _, dir := range []string{worktree, path("tree"), path("plain"), path("broken"), path("empty")} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -22,6 +22,7 @@ func TestProtected(t *testing.T) {
 		path("tree", ".git"):                 "gitdir: " + worktree + "\n",
 		filepath.Join(worktree, "commondir"): "../..\n",
 		path("broken", ".git"):               "nonsense",
+		path("empty", ".git"):                "gitdir: \n",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
@@ -34,13 +35,14 @@ func TestProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sandbox.New(sandbox.Options{Protected: []string{path("home")}})
-	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("linked")})
+	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("empty"), path("linked")})
 	want := []string{
 		path("home"),
 		path("main", ".git"),
 		path("tree", ".git"), worktree, path("main", ".git"),
 		path("plain", ".git"),
 		path("broken", ".git"),
+		path("empty", ".git"),
 		path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -64,6 +66,7 @@ func TestProtectedAroundARoot(t *testing.T) {
 		{[]string{root}, []string{filepath.Join(root, ".git")}},
 		{[]string{home}, []string{home, filepath.Join(home, ".git")}},
 		{[]string{root, top}, []string{home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
+		{[]string{root, filepath.Join(top, "missing")}, []string{filepath.Join(root, ".git"), filepath.Join(top, "missing", ".git")}},
 		{nil, []string{home}},
 		{[]string{filepath.Join(top, "other")}, []string{home, filepath.Join(top, "other", ".git")}},
 	} {

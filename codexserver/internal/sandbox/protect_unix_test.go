@@ -24,6 +24,7 @@ func TestProtectedWithSpecialFiles(t *testing.T) {
 			return firstError(os.Mkdir(dot, 0o700), os.Symlink("/dev/zero", filepath.Join(dot, "commondir")))
 		},
 		"zero": func(dot string) error { return os.Symlink("/dev/zero", dot) },
+		"link": func(dot string) error { return os.Symlink("nothing", dot) },
 	} {
 		root := filepath.Join(top, name)
 		dot := filepath.Join(root, ".git")

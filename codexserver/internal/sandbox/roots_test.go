@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,9 +74,11 @@ func TestRoots(t *testing.T) {
 		{name: "full access", mode: protocol.SandboxDangerFullAccess, cwd: "@/work", roots: []string{"@/other"}},
 		{name: "the working folder", cwd: "@/work", want: []string{"@/work"}},
 		{name: "more", cwd: "@/work", roots: []string{"@/other/", "relative", "@/work"}, want: []string{"@/work", "@/other"}},
+		{name: "not absolute", cwd: "./@/work", roots: []string{"./@/other"}},
 		{name: "$TMPDIR", cwd: "@/work", tmpdir: "@/other", want: []string{"@/work", "@/other"}},
 		{name: "missing", cwd: "@/work", roots: []string{"@/work/no/thing"}, want: []string{"@/work"}},
 		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
+		{name: "a file, twice", cwd: "@/work", roots: []string{"@/work/file", "@/work/./file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
 		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, notes: []string{"@/loop is read-only for commands: follow @/loop: too many symbolic links"}},
 
 		{name: "a link of the user's", cwd: "@/alias", want: []string{"@/work"}},
@@ -111,6 +114,8 @@ func TestRoots(t *testing.T) {
 		{name: "below home", cwd: "@/home/project", want: []string{"@/home/project"}},
 		{name: "home as $TMPDIR", cwd: "@/work", tmpdir: "@/home", want: []string{"@/work"}},
 		{name: "home, named", cwd: "@/home", named: []string{"@/home/"}, want: []string{"@/home"}},
+		{name: "home by a link, named", cwd: "@/work/home", named: []string{"@/home"}, want: []string{"@/home"}},
+		{name: "home by a link, which is named", cwd: "@/work/home", named: []string{"@/work/home"}, want: []string{"@/home"}},
 		{name: "home, something else named", cwd: "@/home", named: []string{"@/home/project", "home"},
 			notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "the file system, named", cwd: "@/work", roots: []string{"/"}, named: []string{"/"}, want: []string{"@/work", "/"}},
@@ -126,9 +131,13 @@ func TestRoots(t *testing.T) {
 			if tt.mode != "" {
 				policy.Mode = tt.mode
 			}
-			policy.ExcludeTmpdirEnvVar = tt.tmpdir == ""
+			env := []string{"TMPDIR=@/other"} // excluded
+			if tt.tmpdir != "" {
+				policy.ExcludeTmpdirEnvVar = false
+				env = []string{"@/home/project", "TMPDIR=" + tt.tmpdir, "OTHER=@/home/project"}
+			}
 			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Named: in(tt.named...)})
-			got, err := s.Roots(policy, in(tt.cwd)[0], in("TMPDIR="+tt.tmpdir))
+			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,12 +159,17 @@ func TestRoots(t *testing.T) {
 		if diff := cmp.Diff(tmp, got.Paths); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+		// The policy does not name it, so nothing is said when it stays read-only.
+		got, err = sandbox.New(sandbox.Options{Private: tmp}).Roots(policy, "/nowhere/at/all", nil)
+		if err != nil || got.Paths != nil || got.Notes != nil {
+			t.Errorf("a private /tmp: %q, %q, %v", got.Paths, got.Notes, err)
+		}
 	})
 }
 
 // TestResolve has the folders that a call asks for.
 func TestResolve(t *testing.T) {
-	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "dir/other", "toOther -> @/other")
+	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "named -> @/home", "dir/other", "toOther -> @/other")
 	for _, tt := range []struct {
 		name, cwd string
 		folders   []string
@@ -166,10 +180,13 @@ func TestResolve(t *testing.T) {
 		{name: "folders", cwd: "@/work", folders: []string{"@/other", "@/dir/./other/"}, want: []string{"@/other", "@/dir/other"}},
 		{name: "a link of the user's", cwd: "@/work", folders: []string{"@/toOther"}, want: []string{"@/other"}},
 		{name: "not absolute", cwd: "@/work", folders: []string{"@/other", "other"}, index: 1},
+		{name: "not absolute, and there", cwd: "@/work", folders: []string{"@/other", "./@/dir"}, index: 1},
 		{name: "missing", cwd: "@/work", folders: []string{"@/missing"}},
 		{name: "a link in the working folder", cwd: "@/work", folders: []string{"@/work/link"}},
 		{name: "a link in another of them", cwd: "@/dir", folders: []string{"@/work", "@/work/link"}, index: 1},
 		{name: "without a working folder", folders: []string{"@/work/link"}, want: []string{"@/other"}},
+		{name: "a working folder that is not absolute", cwd: "./@/work", folders: []string{"@/work/link"}, want: []string{"@/other"}},
+		{name: "what only its other name allows", cwd: "@/work", folders: []string{"@/other", "@/named"}, index: 1},
 		{name: "what is private, by its other name", cwd: "@/work", folders: []string{"@/other", "@/home"}, index: 1},
 		{name: "a git folder", cwd: "@/work", folders: []string{"@/repo/.git"}},
 		{name: "everything", cwd: "@/work", folders: []string{"/"}},
@@ -182,7 +199,7 @@ func TestResolve(t *testing.T) {
 				}
 				return out
 			}
-			s := sandbox.New(sandbox.Options{Private: in([]string{"@/private"})})
+			s := sandbox.New(sandbox.Options{Private: in([]string{"@/private"}), Named: in([]string{"@/named"})})
 			got, err := s.Resolve(in([]string{tt.cwd})[0], in(tt.folders))
 			var refused *sandbox.RootError
 			switch {
@@ -205,6 +222,30 @@ func TestResolve(t *testing.T) {
 		if _, err := sandbox.New(sandbox.Options{}).Resolve(base, []string{folder}); (err == nil) != want {
 			t.Errorf("%s: %v", folder, err)
 		}
+	}
+}
+
+// TestResolveHoldsRealFolders checks that a folder that a call names by a link is held under its
+// real path too: a command may move it, and put a link in its place.
+func TestResolveHoldsRealFolders(t *testing.T) {
+	base := tree(t, "work", "real", "outside", "alias -> @/real")
+	real := filepath.Join(base, "real")
+	folders := new(sandbox.Folders)
+	s := sandbox.New(sandbox.Options{Folders: folders})
+	if got, err := s.Resolve(filepath.Join(base, "work"), []string{filepath.Join(base, "alias")}); err != nil || !slices.Equal(got, []string{real}) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	held := folders.Paths()
+	slices.Sort(held)
+	if diff := cmp.Diff([]string{real, filepath.Join(base, "work")}, slices.Compact(held)); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	if err := errors.Join(os.Rename(real, real+".old"), os.Symlink(filepath.Join(base, "outside"), real)); err != nil {
+		t.Fatal(err)
+	}
+	var replaced *sandbox.ReplacedError
+	if got, err := s.Roots(write(real), filepath.Join(base, "work"), nil); !errors.As(err, &replaced) {
+		t.Errorf("a link in the place of the folder: %q, %v", got.Paths, err)
 	}
 }
 
