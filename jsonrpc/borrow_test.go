@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"testing"
@@ -112,6 +113,38 @@ func TestBorrowedReadingIsLeft(t *testing.T) {
 		t.Error(err)
 	}
 	if err := client.Call(t.Context(), "y", []int{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// patient is a transport over a descriptor whose Read cannot be interrupted.
+type patient struct {
+	Transport
+	drainer
+}
+
+// TestUninterruptedReadingIsNotBorrowed checks that a call of a handler that the reader runs ends
+// with its context, although nothing could end its reading.
+func TestUninterruptedReadingIsNotBorrowed(t *testing.T) {
+	framing := func(r io.Reader, w io.Writer, c io.Closer) Transport {
+		lines := Lines(r, w, c)
+		return patient{lines, lines.(drainer)}
+	}
+	asked := make(chan struct{}, 1)
+	client, _ := overPipes(t, framing, func(ctx context.Context, r *Request) (any, error) {
+		until, cancel := context.WithCancel(ctx)
+		go func() { <-asked; cancel() }()
+		if err := r.Peer().Call(until, "silence", nil, nil); !errors.Is(err, context.Canceled) {
+			return nil, fmt.Errorf("got %w, want context.Canceled", err)
+		}
+		return nil, r.Peer().Call(ctx, "y", nil, nil)
+	})
+	client.h.(*Mux).Handle("silence", HandlerFunc(func(ctx context.Context, _ *Request) (any, error) {
+		asked <- struct{}{}
+		<-ctx.Done()
+		return nil, nil
+	}))
+	if err := client.Call(t.Context(), "x", []int{}, nil); err != nil {
 		t.Error(err)
 	}
 }

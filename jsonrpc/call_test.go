@@ -207,29 +207,36 @@ func TestCallFromNotification(t *testing.T) {
 }
 
 // TestDoneFromNotification has a handler of a notification that waits on the channel of its
-// call.
+// call, or for the result of one that it has begun.
 func TestDoneFromNotification(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		result := make(chan error, 1)
-		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			if r.Method == "note" {
-				c := r.Peer().Start(ctx, "back", nil)
-				<-c.Done()
-				result <- c.Result(nil)
-			}
-			return nil, nil
+	for name, wait := range map[string]func(c *jsonrpc.Call){
+		"channel": func(c *jsonrpc.Call) { <-c.Done() },
+		"result":  func(*jsonrpc.Call) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				result := make(chan error, 1)
+				h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+					if r.Method == "note" {
+						c := r.Peer().Start(ctx, "back", nil)
+						wait(c)
+						result <- c.Result(nil)
+					}
+					return nil, nil
+				})
+				back := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+					return nil, r.Peer().Call(ctx, "again", nil, nil)
+				})
+				a, _ := connect(t, back, h, nil, nil)
+				if err := a.Notify(context.Background(), "note", nil); err != nil {
+					t.Error(err)
+				}
+				if err := <-result; err != nil {
+					t.Error(err)
+				}
+			})
 		})
-		back := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			return nil, r.Peer().Call(ctx, "again", nil, nil)
-		})
-		a, _ := connect(t, back, h, nil, nil)
-		if err := a.Notify(context.Background(), "note", nil); err != nil {
-			t.Error(err)
-		}
-		if err := <-result; err != nil {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // TestProxyFromNotification has a proxy whose handler of a notification calls the other side.

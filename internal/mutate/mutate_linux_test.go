@@ -11,7 +11,7 @@ import (
 // Of patch it has those of the files that decide.
 var listed = []string{
 	"elicit", "codexserver/internal/board", "codexserver/internal/patch", "codexserver/internal/policy",
-	"codexserver/internal/policy/rulefile", "codexserver/internal/sandbox",
+	"codexserver/internal/policy/rulefile", "codexserver/internal/sandbox", "jsonrpc",
 }
 
 // TestListIsTrue checks that every survivor with a reason is still a mutant: that its line is
