@@ -73,7 +73,8 @@ var clients = []struct {
 var whole = flag.Bool("whole", false, "run every cell of the tables with mcpdo too")
 
 // sampled reports whether the gate leaves a cell to soak: mcpdo starts a Node for each step,
-// so its cells are the slowest, and those over HTTP repeat what others show there.
+// so its cells are the slowest, and those over HTTP repeat what others show there. On a busy
+// machine ten approvals take more than the minute that it gives a call.
 func sampled(c client, cell string, over way) bool {
 	_, mcpdo := c.(inspectorMcpdo)
 	return mcpdo && (over != overStdio && cell != "accept" || cell == "ten approvals") && !*whole && !*update
