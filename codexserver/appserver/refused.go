@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,28 +47,17 @@ func (m rolloutMark) refusals(ctx context.Context, cwd string, item func(id stri
 	if m.path == "" {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), rolloutLimit)
-	defer stop()
-	for {
-		part, err := m.read()
-		if err != nil {
-			return nil
-		}
-		if len(part.ends) == 0 {
-			select {
-			case <-time.After(rolloutPause):
-				continue
-			case <-ctx.Done():
-			}
-		}
-		var all []protocol.BackgroundEvent
-		for _, c := range part.calls {
-			if reason, ok := rejection(c.output); ok && !item(c.id) {
-				all = append(all, refusal(c.refused(cwd, reason)))
-			}
-		}
-		return all
+	part, err := m.await(ctx, func(p rolloutPart) bool { return len(p.ends) > 0 })
+	if err != nil {
+		return nil
 	}
+	var all []protocol.BackgroundEvent
+	for _, c := range part.calls {
+		if reason, ok := rejection(c.output); ok && !item(c.id) {
+			all = append(all, refusal(c.refused(cwd, reason)))
+		}
+	}
+	return all
 }
 
 // rolloutCall is a call of the model, with the output that the model got.
@@ -88,24 +78,32 @@ type rolloutEnd struct {
 	answer    *string
 }
 
-// completed returns the end of a turn that completed, or nil.
-func (m rolloutMark) completed(ctx context.Context, turn string) *rolloutEnd {
+// completed returns the end of a turn, if the rollout says that it completed, or nil.
+func (m rolloutMark) completed(ctx context.Context, turn string) (end *rolloutEnd) {
+	_, _ = m.await(ctx, func(p rolloutPart) bool { // without a rollout there is no end
+		i := slices.IndexFunc(p.ends, func(e rolloutEnd) bool { return e.completed && e.turn == turn })
+		if i >= 0 {
+			end = &p.ends[i]
+		}
+		return end != nil
+	})
+	return end
+}
+
+// await reads until there is enough, for [rolloutLimit] at most: Codex may write late. It returns
+// what it read last.
+func (m rolloutMark) await(ctx context.Context, enough func(rolloutPart) bool) (rolloutPart, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), rolloutLimit)
 	defer stop()
 	for {
 		part, err := m.read()
-		if err != nil {
-			return nil
-		}
-		for _, e := range part.ends {
-			if e.completed && e.turn == turn {
-				return &e
-			}
+		if err != nil || enough(part) {
+			return part, err
 		}
 		select {
 		case <-time.After(rolloutPause):
 		case <-ctx.Done():
-			return nil
+			return part, nil
 		}
 	}
 }
