@@ -133,16 +133,16 @@ func (r *census) miss(path string) {
 
 // read adds the content of a file, and where links lead to it.
 func (r *census) read(path string) {
-	real, lost := filepath.EvalSymlinks(path)
 	f, err := safefile.Open(path)
-	if errors.Join(lost, err) != nil {
+	if err != nil {
 		r.failed = true
 		return
 	}
 	defer f.Close()
+	real, lost := filepath.EvalSymlinks(path)
 	content := sha256.New()
 	n, err := io.Copy(content, io.LimitReader(f, r.left+1))
 	fmt.Fprintf(r.sum, "%q %q %s %x\n", path, real, f.Info().Mode(), content.Sum(nil))
 	r.left -= n
-	r.failed = err != nil || r.left < 0
+	r.failed = errors.Join(lost, err) != nil || r.left < 0
 }
