@@ -88,12 +88,10 @@ func (e *emitter) unknownMember(t *goType) string {
 // with those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
 	union := e.resolve(t.beside.typ)
-	s.line("err := codec.ReadBeside(&v.%s, d, %q, v.members, arm%s, %s)", t.beside.name, union.member, union.name, spaced(memberNames(t)))
-	s.line("if unknown, ok := v.%s.(*Unknown); ok && err == nil {\nreturn d.NotKnown(%q, unknown.Tag)\n}", t.beside.name, union.member)
-	s.line("return err\n}\n")
-	s.line("// members reads the members that do not belong to %s.", t.beside.name)
-	s.line("func (v *%s) members(d *codec.Decoder) error {", t.name)
-	e.objectLoop(s, t, e.readField, "d.SkipBeside("+spaced(e.guards(t))+", name)")
+	s.line("members := codec.Beside{Names: %s, Required: %s, Guarded: %s}", spaced(memberNames(t)), spaced(requiredNames(t)), spaced(e.guards(t)))
+	s.line("return codec.ReadBeside(&v.%s, d, %q, arm%s, members, func(name []byte) error {", t.beside.name, union.member, union.name)
+	e.members(s, t, e.readField)
+	s.line("return d.SkipValue()\n})\n}\n")
 }
 
 // memberNames returns the names that are not among the unknown members.
@@ -123,13 +121,23 @@ func (t *goType) envelope() []string {
 // objectLoop writes the body of a function that reads an object of type t. read and unknown are
 // the expressions that read a member into its field, and one without a field.
 func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unknown string) {
-	var required []string
+	s.line("return d.ReadObject(%s, func(name []byte) error {", spaced(requiredNames(t)))
+	e.members(s, t, read)
+	s.line("return %s\n})\n}\n", unknown)
+}
+
+func requiredNames(t *goType) (names []string) {
 	for _, f := range t.fields {
 		if f.required {
-			required = append(required, f.json)
+			names = append(names, f.json)
 		}
 	}
-	s.line("return d.ReadObject(%s, func(name []byte) error {\nswitch string(name) {", spaced(required))
+	return names
+}
+
+// members writes the switch that reads a member into its field.
+func (e *emitter) members(s *source, t *goType, read func(*field) string) {
+	s.line("switch string(name) {")
 	bit := 0
 	for _, f := range t.fields {
 		s.line("case %q:", f.json)
@@ -148,7 +156,7 @@ func (e *emitter) objectLoop(s *source, t *goType, read func(*field) string, unk
 	if names := t.envelope(); names != nil {
 		s.line("case %s:\nreturn d.SkipValue()", quoted(names))
 	}
-	s.line("}\nreturn %s\n})\n}\n", unknown)
+	s.line("}")
 }
 
 // guards returns the members of an object that are in the table guarded.

@@ -111,8 +111,10 @@ func newDecoder(text []byte) *Decoder {
 
 // release makes the decoder available again.
 func (d *Decoder) release() {
+	found := d.beside.found
 	clear(d.list[:cap(d.list)])
-	*d = Decoder{list: d.list, state: state{names: d.names[:0]}, recent: d.recent}
+	clear(found[:cap(found)])
+	*d = Decoder{list: d.list, state: state{names: d.names[:0], beside: beside{found: found[:0]}}, recent: d.recent}
 	decoders.Put(d)
 }
 
@@ -176,13 +178,15 @@ func (d *Decoder) Wrong(want string) error {
 }
 
 // Fail returns an error about the current value.
-func (d *Decoder) Fail(format string, args ...any) error {
+func (d *Decoder) Fail(format string, args ...any) error { return fail(format, args...) }
+
+func fail(format string, args ...any) error {
 	return &DecodeError{Msg: fmt.Sprintf(format, args...)}
 }
 
 // missing returns an error about a member of the current object.
-func (d *Decoder) missing(name string) error {
-	return within(d.Fail("required, but absent"), name)
+func missing(name string) error {
+	return within(fail("required, but absent"), name)
 }
 
 // ReadObject reads an object. It calls read for each member, with its name, to read its value.
@@ -211,7 +215,7 @@ func (d *Decoder) ReadObject(required string, read func(name []byte) error) erro
 		}
 	}
 	if required != "" {
-		err = d.lacks(required, o.more)
+		err = lacks(d.seen, required, o.more)
 	}
 	if err == nil && d.variant != "" {
 		err = within(d.Fail("differs from a member's name only by case"), d.variant)
@@ -226,20 +230,20 @@ func (d *Decoder) Got(i int, err error) error {
 	return err
 }
 
-// lacks returns an error about the first of the required members that is not there. An object
-// with more than 64 members has its names in more.
-func (d *Decoder) lacks(required string, more map[string]struct{}) error {
-	if bits.OnesCount64(d.seen) == strings.Count(required, " ")+1 {
+// lacks returns an error about the first of the required members that is not among those that were
+// seen. An object with more than 64 members has its names in more.
+func lacks(seen uint64, required string, more map[string]struct{}) error {
+	if bits.OnesCount64(seen) == strings.Count(required, " ")+1 {
 		return nil
 	}
 	i := 0
 	for name := range strings.SplitSeq(required, " ") {
-		there := d.seen&(1<<i) != 0
+		there := seen&(1<<i) != 0
 		if i >= 64 {
 			_, there = more[name]
 		}
 		if !there {
-			return d.missing(name)
+			return missing(name)
 		}
 		i++
 	}
@@ -248,7 +252,7 @@ func (d *Decoder) lacks(required string, more map[string]struct{}) error {
 
 // Unknown keeps a member without a field in extra.
 func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error {
-	if d.beside != "" && d.depth == d.besides && has(d.beside, string(name)) {
+	if d.isBeside(name) {
 		return d.SkipValue()
 	}
 	return UnknownOf(extra, d, name, Any)

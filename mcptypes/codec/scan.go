@@ -49,11 +49,7 @@ type state struct {
 	seen    uint64 // the required members of the object that is being read
 	variant string // a name in it that differs only by case from one that is guarded
 
-	// Set while an object is read whose members belong to two types, see ReadBeside.
-	beside  string // names in the object at besideDepth that the other type reads
-	besides int    // the depth of that object
-	tagName string // the member that selects the arm of the union
-	tag     []byte // its value, nil before it is read
+	beside beside // set while ReadBeside reads an object
 }
 
 // span is a member's name in the text, without its quotes.

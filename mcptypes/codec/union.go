@@ -6,21 +6,15 @@ import (
 	"strings"
 )
 
-// UnknownArm reads a union value with an unknown tag; a strict decoder refuses it.
+// UnknownArm reads a union value with an unknown tag; a strict decoder and ReadBeside refuse it.
 func (d *Decoder) UnknownArm(name *string, raw *json.RawMessage, member string, tag []byte) error {
 	*name = string(tag)
-	if !d.strict {
+	if !d.strict && d.depth+1 != d.beside.depth {
 		return Object(raw, d)
 	}
 	if err := d.SkipValue(); err != nil {
 		return err
 	}
-	return d.NotKnown(member, *name)
-}
-
-// NotKnown returns an error about the tag in member of the current object: no arm of the union
-// has it.
-func (d *Decoder) NotKnown(member, tag string) error {
 	return within(d.Fail("%q is not known", tag), member)
 }
 
@@ -69,7 +63,7 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 		}
 	}
 	if shapes == nil {
-		return nil, d.missing(member)
+		return nil, missing(member)
 	}
 	d.state = before
 	names, _, err := d.readNames("", shapes)
@@ -78,42 +72,76 @@ func (d *Decoder) findTag(member string, shapes []Shape) (tag []byte, err error)
 	}
 	last := len(shapes) - 1
 	if _, lacks := names.lack(shapes[last].Required, false); lacks && nearest(shapes, names) != last {
-		return nil, d.missing(member)
+		return nil, missing(member)
 	}
 	return []byte(shapes[last].Tag), nil
 }
 
-// ReadBeside reads an object with its own members and those of a union. own reads the
-// members in names and calls SkipBeside for all others. The others are then read as the
-// union, whose arm the member tag selects.
-func ReadBeside[P any](to P, d *Decoder, tag string, own func(*Decoder) error, read func(to P, d *Decoder, tag []byte) error, names string) error {
+// Beside names the members of an object that do not belong to the union whose members stand beside
+// them. Names have spaces between them.
+type Beside struct {
+	Names    string // of the members
+	Required string // those that must be there; they are reported with Got
+	Guarded  string // see UnknownBut
+}
+
+// ReadBeside reads an object that has own members and those of a union, whose arm the member tag
+// selects. The arm's reader comes first and finds the own members among the unknown ones. own reads
+// the value of one of them.
+func ReadBeside[P any](to P, d *Decoder, tag string, read func(to P, d *Decoder, tag []byte) error, members Beside, own func(name []byte) error) error {
 	before := d.state
-	d.tagName, d.tag = tag, nil
-	if err := own(d); err != nil {
+	value, err := d.findTag(tag, nil)
+	if err != nil {
 		return err
 	}
-	value := d.tag
-	if value == nil {
-		return d.missing(tag)
-	}
 	d.state = before
-	d.beside, d.besides = names, d.depth+1
-	err := read(to, d, value)
-	d.beside, d.besides, d.tagName, d.tag = before.beside, before.besides, before.tagName, before.tag
+	d.beside = beside{names: members.Names, guarded: members.Guarded, depth: d.depth + 1, found: d.beside.found}
+	if err := read(to, d, value); err != nil {
+		return err
+	}
+	after, found := d.pos, d.beside.found
+	d.beside = before.beside
+	d.beside.found = found // those of objects within are appended
+	d.seen, d.depth = 0, d.depth+1
+	for _, m := range found[len(before.beside.found):] {
+		d.pos = m.pos
+		if err := own(m.name); err != nil {
+			return within(err, string(m.name))
+		}
+	}
+	if members.Required != "" {
+		err = lacks(d.seen, members.Required, nil)
+	}
+	d.beside.found = found[:len(before.beside.found)]
+	d.pos, d.seen, d.depth = after, before.seen, before.depth
 	return err
 }
 
-// SkipBeside skips a member that belongs to the union of ReadBeside. It keeps the value of
-// the member that selects the arm, and guards names as UnknownBut does, unless guarded is empty.
-func (d *Decoder) SkipBeside(guarded string, name []byte) (err error) {
-	if guarded != "" {
-		d.guard(guarded, name)
+// beside are the members that ReadBeside looks for.
+type beside struct {
+	names, guarded string
+	depth          int // of the object
+	found          []besideMember
+}
+
+type besideMember struct {
+	name []byte
+	pos  int // of the value
+}
+
+// isBeside reports whether a member is one of those beside the union that is being read.
+func (d *Decoder) isBeside(name []byte) bool {
+	b := &d.beside
+	switch {
+	case d.depth != b.depth:
+		return false
+	case has(b.names, string(name)):
+		b.found = append(b.found, besideMember{name, d.pos})
+		return true
+	case b.guarded != "":
+		d.guard(b.guarded, name)
 	}
-	if string(name) != d.tagName {
-		return d.SkipValue()
-	}
-	d.tag, err = d.scratch()
-	return err
+	return false
 }
 
 // Shape describes an arm of a union. The names and values in it have spaces between them. A

@@ -803,23 +803,15 @@ func (v *GetTaskRequestParams) decode(d *codec.Decoder) error {
 
 func (v *GetTaskResult) decode(d *codec.Decoder) error {
 	*v = GetTaskResult{}
-	err := codec.ReadBeside(&v.Task, d, "status", v.members, armDetailedTask, "_meta resultType")
-	if unknown, ok := v.Task.(*Unknown); ok && err == nil {
-		return d.NotKnown("status", unknown.Tag)
-	}
-	return err
-}
-
-// members reads the members that do not belong to Task.
-func (v *GetTaskResult) members(d *codec.Decoder) error {
-	return d.ReadObject("resultType", func(name []byte) error {
+	members := codec.Beside{Names: "_meta resultType", Required: "resultType", Guarded: "resultType"}
+	return codec.ReadBeside(&v.Task, d, "status", armDetailedTask, members, func(name []byte) error {
 		switch string(name) {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*ResultMetaObject).decode)
 		case "resultType":
 			return d.Got(0, d.Constant("complete"))
 		}
-		return d.SkipBeside("resultType", name)
+		return d.SkipValue()
 	})
 }
 
@@ -2205,21 +2197,13 @@ func (v *TaskStatusNotification) decode(d *codec.Decoder) error {
 
 func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotificationParams{}
-	err := codec.ReadBeside(&v.Task, d, "status", v.members, armDetailedTask, "_meta")
-	if unknown, ok := v.Task.(*Unknown); ok && err == nil {
-		return d.NotKnown("status", unknown.Tag)
-	}
-	return err
-}
-
-// members reads the members that do not belong to Task.
-func (v *TaskStatusNotificationParams) members(d *codec.Decoder) error {
-	return d.ReadObject("", func(name []byte) error {
+	members := codec.Beside{Names: "_meta", Required: "", Guarded: ""}
+	return codec.ReadBeside(&v.Task, d, "status", armDetailedTask, members, func(name []byte) error {
 		switch string(name) {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		}
-		return d.SkipBeside("", name)
+		return d.SkipValue()
 	})
 }
 
