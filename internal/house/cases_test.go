@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,11 +12,9 @@ import (
 
 const casesIntro = `# Security cases
 
-These are published security flaws of other coding agents, of MCP software and of sandboxes: what happened there, and why it
-does not happen here. "A scenario of its own" is a row with the flaw's id in a table of a test; otherwise the named test shows
-the kind of flaw. [attacks.md](attacks.md) lists the attacks that are played against the whole program, on both engines and in
-both eras of MCP. A flaw that does not apply says why. What this project knows to be open is in [SECURITY.md](../SECURITY.md).
-A test writes this page.
+Published security flaws of other coding agents, of MCP software and of sandboxes: what happened there, and why it does not happen
+here. The test after "own" has a row with the flaw's id, the others show the kind of flaw. [attacks.md](attacks.md) lists the attacks
+that are played against the whole program, and [SECURITY.md](../SECURITY.md) what is known to be open. A test writes this page.
 
 `
 
@@ -31,7 +30,7 @@ type securityCase struct {
 func TestSecurityCases(t *testing.T) {
 	const data, page = "internal/house/testdata/security-cases.txt", "docs/security-cases.md"
 	var body []string
-	seen, scenarios := map[string]bool{}, map[string]bool{}
+	seen, scenarios, links := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	own, other, none := 0, 0, 0
 	for n, line := range strings.Split(strings.TrimSuffix(read(t, data), "\n"), "\n") {
 		title, isTitle := strings.CutPrefix(line, "= ")
@@ -53,13 +52,13 @@ func TestSecurityCases(t *testing.T) {
 			}
 			seen[id] = true
 		}
-		switch shown := c.check(t, scenarios); {
+		switch shown := c.check(t, scenarios, links); {
 		case c.shown[0] == "none":
 			none++
 			body = append(body, c.row("does not apply"))
 		case strings.HasPrefix(c.shown[0], "own "):
 			own++
-			body = append(body, c.row("a scenario of its own: "+shown))
+			body = append(body, c.row("own: "+shown))
 		default:
 			other++
 			body = append(body, c.row(shown))
@@ -73,8 +72,8 @@ func TestSecurityCases(t *testing.T) {
 	if own+other+none < 165 {
 		t.Errorf("only %d cases", own+other+none)
 	}
-	intro := casesIntro + fmt.Sprintf("Of %d flaws %d have a scenario of their own, %d are shown by another test, and %d do not apply.", own+other+none, own, other, none)
-	want := strings.Split(intro+"\n"+strings.Join(body, "\n"), "\n")
+	intro := casesIntro + fmt.Sprintf("Of %d flaws %d have a test of their own, %d are shown by another test, and %d do not apply.", own+other+none, own, other, none)
+	want := strings.Split(intro+"\n"+strings.Join(body, "\n")+"\n\n"+strings.Join(slices.Sorted(maps.Keys(links)), "\n"), "\n")
 	if *update {
 		write(t, page, want)
 		return
@@ -89,8 +88,8 @@ func TestSecurityCases(t *testing.T) {
 var scenario = regexp.MustCompile(`(?m)^\t\{"([^"]+)", `)
 
 // check checks what shows the case, and returns it for the page. It adds the scenarios of the
-// tests that it names.
-func (c *securityCase) check(t *testing.T, scenarios map[string]bool) string {
+// tests that it names, and the lines of the page with their addresses.
+func (c *securityCase) check(t *testing.T, scenarios, links map[string]bool) string {
 	t.Helper()
 	var shown []string
 	for _, how := range c.shown {
@@ -109,7 +108,9 @@ func (c *securityCase) check(t *testing.T, scenarios map[string]bool) string {
 				t.Errorf("%s: there is no test %s %s", c.ids[0], words[1], words[2])
 				continue
 			}
-			shown = append(shown, fmt.Sprintf("[%s](../%s)", words[2], file))
+			name := strings.TrimSuffix(strings.TrimPrefix(file, "codexserver/"), "_test.go")
+			links[fmt.Sprintf("[%s]: ../%s", name, file)] = true
+			shown = append(shown, fmt.Sprintf("[%s][%s]", words[2], name))
 			if words[0] == "test" {
 				continue
 			}
