@@ -40,6 +40,8 @@ func TestTroubleshooting(t *testing.T) {
 		{text: "… is not a flag of this program: …", args: []string{"--full-auto"}, code: 2},
 		{text: "this codex is codex-mcp, with the commands", name: "codex", args: []string{"resume"}, code: 2},
 		{text: "… want a duration such as", args: []string{"-c", "approvals.timeout=soon", "ask", "x"}, code: 1},
+		{text: "…: unknown key", args: []string{"-c", "approvals.tiemout=1", "ask", "x"}, code: 1},
+		{text: "-c …: want KEY=VALUE", args: []string{"-c", "model", "ask", "x"}, code: 1},
 		{text: "--strict-config: config.toml has keys that Codex does not know: …", args: append([]string{"--strict-config"}, append(native, "x")...), file: "modle = 'm'", code: 1},
 		{text: "there is no key for OpenAI: set OPENAI_API_KEY", args: append(native, "x"), code: 1},
 		{text: "the model provider needs a key: …", args: []string{"--engine", "native", "doctor"}, code: 1},
@@ -48,6 +50,7 @@ func TestTroubleshooting(t *testing.T) {
 		{text: "set the environment variable … to a valid key", args: append(append(native, provider(refuses.BaseURL())...), "x"), code: 1},
 		{text: "This MCP client cannot show approval requests; the command was not run.", args: []string{"ask", "--demo"}},
 		{text: "Without a terminal no question can be asked.", args: []string{"ask", "--demo"}},
+		{text: "no shared server runs", args: []string{"shared"}},
 		{text: "there is no conversation to continue", args: append(native, "--resume", "last", "x"), code: 1},
 		{text: "… is missing: start codex-mcp http once on this machine, or set …", args: []string{"--connect", "http://127.0.0.1:1/mcp"}, code: 1},
 	} {
