@@ -169,8 +169,9 @@ func (v *verdicts) write(b *bytes.Buffer) (faults []string) {
 			}
 		}
 		tables.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+		var rows []row
 		for _, row := range rowsOf(v.scenarios[side]) {
-			fmt.Fprintf(&tables, "| %s |", row.name)
+			var line strings.Builder
 			for _, c := range columns {
 				var cells []string // of the scenarios that the selection has
 				for _, scenario := range row.scenarios {
@@ -192,12 +193,16 @@ func (v *verdicts) write(b *bytes.Buffer) (faults []string) {
 				}
 				n := len(cells)
 				if cells = slices.Compact(cells); n > 1 {
-					fmt.Fprintf(&tables, " %d × %s |", n, strings.Join(cells, ", "))
+					fmt.Fprintf(&line, " %d × %s |", n, strings.Join(cells, ", "))
 				} else {
-					tables.WriteString(strings.TrimRight(" "+strings.Join(cells, ""), " ") + " |")
+					line.WriteString(strings.TrimRight(" "+strings.Join(cells, ""), " ") + " |")
 				}
 			}
-			tables.WriteString("\n")
+			row.cells = line.String()
+			rows = append(rows, row)
+		}
+		for _, row := range joined(rows) {
+			fmt.Fprintf(&tables, "| %s |%s\n", row.name, row.cells)
 		}
 	}
 	for key := range gaps {
@@ -218,6 +223,21 @@ func (v *verdicts) write(b *bytes.Buffer) (faults []string) {
 type row struct {
 	name      string
 	scenarios []string
+	cells     string // after the first one
+}
+
+// joined makes one row of all rows with the same cells, if the names are short enough.
+func joined(rows []row) (all []row) {
+	const longest = 200
+	for _, r := range rows {
+		i := slices.IndexFunc(all, func(o row) bool { return o.cells == r.cells && len(o.name)+len(r.name)+2 <= longest })
+		if i < 0 {
+			all = append(all, r)
+			continue
+		}
+		all[i].name += ", " + r.name
+	}
+	return all
 }
 
 // rowsOf makes one row of the scenarios of a group.
