@@ -24,7 +24,11 @@ import (
 // and some connections are cut at random. Each connection lives in a bubble, which fails if a
 // goroutine is left at its end.
 func TestTorture(t *testing.T) {
-	const rounds, callers, each = 50, 50, 40
+	const callers, each = 50, 40
+	rounds := 50
+	if testing.Short() {
+		rounds = 10
+	}
 	var returned atomic.Int64
 	for round := range rounds {
 		synctest.Test(t, func(t *testing.T) {

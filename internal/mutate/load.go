@@ -17,6 +17,7 @@ type pkg struct {
 	name    string
 	files   map[string]string // the changed sources, by file
 	mutants []*mutant
+	short   bool // whether its tests run small
 }
 
 // mutant is one small change.

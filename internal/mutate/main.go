@@ -35,10 +35,11 @@ func main() {
 	only := flag.String("only", "", "run only mutants whose name matches this `pattern`")
 	unlisted := flag.Bool("unlisted", false, "run only mutants that survivors.txt does not have")
 	open := flag.Int("open", 0, "accept so many survivors without a reason")
+	short := flag.Bool("short", false, "run the tests small where they can be")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, flag.Args(), *parallel, *open, *only, *list, *unlisted)
+	err := run(ctx, flag.Args(), *parallel, *open, *only, *list, *unlisted, *short)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -46,7 +47,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list, unlisted bool) error {
+func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list, unlisted, short bool) error {
 	accepted, err := parseList(survivors)
 	if err != nil {
 		return err
@@ -71,6 +72,7 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 			continue
 		}
 		start := time.Now()
+		p.short = short
 		if err := p.test(ctx, parallel, accepted); err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}

@@ -21,22 +21,33 @@ import (
 const switches = `package %s
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 )
 
 var (
 	zzActive, _ = strconv.Atoi(os.Getenv("MUTANT"))
-	zzReached   = os.Getenv("MUTANT_REACHED")
+	zzReached   = zzOpen()
 	zzSeen      sync.Map
 )
 
+// zzOpen opens the file for the mutants that this process reaches, now: later the process may
+// be confined.
+func zzOpen() *os.File {
+	dir := os.Getenv("MUTANT_REACHED")
+	if dir == "" {
+		return nil
+	}
+	f, _ := os.CreateTemp(dir, "")
+	return f
+}
+
 func zzOn(id int) bool {
-	if zzReached != "" {
+	if zzReached != nil {
 		if _, seen := zzSeen.LoadOrStore(id, true); !seen {
-			_ = os.WriteFile(filepath.Join(zzReached, strconv.Itoa(id)), nil, 0o600)
+			_, _ = fmt.Fprintln(zzReached, id)
 		}
 	}
 	return zzActive == id
@@ -191,8 +202,14 @@ func (p *pkg) baseline(ctx context.Context, program, work string, parallel int) 
 			return err
 		}
 		for _, e := range entries {
-			id, _ := strconv.Atoi(e.Name())
-			u.reaches[id] = true
+			ids, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return err
+			}
+			for _, field := range strings.Fields(string(ids)) {
+				id, _ := strconv.Atoi(field)
+				u.reaches[id] = true
+			}
 		}
 		units = append(units, u)
 		return nil
@@ -204,29 +221,33 @@ func (p *pkg) baseline(ctx context.Context, program, work string, parallel int) 
 	return units, err
 }
 
-// quick is how long a test may take to run together with others.
-const quick = 400 * time.Millisecond
-
-// try returns the fate of a mutant: the tests that reach it, the quick ones first.
-func (p *pkg) try(ctx context.Context, program string, id int, units []*unit) fate {
-	var groups [][]*unit
-	for _, u := range units {
-		switch {
-		case !u.reaches[id]:
-		case u.took < quick && len(groups) > 0:
-			groups[0] = append(groups[0], u)
-		default:
-			groups = append(groups, []*unit{u})
+// groups divides the tests that reach a mutant. One process runs the tests of a group; each
+// group may take four times as long as the one before, so the many mutants that any quick test
+// notices cost little.
+func groups(id int, units []*unit) (all [][]*unit) {
+	var took time.Duration
+	room := 50 * time.Millisecond
+	for _, u := range units { // the quickest first
+		if !u.reaches[id] {
+			continue
 		}
+		if took += u.took; all == nil || took > room {
+			all, took, room = append(all, nil), u.took, 4*room
+		}
+		all[len(all)-1] = append(all[len(all)-1], u)
 	}
-	if groups == nil {
-		return unreached
-	}
-	for _, group := range groups {
-		limit := 20 * time.Second
+	return all
+}
+
+// try returns the fate of a mutant.
+func (p *pkg) try(ctx context.Context, program string, id int, units []*unit) fate {
+	fate := unreached
+	for _, group := range groups(id, units) {
+		fate = survived
+		limit := 10 * time.Second
 		var names []string
 		for _, u := range group {
-			limit += 10 * u.took
+			limit += 3 * u.took
 			names = append(names, u.name)
 		}
 		switch _, err := p.start(ctx, program, limit, []string{"MUTANT=" + strconv.Itoa(id)}, names...); {
@@ -236,14 +257,14 @@ func (p *pkg) try(ctx context.Context, program string, id int, units []*unit) fa
 			return killed
 		}
 	}
-	return survived
+	return fate
 }
 
-// start runs tests of the program.
+// start runs tests of the program, small where they can be.
 func (p *pkg) start(ctx context.Context, program string, limit time.Duration, env []string, names ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.count=1", "-test.run", "^("+strings.Join(names, "|")+")$")
+	cmd := exec.CommandContext(ctx, program, "-test.short="+strconv.FormatBool(p.short), "-test.failfast", "-test.count=1", "-test.run", "^("+strings.Join(names, "|")+")$")
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), env...)
 	var out bytes.Buffer

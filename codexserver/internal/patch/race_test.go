@@ -40,7 +40,11 @@ func TestApplyInARace(t *testing.T) {
 		}
 	})
 	applied := 0
-	for i := range 500 {
+	rounds := 500
+	if testing.Short() {
+		rounds = 50
+	}
+	for i := range rounds {
 		for _, text := range []string{
 			"*** Update File: dir/file\n@@\n-0\n+0\n+1", "*** Update File: dir/file\n@@\n-1",
 			fmt.Sprintf("*** Add File: dir/new%d\n+x", i), fmt.Sprintf("*** Add File: dir/deep%d/new\n+x", i),
