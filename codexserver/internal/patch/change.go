@@ -17,7 +17,6 @@ func (p *Plan) change(file *plannedFile, op fileOp) error {
 	}
 	switch {
 	case file.before == nil:
-		file.added = true
 		p.summary.added = append(p.summary.added, op.path)
 	case after != *file.before:
 		p.summary.modified = append(p.summary.modified, op.path)

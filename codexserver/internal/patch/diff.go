@@ -82,9 +82,6 @@ func writeLines(out *strings.Builder, sign byte, lines []string) {
 
 // splitLines splits a text after each newline.
 func splitLines(text string) []string {
-	if text == "" {
-		return nil
-	}
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]

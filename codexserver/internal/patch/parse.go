@@ -51,7 +51,7 @@ type hunk struct {
 
 // ParseError reports why a text is not a patch.
 type ParseError struct {
-	// Line is the number of the wrong line, from 1, or 0 for the whole text.
+	// Line is the number of the wrong line, from 1.
 	Line int
 	// Reason is what is wrong there.
 	Reason string
@@ -59,9 +59,6 @@ type ParseError struct {
 
 // Error implements error.
 func (e *ParseError) Error() string {
-	if e.Line == 0 {
-		return "invalid patch: " + e.Reason
-	}
 	return fmt.Sprintf("invalid patch: line %d: %s", e.Line, e.Reason)
 }
 
@@ -80,7 +77,7 @@ func Parse(text string) (*Patch, error) {
 		return nil, &ParseError{Line: first, Reason: fmt.Sprintf("the first line must be %q", beginPatch)}
 	}
 	last := len(lines) - 1
-	if last == 0 || strings.TrimSpace(lines[last]) != endPatch {
+	if strings.TrimSpace(lines[last]) != endPatch {
 		return nil, &ParseError{Line: first + last, Reason: fmt.Sprintf("the last line must be %q", endPatch)}
 	}
 	r := reader{lines: lines[1:last], first: first + 1}
