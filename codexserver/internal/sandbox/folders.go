@@ -156,14 +156,10 @@ func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 	for links := 0; len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			path = filepath.Dir(path)
+		if part == "" || part == "." {
 			continue
 		}
-		next := filepath.Join(path, part)
+		next := filepath.Join(path, part) // for .. the folder above, because path has no links
 		info, err := os.Lstat(next)
 		if err != nil {
 			return "", nil, err

@@ -90,9 +90,6 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
 	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
-	if c.tier == "" {
-		c.tier = TierThread
-	}
 	if c.find == nil {
 		c.find = exec.LookPath
 	}
