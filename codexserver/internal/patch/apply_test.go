@@ -26,8 +26,18 @@ func plan(t *testing.T, dir, text string) *patch.Plan {
 	return plan
 }
 
-// TestApplyIsWhole checks that a patch whose last file fails changes nothing.
+// TestApplyIsWhole checks that a patch whose last file fails changes nothing, whether Apply
+// notices before it writes or when it has written all others.
 func TestApplyIsWhole(t *testing.T) {
+	for name, tt := range map[string]struct{ last, obstacle string }{
+		"before": {"last/file", "last"}, // it appears after the plan
+		"after":  {last: "new/deep/" + strings.Repeat("x", 300)},
+	} {
+		t.Run(name, func(t *testing.T) { applyIsWhole(t, tt.last, tt.obstacle) })
+	}
+}
+
+func applyIsWhole(t *testing.T, last, obstacle string) {
 	dir := t.TempDir()
 	files := map[string]string{"a.txt": "one\n", "del.txt": "bye\n", "from.txt": "x\n", "target": "t\n"}
 	writeTree(t, dir, files)
@@ -43,15 +53,15 @@ func TestApplyIsWhole(t *testing.T) {
 		"*** Delete File: del.txt",
 		"*** Delete File: link",
 		"*** Update File: from.txt", "*** Move to: moved/to.txt", "@@", "-x", "+y",
-		"*** Add File: last/file", "+x",
+		"*** Add File: " + last, "+x",
 	}, "\n"))
-	// The obstacle appears after the plan.
-	if err := os.WriteFile(filepath.Join(dir, "last"), []byte("f\n"), 0o666); err != nil {
-		t.Fatal(err)
+	if obstacle != "" {
+		files[obstacle] = "f\n"
+		writeTree(t, dir, map[string]string{obstacle: "f\n"})
 	}
-	files["last"] = "f\n"
-	if err := p.Apply(); err == nil {
-		t.Fatal("a file was written below a regular file")
+	first, second := p.Apply(), p.Apply() // the second finds what the first has restored
+	if first == nil || second == nil || first.Error() != second.Error() || strings.Contains(first.Error(), "put back") {
+		t.Fatalf("a file that cannot be written: %v, then %v", first, second)
 	}
 	files["link"] = "t\n"
 	if diff := cmp.Diff(files, readTree(t, dir, dir)); diff != "" {
@@ -70,18 +80,108 @@ func TestApplyIsWhole(t *testing.T) {
 	}
 }
 
+// TestApplyAfterChange changes files between the plan and its use. Nothing is written if one is not
+// what the question showed: another file, another content, or a name more that a write changes too.
 func TestApplyAfterChange(t *testing.T) {
-	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"a.txt": "one\n", "b.txt": "x\n"})
-	p := plan(t, dir, "*** Update File: b.txt\n@@\n-x\n+y\n*** Update File: a.txt\n@@\n-one\n+1")
-	writeTree(t, dir, map[string]string{"a.txt": "one\nmore\n"})
-	err := p.Apply()
-	var changed *patch.ChangedError
-	if !errors.As(err, &changed) || changed.Path != filepath.Join(dir, "a.txt") {
-		t.Errorf("error %v", err)
+	const update, remove = "*** Update File: b.txt\n@@\n-x\n+y\n*** Update File: a.txt\n@@\n-one\n+1", "*** Update File: b.txt\n@@\n-x\n+y\n*** Delete File: "
+	again := func(path string) error { // another file with the same content
+		return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("one\n"), 0o600))
 	}
-	if diff := cmp.Diff(map[string]string{"a.txt": "one\nmore\n", "b.txt": "x\n"}, readTree(t, dir, dir)); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
+	relink := func(path, to string) error { return errors.Join(os.Remove(path), os.Symlink(to, path)) }
+	for name, tt := range map[string]struct {
+		text    string
+		change  func() error
+		applied bool
+	}{
+		"other content":           {text: update, change: func() error { return os.WriteFile("a.txt", []byte("one\nmore\n"), 0o600) }},
+		"another file":            {text: update, change: func() error { return again("a.txt") }},
+		"no file":                 {text: update, change: func() error { return os.Remove("a.txt") }},
+		"a folder":                {text: update, change: func() error { return errors.Join(os.Remove("a.txt"), os.Mkdir("a.txt", 0o700)) }},
+		"a link":                  {text: update, change: func() error { return relink("a.txt", "b.txt") }},
+		"too long":                {text: update, change: func() error { return os.Truncate("a.txt", 64<<20+1) }},
+		"another name":            {text: update, change: func() error { return os.Link("a.txt", "c.txt") }},
+		"one name more":           {"*** Update File: linked.txt\n@@\n-x\n+y", func() error { return os.Link("linked.txt", "c.txt") }, true},
+		"in one new folder":       {"*** Add File: new/deep/x\n+x\n*** Add File: new/deep/y\n+y", func() error { return nil }, true},
+		"a new file":              {text: "*** Add File: new\n+x", change: func() error { return os.WriteFile("new", nil, 0o600) }},
+		"a new folder":            {text: "*** Add File: new/x\n+x", change: func() error { return os.Mkdir("new", 0o700) }},
+		"removed":                 {text: remove + "a.txt", change: func() error { return os.Remove("a.txt") }},
+		"removed, other content":  {text: remove + "a.txt", change: func() error { return os.WriteFile("a.txt", nil, 0o600) }},
+		"removed, another name":   {remove + "a.txt", func() error { return os.Link("a.txt", "c.txt") }, true},
+		"removed, a link":         {remove + "link", func() error { return nil }, true},
+		"removed, another link":   {text: remove + "link", change: func() error { return relink("link", "./a.txt") }},
+		"removed, no link":        {text: remove + "link", change: func() error { return os.Remove("link") }},
+		"removed, a link's file":  {text: remove + "link", change: func() error { return again("a.txt") }},
+		"what stays, other names": {"*** Update File: a.txt\n@@\n-one\n+one", func() error { return os.Link("a.txt", "c.txt") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			dir, err := os.Getwd()
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeTree(t, dir, map[string]string{"a.txt": "one\n", "b.txt": "x\n", "linked.txt": "x\n"})
+			err = os.Link("linked.txt", "other.txt")
+			if strings.HasSuffix(tt.text, "link") {
+				err = errors.Join(err, os.Symlink("a.txt", "link"))
+			}
+			p := plan(t, dir, tt.text)
+			if err := errors.Join(err, tt.change()); err != nil {
+				t.Fatal(err)
+			}
+			before := readTree(t, dir, dir)
+			err = p.Apply()
+			var changed *patch.ChangedError
+			if (err == nil) != tt.applied || err != nil && (!errors.As(err, &changed) || !strings.HasPrefix(changed.Path, dir)) {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(before, readTree(t, dir, dir)); err != nil && diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestChange checks patches that a function makes of a file: what it returns is written, and
+// nothing if it is the same or if it fails.
+func TestChange(t *testing.T) {
+	failed := errors.New("failed")
+	for name, tt := range map[string]struct {
+		path, after, summary string
+		err                  error
+		want                 map[string]string
+	}{
+		"a new file": {"new", "x\n", "A new\n", nil, map[string]string{"a.txt": "one\n", "new": "x\n"}},
+		"a file":     {"a.txt", "x\n", "M a.txt\n", nil, map[string]string{"a.txt": "x\n"}},
+		"the same":   {"a.txt", "one\n", "", nil, map[string]string{"a.txt": "one\n"}},
+		"an error":   {"a.txt", "x\n", "", failed, map[string]string{"a.txt": "one\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeTree(t, dir, map[string]string{"a.txt": "one\n"})
+			p, err := patch.Change(tt.path, func(before *string) (string, error) {
+				if (before == nil) != (tt.path == "new") || before != nil && *before != "one\n" {
+					t.Errorf("it gets %v", before)
+				}
+				return tt.after, tt.err
+			}).Plan(patch.Folder{Path: dir}, dir)
+			if !errors.Is(err, tt.err) {
+				t.Fatal(err)
+			}
+			if err == nil {
+				if got := p.Summary(); got != "Success. Updated the following files:\n"+tt.summary {
+					t.Errorf("summary %q", got)
+				}
+				if add := p.Changes()[filepath.Join(dir, "new")].Add; (add != nil) != (tt.path == "new") {
+					t.Errorf("changes %v", p.Changes())
+				}
+				if err := p.Apply(); err != nil {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, readTree(t, dir, dir)); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -112,7 +212,7 @@ func TestApplyKeepsModeAndLink(t *testing.T) {
 func TestPlanReadsOnlyRegularFiles(t *testing.T) {
 	for _, text := range []string{
 		"*** Update File: /dev/zero\n@@\n-x\n+y", "*** Delete File: /dev/null", "*** Update File: .\n@@\n-x\n+y",
-		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y",
+		"*** Add File: a\x00b\n+x", "*** Update File: binary\n@@\n-x\n+y", "*** Delete File: /proc/self/environ",
 	} {
 		dir := t.TempDir()
 		writeTree(t, dir, map[string]string{"binary": "x\n\xff\n"})

@@ -1,0 +1,97 @@
+//go:build unix
+
+package patch_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestShown checks what a question shows of a plan: each change by the path that the user knows,
+// the links that lead to it, and the files with other names.
+func TestShown(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTree(t, top, map[string]string{
+		"work/a": "one\n", "work/b": "two\n", "work/h1": "x\n", "work/h2": "x\n", "work/binary": "x\xff\n",
+		"other/a": "one\n", "outside/file": "o\n", "names/x": "",
+	})
+	in := func(name string) string { return filepath.Join(top, name) }
+	if err := errors.Join(
+		os.Symlink("../work", in("names/alias")), os.Symlink("../other", in("names/moved")),
+		os.Symlink("a", in("work/link")), os.Symlink("../outside", in("work/out")),
+		os.Link(in("work/h1"), in("outside/h1")), os.Link(in("work/h2"), in("outside/h2")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	alias := patch.Folder{Path: in("names/alias")}
+	const updateA, updateLink = "*** Update File: a\n@@\n-one\n+1\n", "*** Update File: link\n@@\n-one\n+1\n"
+	const updateB = "*** Update File: b\n*** Move to: c\n@@\n-two\n+2\n"
+	for name, tt := range map[string]struct {
+		work    patch.Folder
+		dir     string
+		text    string
+		changes map[string]string
+		links   map[string]string
+		hard    []string
+	}{
+		"a file":             {work: alias, dir: "names/alias", text: updateA, changes: map[string]string{"names/alias/a": "update -one\n+1\n"}},
+		"a link":             {alias, "names/alias", updateLink, map[string]string{"names/alias/a": "update -one\n+1\n"}, map[string]string{"names/alias/a": "names/alias/link"}, nil},
+		"a link outside":     {alias, "names/alias", "*** Delete File: out/file\n", map[string]string{"outside/file": "delete o\n"}, map[string]string{"outside/file": "names/alias/out/file"}, nil},
+		"the real folder":    {alias, "work", updateLink, map[string]string{"names/alias/a": "update -one\n+1\n"}, map[string]string{"names/alias/a": "work/link"}, nil},
+		"a folder that led":  {patch.Folder{Path: in("names/moved"), Real: in("work")}, "work", updateLink, map[string]string{"names/moved/a": "update -one\n+1\n"}, map[string]string{"names/moved/a": "work/link"}, nil},
+		"other names":        {alias, "names/alias", "*** Update File: h2\n@@\n-x\n+y\n*** Add File: h1\n+x\n", map[string]string{"names/alias/h1": "add x\n", "names/alias/h2": "update -x\n+y\n"}, nil, []string{"names/alias/h1", "names/alias/h2"}},
+		"names that stay":    {work: alias, dir: "names/alias", text: "*** Update File: h2\n@@\n x\n*** Delete File: h1\n", changes: map[string]string{"names/alias/h1": "delete x\n", "names/alias/h2": "update "}},
+		"moved to one place": {work: alias, dir: "names/alias", text: strings.Replace(updateA, "@@", "*** Move to: c\n@@", 1) + updateB, changes: map[string]string{"names/alias/a": "update to names/alias/c -one\n+2\n", "names/alias/b": "delete two\n"}},
+		"moved and removed":  {work: alias, dir: "names/alias", text: updateB + "*** Delete File: c\n", changes: map[string]string{"names/alias/b": "delete two\n"}},
+		"no text":            {work: alias, dir: "names/alias", text: "*** Delete File: binary\n", changes: map[string]string{"names/alias/binary": "delete x\ufffd\n"}},
+		"no text, replaced":  {work: alias, dir: "names/alias", text: "*** Add File: binary\n+y\n*** Update File: binary\n*** Move to: c\n@@\n y\n", changes: map[string]string{"names/alias/binary": "update to names/alias/c -x\ufffd\n+y\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := patch.Parse("*** Begin Patch\n" + tt.text + "*** End Patch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := p.Plan(tt.work, in(tt.dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			short := func(path string) string { return strings.TrimPrefix(path, top+"/") }
+			changes, links, hard := map[string]string{}, map[string]string{}, []string{}
+			for path, c := range plan.Changes() {
+				var text string
+				switch {
+				case c.Add != nil:
+					text = "add " + c.Add.Content
+				case c.Delete != nil:
+					text = "delete " + c.Delete.Content
+				case c.Update.MovePath != nil:
+					text = "to " + short(*c.Update.MovePath) + " "
+					fallthrough
+				default:
+					_, diff, _ := strings.Cut(c.Update.UnifiedDiff, "@@\n")
+					text = "update " + text + diff
+				}
+				changes[short(path)] = text
+			}
+			for path, via := range plan.Links() {
+				links[short(path)] = short(via)
+			}
+			for _, path := range plan.HardLinks() {
+				hard = append(hard, short(path))
+			}
+			if diff := cmp.Diff([]any{tt.changes, tt.links, tt.hard}, []any{changes, links, hard}, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("changes, links and files with other names (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
