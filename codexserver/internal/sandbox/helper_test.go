@@ -4,7 +4,10 @@ package sandbox_test
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
@@ -50,8 +53,49 @@ func TestHelper(t *testing.T) {
 	if c.Environ() != nil {
 		t.Errorf("environment %q with network", c.Environ())
 	}
-	if err := c.Do(func() error { return nil }); !errors.Is(err, sandbox.ErrUnavailable) {
-		t.Errorf("a function: %v", err)
+	for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
+		if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, sandbox.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHelperIsFound checks that only the caller's search decides which helper runs, each time.
+func TestHelperIsFound(t *testing.T) {
+	missing := errors.New("missing")
+	var lost error
+	helper := filepath.Join(t.TempDir(), "helper")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\nprintf %s \"$1\" >&2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	find := func(string) (string, error) { return helper, lost }
+	s := sandbox.New(sandbox.Options{Helper: []string{"no-such-helper"}, Find: find})
+	confine := func() (*sandbox.Confinement, error) {
+		return s.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+	}
+	c, err := confine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd := exec.CommandContext(t.Context(), "/bin/true", "x")
+	cmd.Stderr = &out
+	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+	res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
+	if err != nil || res.Stderr != out.String() {
+		t.Errorf("by way of a keeper: %q, %v", res.Stderr, err)
+	}
+	if diff := cmp.Diff([]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ()); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	lost = missing
+	if err := c.Start(exec.CommandContext(t.Context(), "/bin/true")); !errors.Is(err, missing) {
+		t.Errorf("a helper that is lost: %v", err)
+	}
+	if _, err := confine(); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a helper that is not found: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t, top, &sandbox.Programs{Temporary: []string{}}}
 	b.sh("mkdir -p w/bin w2 safe other")
 	b.programs.Add(b.at("w"))
+	b.programs.Add(b.at("w2"))
 	return b
 }
 
@@ -109,9 +111,34 @@ func TestStartAgain(t *testing.T) {
 	if err := start(); !errors.As(err, &refused) || started != 1 {
 		t.Errorf("%v after %d starts", err, started)
 	}
+	for path, want := range map[string]bool{"safe/tool": false, "other/link/tool": true, "w/x": true, "safe/missing": true} {
+		if got := b.programs.Writable(b.at(path)); got != want {
+			t.Errorf("%s is writable: %t", path, got)
+		}
+	}
+	if _, err := b.programs.Find("safe/missing", b.top, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing program: %v", err)
+	}
+	if _, err := b.programs.Find("missing", b.top, b.at("safe")); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("a missing program, by its name: %v", err)
+	}
 	more := &sandbox.Programs{Temporary: []string{}, More: b.programs.Folders}
 	if _, err := more.Find("tool", "", b.at("other/link")); !errors.As(err, &refused) {
 		t.Errorf("a folder of More: %v", err)
+	}
+}
+
+// TestMovedFolders checks that a folder stays writable wherever it is moved, and so does the one that
+// takes its name.
+func TestMovedFolders(t *testing.T) {
+	b := newBench(t)
+	for _, moved := range []string{"first", "second"} {
+		b.programs.Add(b.at("w"))
+		b.sh("mv w " + moved + "; mkdir w; cd " + moved + "; program tool")
+		var refused *sandbox.ProgramError
+		if _, err := b.programs.Find(moved+"/tool", b.top, ""); !errors.As(err, &refused) {
+			t.Errorf("%s: %v", moved, err)
+		}
 	}
 }
 
@@ -125,7 +152,12 @@ func TestInterpreter(t *testing.T) {
 		{"planted", "printf '#!/usr/bin/env tool\n' >safe/script; program safe/tool; program w/bin/tool", "safe/tool SCRIPT x"},
 		{"only planted", "printf '#!/usr/bin/env tool\n' >safe/script; program w/bin/tool", ""},
 		{"with words", "printf '#!/usr/bin/env -S tool -y\n' >safe/script; program safe/tool; program w/bin/tool", "safe/tool -y SCRIPT x"},
-		{"with a PATH", "printf '#!/usr/bin/env -S PATH=/x tool\n' >safe/script; program safe/tool", ""},
+		{"with a PATH", "printf '#!/usr/bin/env -S PATH=/x tool\n' >safe/script; program safe/tool; mkdir safe/PATH=; program safe/PATH=/x", ""},
+		{"with an option", "printf '#!/usr/bin/env -i\n' >safe/script; program safe/tool; cp safe/tool safe/-i", ""},
+		{"without a word", "printf '#!/usr/bin/env\n' >safe/script", ""},
+		{"a long script", "{ printf '#!/usr/bin/env tool\n'; printf '# %300s\n' x; } >safe/script; program safe/tool; program w/bin/tool", "safe/tool SCRIPT x"},
+		{"a binary", "cp /usr/bin/printf safe/script", "x"},
+		{"env itself planted", "printf '#!%s/w/bin/env tool\n' \"$PWD\" >safe/script; program safe/tool; cp safe/tool w/bin/env", ""},
 		{"planted by its path", "printf '#!%s/w/bin/tool\n' \"$PWD\" >safe/script; program w/bin/tool", ""},
 		{"not a script", "program w/bin/tool; program safe/script", "safe/script x"},
 	} {
@@ -152,8 +184,8 @@ func TestEnviron(t *testing.T) {
 	b := newBench(t)
 	b.sh("ln -s w/bin link")
 	path := strings.Join([]string{b.at("w/bin"), ".", b.at("safe"), b.at("link"), b.at("missing"), "/usr/bin"}, ":")
-	env, was := b.programs.Environ([]string{"PATH=/x", "A=b", "PATH=" + path})
-	if diff := cmp.Diff([]string{"A=b", "PATH=" + b.at("safe") + ":/usr/bin"}, env); diff != "" || was != path {
+	env, was := b.programs.Environ([]string{"PATH=/x", "A=b", "PATH=" + path, "C=d", "PATH"})
+	if diff := cmp.Diff([]string{"A=b", "C=d", "PATH=" + b.at("safe") + ":/usr/bin"}, env); diff != "" || was != path {
 		t.Errorf("%s (-want +got)\n%s", was, diff)
 	}
 }
@@ -175,8 +207,14 @@ func TestGiven(t *testing.T) {
 		}
 	}
 	b.programs.Given("/", "relative")
+	b.programs.Add("/")
 	if !find() {
 		t.Error("given /, no program is found")
+	}
+	t.Setenv("HOME", "")
+	b.programs.Given(b.at("safe"))
+	if !b.programs.Writable(b.at("safe")) {
+		t.Error("without a home a working folder is not recorded")
 	}
 	b.programs.Add(b.at("home/user"))
 	if find() {
@@ -196,7 +234,7 @@ func TestTemporaryFolders(t *testing.T) {
 	}
 	for _, add := range []string{"", b.top} { // commands can write most such folders
 		programs.Add(add)
-		if _, err := programs.Find(b.at("safe/tool"), "", ""); err != nil {
+		if _, err := programs.Find(b.at("safe/tool"), b.top, ""); err != nil {
 			t.Errorf("by its path: %v", err)
 		}
 	}
@@ -204,7 +242,18 @@ func TestTemporaryFolders(t *testing.T) {
 	if _, err := programs.Find(b.at("safe/tool"), "", ""); !errors.As(err, &refused) {
 		t.Errorf("in a working folder there: %v", err)
 	}
-	if _, err := (&sandbox.Programs{}).Find("tool", "", os.TempDir()); err == nil {
-		t.Error("found in the system's folder for temporary files")
+	t.Setenv("TMPDIR", b.at("other"))
+	for _, system := range []string{"/tmp", "/var/tmp", "/dev/shm", b.at("other")} {
+		dir, err := os.MkdirTemp(system, "programs")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // not every system has all
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&sandbox.Programs{}).Find("tool", "", dir); !errors.As(err, &refused) {
+			t.Errorf("in %s: %v", system, err)
+		}
 	}
 }

@@ -169,7 +169,7 @@ func TestRoots(t *testing.T) {
 
 // TestResolve has the folders that a call asks for.
 func TestResolve(t *testing.T) {
-	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "named -> @/home", "dir/other", "toOther -> @/other")
+	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "named -> @/home", "dir/other", "toOther -> @/other", "up -> dir/../other", "deep -> work/link/below", "other/below")
 	for _, tt := range []struct {
 		name, cwd string
 		folders   []string
@@ -179,6 +179,8 @@ func TestResolve(t *testing.T) {
 		{name: "none", cwd: "@/work", want: []string{}},
 		{name: "folders", cwd: "@/work", folders: []string{"@/other", "@/dir/./other/"}, want: []string{"@/other", "@/dir/other"}},
 		{name: "a link of the user's", cwd: "@/work", folders: []string{"@/toOther"}, want: []string{"@/other"}},
+		{name: "a link by way of others", cwd: "@/dir", folders: []string{"@/up", "@/deep"}, want: []string{"@/other", "@/other/below"}},
+		{name: "a link by way of one in the working folder", cwd: "@/work", folders: []string{"@/deep"}},
 		{name: "not absolute", cwd: "@/work", folders: []string{"@/other", "other"}, index: 1},
 		{name: "not absolute, and there", cwd: "@/work", folders: []string{"@/other", "./@/dir"}, index: 1},
 		{name: "missing", cwd: "@/work", folders: []string{"@/missing"}},
