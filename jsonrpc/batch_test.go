@@ -156,6 +156,12 @@ func TestBatchLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 1000}})
 		b.AcceptBatches()
+		for range 150 { // what is sent does not count any more
+			b.to(fmt.Appendf(nil, "[%s,%s]", call("1", "x"), call("2", "y")), nil)
+			if got := b.written(); got == "" {
+				t.Fatal("no answer")
+			}
+		}
 		for i := 0; b.Err() == nil; i++ {
 			if i > 30 {
 				t.Fatal("it holds answers without end")

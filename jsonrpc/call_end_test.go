@@ -249,7 +249,7 @@ func TestOvertakingIsCounted(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 		gate <- struct{}{} // it takes the result of a call that has ended
 		synctest.Wait()
-		r.send(`{"jsonrpc":"2.0","id":2,"method":"queued"}`)
+		r.send(`{"jsonrpc":"2.0","method":"next"}`, `{"jsonrpc":"2.0","id":2,"method":"queued"}`)
 		expect()
 		gate <- struct{}{} // it waits, so requests overtake it, one in the queue and a new one
 		r.want(`{"jsonrpc":"2.0","id":2,"method":"twice"}`)
@@ -262,6 +262,6 @@ func TestOvertakingIsCounted(t *testing.T) {
 		expect()
 		gate <- struct{}{}
 		r.want(`{"jsonrpc":"2.0","id":4,"result":null}`)
-		expect("note", "behind")
+		expect("note", "next", "behind")
 	})
 }

@@ -148,6 +148,11 @@ func TestEncodingFaults(t *testing.T) {
 			t.Errorf("%s(%v): got %v, want %s", tc.method, tc.params, err, tc.want)
 		}
 	}
+	for range 2 * 16 { // a reader over descriptors would handle a method that is so often quick by itself
+		if err := a.Call(ctx, "nilraw", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := a.Notify(ctx, "x", 7); err == nil {
 		t.Error("a number was sent as params")
 	}
@@ -166,6 +171,8 @@ func TestErrors(t *testing.T) {
 		{jsonrpc.CodeInternalError, false},
 		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "bad luck"), true},
 		{jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "other"), false},
+		{jsonrpc.Errorf(jsonrpc.CodeInternalError, "bad luck"), false},
+		{(*jsonrpc.Error)(nil), false},
 		{errors.New("x"), false},
 	} {
 		if got := errors.Is(e, tc.target); got != tc.want {

@@ -2,7 +2,9 @@ package jsonrpc
 
 import (
 	"bytes"
+	"strconv"
 	"sync"
+	"testing"
 )
 
 // syncBuffer is a buffer that is safe for concurrent use.
@@ -15,4 +17,34 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
+}
+
+// TestIntern checks that the names of methods that the other side invents take bounded memory.
+func TestIntern(t *testing.T) {
+	x, _ := Pipe()
+	p := NewPeer(x, nil, nil)
+	for i := range 1000 {
+		name := []byte(strconv.Itoa(i))
+		if m := p.intern(name); m.name != string(name) || (p.intern(name) == m) != (i < 256) {
+			t.Errorf("the method %s is %s, and not the same", name, m.name)
+		}
+	}
+	x, _ = Pipe()
+	p = NewPeer(x, nil, nil)
+	for _, n := range []int{64, 65} {
+		name := bytes.Repeat([]byte("x"), n)
+		if m := p.intern(name); (p.intern(name) == m) != (n == 64) {
+			t.Errorf("a method of %d bytes", n)
+		}
+	}
+}
+
+// TestPipePrompts checks that a full pipe does not block who only tries.
+func TestPipePrompts(t *testing.T) {
+	x, _ := Pipe()
+	for i := range pipeDepth + 1 {
+		if sent, err := x.(*pipe).prompt([]byte("x")); sent != (i < pipeDepth) || err != nil {
+			t.Errorf("message %d: %t, %v", i, sent, err)
+		}
+	}
 }

@@ -74,7 +74,11 @@ func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f
 
 func TestShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, jsonrpc.HandlerFunc(slowly), nil)
+		h := jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) {
+			<-time.After(time.Hour) // longer than any wait of the peer
+			return struct{}{}, nil
+		})
+		r := newRaw(t, h, nil)
 		ended := r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
 		down := make(chan error, 1)
@@ -288,14 +292,22 @@ func TestBrokenTransport(t *testing.T) {
 }
 
 // stuck is a transport whose Close does not unblock Read and Write. It breaks the contract.
-type stuck struct{ jsonrpc.Transport }
+type stuck struct {
+	jsonrpc.Transport
+	during func() // Close, or nil
+}
 
-func (stuck) Close() error { return errors.New("cannot close") }
+func (s stuck) Close() error {
+	if s.during != nil {
+		s.during()
+	}
+	return errors.New("cannot close")
+}
 
 func TestStuckTransport(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		x, y := jsonrpc.Pipe()
-		p := jsonrpc.NewPeer(stuck{x}, nil, nil)
+		p := jsonrpc.NewPeer(stuck{x, nil}, nil, nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
@@ -307,7 +319,7 @@ func TestStuckTransport(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) {
 		x, y := jsonrpc.Pipe()
-		p := jsonrpc.NewPeer(stuck{x}, nil, nil)
+		p := jsonrpc.NewPeer(stuck{x, nil}, nil, nil)
 		_ = y.Close()
 		if err := p.Run(context.Background()); err == nil || err.Error() != "cannot close" {
 			t.Errorf("Run: %v", err)
@@ -322,6 +334,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 		var mu sync.Mutex
 		var started []string
 		held := make(chan struct{})
+		var late func()
 		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 			mu.Lock()
 			started = append(started, r.Method)
@@ -332,20 +345,27 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 			return nil, nil
 		})
 		x, y := jsonrpc.Pipe()
-		p := jsonrpc.NewPeer(stuck{x}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: []string{"inline"}})
+		p := jsonrpc.NewPeer(stuck{x, func() { late() }}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: []string{"inline"}})
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
-		send := func(id, method string) {
+		write := func(id, method string) {
 			err := y.Write(context.Background(), [][]byte{[]byte(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `"}`)})
 			if err != nil {
 				t.Error(err)
 			}
-			synctest.Wait()
 		}
+		send := func(id, method string) { write(id, method); synctest.Wait() }
 		send(`"id":1,`, "held")
 		send(`"id":2,`, "waiting")
 		send("", "held")
 		send("", "queued")
+		late = func() { // during Close, whose lock synctest.Wait would wait for
+			for before := p.Stats().Received; p.Stats().Received < before+4; {
+				write(`"id":3,`, "late")
+				write("", "late")
+				write(`"id":4,`, "inline")
+			}
+		}
 		_ = p.Close()
 		<-ended // leaves the two handlers behind
 		send(`"id":3,`, "late")
@@ -361,6 +381,13 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 
 // noLimit hides that a transport can refuse long messages by itself.
 type noLimit struct{ jsonrpc.Transport }
+
+func (t noLimit) Write(ctx context.Context, messages [][]byte) error {
+	if ctx == nil {
+		return errors.New("a Write without a context")
+	}
+	return t.Transport.Write(ctx, messages)
+}
 
 func TestLimitWithoutTransport(t *testing.T) {
 	x, y := jsonrpc.Pipe()

@@ -81,6 +81,8 @@ func TestInline(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":3,"method":"panic"}`)
 		r.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"internal error: the handler panicked"}}`)
 		r.send(`{"jsonrpc":"2.0","id":4,"method":"behind"}`) // waits for block
+		r.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
+		r.want(`{"jsonrpc":"2.0","id":4,"error":{"code":-32600,"message":"id 4 is already in use"}}`)
 		r.send(`{"jsonrpc":"2.0","id":5,"method":"behind","params":{"now":true}}`)
 		r.want(`{"jsonrpc":"2.0","id":5,"result":"behind"}`)
 		close(gate)
@@ -138,13 +140,13 @@ func TestDetachedCount(t *testing.T) {
 		kept := make(chan *jsonrpc.Responder, 10)
 		h := jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 			w := r.Responder()
-			if r.Method == "early" {
+			if strings.HasSuffix(r.Method, "early") {
 				return nil, w.Reply("early", nil) // before the handler returns
 			}
 			kept <- w
 			return nil, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 2, MaxQueued: 700, Inline: []string{"inline"}})
+		r := newRaw(t, h, &jsonrpc.Options{MaxConcurrent: 2, MaxQueued: 700, Inline: []string{"inline", "inline early"}})
 		ended := r.run(context.Background())
 		stats := func(running, waiting int) {
 			t.Helper()
@@ -152,9 +154,11 @@ func TestDetachedCount(t *testing.T) {
 				t.Errorf("got %d running and %d waiting, want %d and %d", s.Running, s.Waiting, running, waiting)
 			}
 		}
-		r.send(`{"jsonrpc":"2.0","id":0,"method":"early"}`)
-		r.want(`{"jsonrpc":"2.0","id":0,"result":"early"}`)
-		stats(0, 0)
+		for _, method := range []string{"early", "inline early"} {
+			r.send(`{"jsonrpc":"2.0","id":0,"method":"` + method + `"}`)
+			r.want(`{"jsonrpc":"2.0","id":0,"result":"early"}`)
+			stats(0, 0)
+		}
 		for _, id := range []string{"1", "2", "3", "4"} {
 			r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"x"}`)
 		}

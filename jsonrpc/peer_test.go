@@ -108,6 +108,15 @@ func TestCancel(t *testing.T) {
 		if s := b.Stats(); s.Sent != 0 || s.Running != 0 {
 			t.Errorf("a cancelled request was answered: %+v", s)
 		}
+		a, _ = connect(t, nil, h, nil, nil) // of a protocol without cancellation
+		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after the end of its context: %v", err)
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := a.Call(ctx, "x", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("without cancellation: %v", err)
+		}
 	})
 }
 

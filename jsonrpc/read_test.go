@@ -21,7 +21,11 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Cancellation: MCPCancel}
+	o := &Options{Cancellation: MCPCancel, Hooks: &Hooks{Problem: func(err error, _ []byte) {
+		if err.Error() == "goroutines left behind at the end" {
+			t.Error(err)
+		}
+	}}}
 	quick := true // until the server knows that the method is quick
 	handler := HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		if quick && r.Method == "x" {
@@ -48,6 +52,9 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 	}
 	quick = false
 	trust(server)
+	for server.Stats().Sent != client.Stats().Received { // the answer was read before it was counted
+		runtime.Gosched()
+	}
 	return client, server
 }
 
@@ -164,6 +171,19 @@ func TestLentGoexit(t *testing.T) {
 	if err := client.Call(t.Context(), "y", []int{}, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLentBatch checks that a request of a batch is handled although another could be read meanwhile.
+func TestLentBatch(t *testing.T) {
+	handled := make(chan struct{})
+	client, server := overPipes(t, Lines, func(context.Context, *Request) (any, error) { close(handled); return nil, nil })
+	server.AcceptBatches()
+	b := getBuffer()
+	b.WriteString(`[{"jsonrpc":"2.0","id":"b","method":"x"}]`)
+	if err := client.send(t.Context(), b, regardless, byWriter); err != nil {
+		t.Fatal(err)
+	}
+	<-handled
 }
 
 // TestLentEnd checks that the reader notices the end while it runs a handler.
