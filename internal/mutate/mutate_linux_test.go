@@ -8,7 +8,6 @@ import (
 )
 
 // listed are the packages that survivors.txt has survivors of, or of which none survives.
-// Of patch it has those of the files that decide.
 var listed = []string{
 	"elicit", "codexserver/internal/board", "codexserver/internal/patch", "codexserver/internal/policy",
 	"codexserver/internal/policy/rulefile", "codexserver/internal/sandbox", "jsonrpc",
