@@ -194,13 +194,14 @@ type Shortener interface {
 
 // Continuable is a conversation that can continue a turn whose process has ended.
 type Continuable interface {
-	// Continue runs the rest of the turn with a key, as [Conversation.Turn] does, in a
-	// conversation that was resumed with [protocol.Config.Continues]. If the turn had ended,
-	// Continue reports its end again. If it cannot be continued, the [*TurnError] says why.
+	// Continue runs the rest of the turn with the key of in, as [Conversation.Turn] does, in a
+	// conversation that was resumed with [protocol.Config.Continues]. In has the OutputSchema
+	// of the turn and no Items. If the turn had ended, Continue reports its end again. If it
+	// cannot be continued, the [*TurnError] says why.
 	//
 	// What was running does not run again; the model is told. What waited for an answer
 	// is asked again. Note, unless nil, receives what a person should know.
-	Continue(ctx context.Context, key string, note func(words string)) error
+	Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error
 }
 
 // Writer is a conversation that knows where its commands may write.

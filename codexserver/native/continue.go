@@ -43,7 +43,8 @@ func (e *Engine) CanContinue(context.Context) error {
 }
 
 // Continue implements [engine.Continuable].
-func (c *conversation) Continue(ctx context.Context, key string, note func(words string)) error {
+func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
+	key := in.Key
 	c.use.Lock()
 	defer c.use.Unlock()
 	defer c.startIdle()

@@ -58,7 +58,7 @@ func continued(t *testing.T, b *bench, path, key string, h *host) (answer string
 		t.Fatal(err)
 	}
 	defer c.Close()
-	err = c.(engine.Continuable).Continue(t.Context(), key, func(words string) { notes = append(notes, words) })
+	err = c.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: key}, func(words string) { notes = append(notes, words) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range h.events {

@@ -43,7 +43,7 @@ func (c inherited) Close() error { return nil }
 func (c inherited) Turn(context.Context, protocol.TurnInput) error {
 	return errors.New("not continued")
 }
-func (c inherited) Continue(context.Context, string, func(string)) error {
+func (c inherited) Continue(context.Context, protocol.TurnInput, func(string)) error {
 	c.host.Emit(protocol.TaskStarted{})
 	c.host.Emit(protocol.TaskComplete{LastAgentMessage: new("continued")})
 	return nil

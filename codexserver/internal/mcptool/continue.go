@@ -125,7 +125,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 // Run runs the rest of the turn and returns its result. In the background it returns at
 // once, and codex-wait has the result.
 func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallToolResult {
-	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{}, background)
+	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.rawSchema)}, background)
 	if c.call.leave != nil {
 		c.call.leave()
 	}

@@ -240,7 +240,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
 	case j.orphan != nil:
-		err = j.thread.Continue(ctx, ticket, a, j.key, j.remark)
+		err = j.thread.Continue(ctx, ticket, a, in, j.remark)
 	default:
 		err = j.thread.Turn(ctx, ticket, a, in)
 	}

@@ -93,7 +93,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 
 // Continue runs the rest of a turn of a process that has ended, see [engine.Continuable]. It
 // returns what [Thread.Turn] does.
-func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, key string, note func(words string)) error {
+func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput, note func(words string)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.trail.Begin("[the server ended during this turn, which continues here]")
 		defer func() { t.host.trail.End(err) }()
@@ -104,7 +104,7 @@ func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, key
 		if !ok {
 			return &engine.TurnError{Message: "the server ended while this turn ran, and the engine cannot continue it"}
 		}
-		return c.Continue(ctx, key, note)
+		return c.Continue(ctx, in, note)
 	}))
 }
 
