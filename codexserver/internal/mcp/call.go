@@ -216,17 +216,25 @@ func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.current
 func (w callWatcher) Event(e thread.Event) {
 	switch e.Msg.(type) {
 	case protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
-		w.mu.Lock()
-		if w.task != nil {
-			w.task.act()
-		}
-		w.mu.Unlock()
+		w.act()
 	}
 	w.current().Event(e)
 }
 
-// Decided implements [thread.Observer].
-func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.current().Decided(r, d) }
+// Decided implements [thread.Observer]. The job has the decision already.
+func (w callWatcher) Decided(r *approval.Request, d approval.Decision) {
+	w.act()
+	w.current().Decided(r, d)
+}
+
+// act has the file of the task written.
+func (w callWatcher) act() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.task != nil {
+		w.task.act()
+	}
+}
 
 // newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
 // the first activity. The caller must close it before the answer.

@@ -85,10 +85,13 @@ func (t *task) keep() {
 	defer ticker.Stop()
 	for ticked, acted := false, false; ; {
 		c.mu.Lock()
-		now, file, changed, job := c.now(true), t.file, c.changed, c.job
+		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
 		if now.status != file.Status || acted || ticked && now.doing != file.Message {
 			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), c.keepsake(job, false)
+			if cancelled {
+				file.Resume = nil
+			}
 			t.write(file)
 		}
 		ticked, acted = false, false

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
@@ -93,4 +95,53 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStoppedTaskIsNotContinued stops a task, by a cancellation or by the answer to a question,
+// and looks at its file before the turn has ended: the next server would not continue it.
+func TestStoppedTaskIsNotContinued(t *testing.T) {
+	for name, stop := range map[string]func(ctx context.Context, p *jsonrpc.Peer, id string) error{
+		"cancelled": func(ctx context.Context, p *jsonrpc.Peer, id string) error {
+			_, err := poll(ctx, p, "tasks/cancel", fmt.Sprintf(`"taskId":%q,`, id))
+			return err
+		},
+		"aborted": func(ctx context.Context, p *jsonrpc.Peer, id string) error {
+			_, err := poll(ctx, p, "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":"cancel"}},`, id))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+					host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+					<-release
+					return errors.New("released")
+				})
+				home := t.TempDir()
+				p, end := serveHome(t, heir{Engine: turn}, home)
+				id := newTask(t, p, "go")
+				synctest.Wait()
+				resume := func() bool {
+					file, _, err := taskfile.New(home, nil).Get(id)
+					if err != nil {
+						t.Error(err)
+					}
+					return file.Resume != nil
+				}
+				if !resume() {
+					t.Error("nothing would be continued")
+				}
+				if err := stop(t.Context(), p, id); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if resume() {
+					t.Error("the stopped task would be continued")
+				}
+				close(release)
+				end()
+			})
+		})
+	}
 }

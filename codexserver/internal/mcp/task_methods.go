@@ -74,6 +74,7 @@ func (s *ModernSession) cancelTask(q *request) (any, error) {
 			t.cancelled = true
 			t.call.mu.Unlock()
 			t.call.cancel(thread.ErrInterrupted)
+			t.act()
 		case owner == taskfile.Other:
 			return nil, elsewhere(file)
 		}

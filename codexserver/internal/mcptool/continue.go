@@ -54,14 +54,16 @@ func (t *Table) CanContinue(ctx context.Context) error {
 	return e.CanContinue(ctx)
 }
 
-// Keepsake returns what another process needs to continue the turn, or nil if none does.
+// Keepsake returns what another process needs to continue the turn, or nil if none does, such
+// as for a turn that a person has aborted.
 func (j *Job) Keepsake() jsontext.Value {
-	if j.key == "" {
-		return nil
-	}
 	j.mu.Lock()
 	k := keepsake{Key: j.key, Began: j.began, Used: j.used}
+	stopped := j.end.stopped
 	j.mu.Unlock()
+	if k.Key == "" || stopped {
+		return nil
+	}
 	if b := j.meter.budget; b != nil {
 		k.Tokens, k.Minutes = b.Tokens, b.Minutes
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -73,6 +74,7 @@ type ending struct {
 	text     string // the turn's last message
 	lacks    string // why the message is incomplete, or ""
 	cut      bool   // the result's texts have only the beginning of the message
+	stopped  bool   // the answer to a question has aborted the turn
 	did      report.Report
 	result   *mcptypes.CallToolResult
 	lost     bool // the caller gave up before the end
@@ -122,13 +124,18 @@ func (j *Job) Event(e thread.Event) {
 	j.report.Event(e.Msg)
 	switch e.Msg.(type) {
 	case protocol.TaskStarted, protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
-		select {
-		case j.acted <- struct{}{}:
-		default:
-		}
+		j.act()
 	}
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.report.Tokens())
+	}
+}
+
+// act makes [Job.Acted] return.
+func (j *Job) act() {
+	select {
+	case j.acted <- struct{}{}:
+	default:
 	}
 }
 
@@ -157,7 +164,12 @@ func (j *Job) Decided(r *approval.Request, d approval.Decision) {
 	j.now.clock.Decided()
 	j.now.questions = slices.DeleteFunc(j.now.questions, func(q *approval.Request) bool { return q == r })
 	j.now.doing, j.now.since = "thinking", time.Now()
+	stopped := d.Decision == elicit.Abort
+	j.end.stopped = j.end.stopped || stopped
 	j.mu.Unlock()
+	if stopped {
+		j.act() // so that the file says it
+	}
 	for _, words := range d.Remarks {
 		j.remark(words)
 	}
