@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,11 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if p.bounded {
 		if err := r.keeps(&p); err != nil {
 			return nil, err
+		}
+	}
+	if p.had != nil {
+		if why := r.rules().wider(*p.had); why != "" {
+			return nil, &engine.RefusedError{Err: fmt.Errorf("the turn is not continued, because it would have other policies: %s", why)}
 		}
 	}
 	if err := c.signedIn(ctx, &r); err != nil {
@@ -294,8 +300,11 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 	c.mu.Unlock()
 	r.mu.Lock()
 	r.rules = limits
+	if !t.child.version.less(continuesTurns) {
+		p.ClientUserMessageID = in.Key
+	}
 	if t.child.shared {
-		r.client = uuid.NewString()
+		r.client = cmp.Or(in.Key, uuid.NewString())
 		p.ClientUserMessageID = r.client
 	}
 	r.mu.Unlock()

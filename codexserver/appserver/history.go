@@ -19,16 +19,20 @@ import (
 // Resume implements [engine.Resumer]. Cfg overrides the settings with which the
 // conversation was started, unless this app-server still has its thread loaded.
 func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host)
+	if cfg.Continues {
+		return e.resumeCut(ctx, rolloutPath, cfg, host)
+	}
+	return e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host, nil)
 }
 
 // Fork implements [engine.Forker].
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.reopen(ctx, wire.CallThreadFork, rolloutPath, cfg, host)
+	return e.reopen(ctx, wire.CallThreadFork, rolloutPath, cfg, host, nil)
 }
 
-// reopen resumes or forks the thread of a rollout.
-func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+// reopen resumes or forks the thread of a rollout. Unless had is nil, the thread gets no wider
+// rules than these.
+func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host, had *rules) (engine.Conversation, error) {
 	id, err := idOf(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -46,6 +50,9 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 		return nil, err
 	}
 	p.ThreadID = id
+	if had != nil {
+		p.narrow(had)
+	}
 	conv, err := e.begin(ctx, c, method, p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)

@@ -21,6 +21,8 @@ var (
 	_ engine.Searcher     = (*Engine)(nil)
 	_ engine.Differ       = (*Engine)(nil)
 	_ engine.Reviewer     = (*conversation)(nil)
+	_ engine.Continuer    = (*Engine)(nil)
+	_ engine.Continuable  = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".

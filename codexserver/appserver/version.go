@@ -25,6 +25,10 @@ var noOnFailure = version{0, 143, 0}
 // Some earlier ones need the experimental API for that.
 var excludesTurns = version{0, 154, 0}
 
+// continuesTurns is the first version measured whose rollouts have the id that a client gave to
+// its message, and which lets no other process write to the conversation meanwhile.
+var continuesTurns = version{0, 169, 0}
+
 // oldestShared is the first version measured as a daemon that programs share.
 var oldestShared = version{0, 169, 0}
 

@@ -39,6 +39,8 @@ type threadParams struct {
 	workspace bool // fail unless Codex reports the sandbox workspaceWrite
 	readOnly  bool // fail unless Codex reports that the thread is read-only
 	bounded   bool // fail if Codex reports that the thread may do more
+
+	had *rules // fail if Codex reports wider ones; nil means no limit
 }
 
 // threadReply answers thread/start and thread/resume with the settings of the thread.

@@ -1,0 +1,278 @@
+package appserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A turn whose server was killed has ended in Codex, too: its app-server was killed with the
+// server, or has interrupted the turn when its input ended. Codex cannot go on with it, but its
+// rollout has what the model did until then. So the next server begins another turn of the same
+// thread, whose message says what happened. Calls without a result count as aborted in Codex,
+// which does not run them again.
+//
+// The rollout does not say who interrupted a turn. What a person stopped is not continued,
+// because its task does not say how: see mcptool.Job.Keepsake.
+
+const (
+	// maxContinued is how many processes may continue a turn.
+	maxContinued = 5
+	// writerLimit is how long a thread may still be that of the app-server that is being killed.
+	writerLimit = 5 * time.Second
+	writerPause = 50 * time.Millisecond
+	// continued is the message to the model, in which the server speaks.
+	continued = `<interrupted>
+The server that ran your last turn has ended, and another one continues the turn here. A call without a result, or whose result is "aborted" or "aborted by user", may have run or not, in whole or in part, and its processes were killed. The user did not interrupt the turn, even if a message says so. No call was repeated. Find out what such a call has done before you repeat it. Then continue with the task.
+</interrupted>`
+)
+
+// CanContinue implements [engine.Continuer].
+func (e *Engine) CanContinue(ctx context.Context) error {
+	c, err := e.child(ctx)
+	switch {
+	case err != nil:
+		return err
+	case c.shared || e.options.Dial != nil:
+		return errors.New("the app-server is not this server's own, and does not end with a server: the turn may still run there")
+	case c.version.less(continuesTurns):
+		return fmt.Errorf("codex %s does not record which turn a message began; %s does", c.version, continuesTurns)
+	}
+	return nil
+}
+
+// cutRollout is what the rollout of a cut turn says.
+type cutRollout struct {
+	now     *rules // of the last turn
+	model   string
+	ends    []rolloutEnd
+	pending []*rolloutCall // calls of the last turn without a result
+}
+
+// readCut reads the end of a rollout.
+func readCut(path string) (cut cutRollout, err error) {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return cut, err
+	}
+	defer f.Close()
+	info, err := os.Stat(path)
+	if err != nil {
+		return cut, err
+	}
+	if _, err := io.CopyN(io.Discard, f, max(0, info.Size()-maxRolloutPart)); err != nil {
+		return cut, err
+	}
+	for in := bufio.NewReader(io.LimitReader(f, maxRolloutPart)); ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil { // the last line may not be whole
+			return cut, nil
+		}
+		cut.add(line)
+	}
+}
+
+// add reads a line.
+func (cut *cutRollout) add(line []byte) {
+	var l struct {
+		Type    protocol.RolloutType `json:"type"`
+		Payload struct {
+			Type      string         `json:"type"`
+			CallID    string         `json:"call_id"`
+			Name      string         `json:"name"`
+			Arguments string         `json:"arguments"`
+			Input     jsontext.Value `json:"input"`
+			Output    jsontext.Value `json:"output"`
+			TurnID    string         `json:"turn_id"`
+			Answer    *string        `json:"last_agent_message"`
+			Cwd       string         `json:"cwd"`
+			Model     string         `json:"model"`
+			Policy    jsontext.Value `json:"approval_policy"`
+			Reviewer  string         `json:"approvals_reviewer"`
+			Sandbox   struct {
+				Type    string         `json:"type"`
+				Roots   []string       `json:"writable_roots"`
+				Network jsontext.Value `json:"network_access"`
+			} `json:"sandbox_policy"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
+		return
+	}
+	p := &l.Payload
+	switch {
+	case l.Type == protocol.RolloutTurnContext:
+		i := slices.Index([]string{string(protocol.SandboxReadOnly), string(protocol.SandboxWorkspaceWrite), string(protocol.SandboxDangerFullAccess)}, p.Sandbox.Type)
+		if i < 0 {
+			cut.now = nil // which cannot be compared
+			return
+		}
+		cut.model = p.Model
+		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)), reviewer: p.Reviewer,
+			sandbox: wire.SandboxPolicy{Type: sandboxTypes[i], WritableRoots: p.Sandbox.Roots, NetworkAccess: []byte(p.Sandbox.Network)}}
+	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
+		cut.pending = nil
+	case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
+		cut.ends = append(cut.ends, rolloutEnd{p.TurnID, true, p.Answer})
+	case p.Type == "function_call" || p.Type == "custom_tool_call":
+		c := &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments}
+		if text, err := jsontext.AppendUnquote(nil, p.Input); err == nil {
+			c.arguments += string(text)
+		}
+		cut.pending = append(cut.pending, c)
+	case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
+		cut.pending = slices.DeleteFunc(cut.pending, func(c *rolloutCall) bool { return c.id == p.CallID })
+	}
+}
+
+// resumeCut resumes the thread of a turn that continues, with the policies that the turn had, as
+// far as the configuration allows no less.
+func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	cut, err := readCut(rolloutPath)
+	if err != nil {
+		return nil, err
+	}
+	if cut.now == nil {
+		return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
+	}
+	cfg.Bounded = true
+	if cfg.Model == "" {
+		cfg.Model = cut.model
+	}
+	deadline := time.Now().Add(writerLimit)
+	for {
+		conv, err := e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host, cut.now)
+		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
+			return conv, err
+		}
+		select {
+		case <-time.After(writerPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// narrow makes the sandbox and the approval policy of a bounded thread no looser than those of
+// rules.
+func (p *threadParams) narrow(had *rules) {
+	p.had = had
+	if is, was := slices.Index(sandboxModes, p.Sandbox), slices.Index(sandboxTypes, had.sandbox.Type); was >= 0 && was < is {
+		p.Sandbox = sandboxModes[was]
+	}
+	if is, was := slices.Index(policyWords, p.ApprovalPolicy), slices.Index(policyWords, had.policy); was >= 0 && was < is {
+		p.ApprovalPolicy = had.policy
+	}
+}
+
+// Continue implements [engine.Continuable].
+func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
+	last, before, err := c.cutTurn(ctx, in.Key)
+	if err != nil {
+		c.host.Emit(protocol.TaskStarted{})
+		return c.failed(ctx, err)
+	}
+	cut, err := readCut(c.path)
+	if err != nil {
+		c.host.Emit(protocol.TaskStarted{})
+		return c.failed(ctx, err)
+	}
+	if i := slices.IndexFunc(cut.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
+		return c.endAgain(cut.ends[i].answer)
+	}
+	if last.Status != wire.TurnStatusInterrupted {
+		c.host.Emit(protocol.TaskStarted{})
+		return c.failed(ctx, errors.New(failureOf(last)))
+	}
+	if before >= maxContinued {
+		c.host.Emit(protocol.TaskStarted{})
+		return c.failed(ctx, fmt.Errorf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", before+1))
+	}
+	if note != nil {
+		for _, call := range cut.pending {
+			shown := call.name
+			if r := call.refused("", ""); r.Command != nil {
+				shown = elicit.ShowCommand(r.Command)
+			}
+			note("The server ended while this call was open: " + elicit.OneLine(shown, 200) + ". It may have run or not, and was not run again.")
+		}
+	}
+	in.Items = protocol.TextInput(continued)
+	return c.run(ctx, func(ctx context.Context) (*turnCall, error) {
+		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues it in another turn of Codex", os.Getpid())})
+		return c.start(ctx, in)
+	}, nil)
+}
+
+// cutTurn returns the last turn of the thread, which the message with a key began, and how many
+// turns before it continued the same message.
+func (c *conversation) cutTurn(ctx context.Context, key string) (last *wire.Turn, before int, err error) {
+	ch, err := c.engine.child(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	params := wire.TurnsParams{ThreadID: c.id, SortDirection: wire.SortDirectionDesc, Limit: 50}
+	for n := 0; ; {
+		var page wire.TurnsReply
+		if err := ch.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
+			return nil, 0, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
+		}
+		for i := range page.Data {
+			turn := &page.Data[i]
+			own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
+			switch {
+			case own && last == nil && n > 0:
+				return nil, 0, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+			case own && last == nil:
+				last = turn
+			case own:
+				before++
+			case last != nil:
+				return last, before, nil
+			}
+			n++
+		}
+		if page.NextCursor == "" || len(page.Data) == 0 {
+			break
+		}
+		params.Cursor = page.NextCursor
+	}
+	if last == nil {
+		err = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	}
+	return last, before, err
+}
+
+// endAgain reports the end of a turn that completed just before its server ended.
+func (c *conversation) endAgain(answer *string) error {
+	c.host.Emit(protocol.TaskStarted{})
+	if answer != nil {
+		c.host.Emit(protocol.AgentMessage{Message: *answer})
+	}
+	c.host.Emit(protocol.TaskComplete{LastAgentMessage: answer})
+	return nil
+}
+
+// failureOf returns why a turn that neither completed nor was interrupted cannot be continued.
+func failureOf(t *wire.Turn) string {
+	if t.Error != nil && t.Error.Message != "" {
+		return t.Error.Message
+	}
+	return fmt.Sprintf("the server ended while this turn ran, and Codex says that it is %q; codex-reply continues the conversation", t.Status)
+}

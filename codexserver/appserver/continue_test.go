@@ -1,0 +1,182 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// writeRollout writes the rollout of a thread whose turn was cut.
+func writeRollout(t *testing.T, lines ...string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "rollout-"+threadID+".jsonl")
+	writeFile(t, path, strings.Join(lines, "\n")+"\n")
+	return path
+}
+
+// turnContext returns the line of a turn's policies.
+func turnContext(sandbox, more, policy string) string {
+	return fmt.Sprintf(`{"type":"turn_context","payload":{"cwd":"/work","approval_policy":%q,"model":"of-the-turn","approvals_reviewer":"user","sandbox_policy":{"type":%q%s}}}`, policy, sandbox, more)
+}
+
+// TestContinueWithinTheTurn resumes the thread of a turn that continues. Its sandbox and its
+// approval policy are no looser than those that the turn had and than the configured ones.
+func TestContinueWithinTheTurn(t *testing.T) {
+	loose := map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"}
+	strict := map[string]any{"sandbox_mode": "read-only", "approval_policy": "untrusted"}
+	for _, tt := range []struct {
+		name      string
+		file      map[string]any
+		had       string // a line of the rollout
+		want      string // parts of the parameters
+		now       string // the sandbox that Codex reports
+		isRefused bool
+	}{
+		{"the turn's", loose, turnContext("read-only", "", "untrusted"), `"sandbox":"read-only" "approvalPolicy":"untrusted" "model":"of-the-turn"`, `{"type":"readOnly"}`, false},
+		{"the configuration's", strict, turnContext("danger-full-access", "", "never"), `"sandbox":"read-only" "approvalPolicy":"untrusted"`, `{"type":"readOnly"}`, false},
+		{"a wider sandbox", loose, turnContext("read-only", "", "untrusted"), `"sandbox":"read-only"`, `{"type":"dangerFullAccess"}`, true},
+		{"network", loose, turnContext("workspace-write", `,"network_access":false`, "untrusted"), `"sandbox":"workspace-write"`, `{"type":"workspaceWrite","networkAccess":true}`, true},
+		{"a root", loose, turnContext("workspace-write", "", "untrusted"), `"sandbox":"workspace-write"`, `{"type":"workspaceWrite","networkAccess":false,"writableRoots":["/other"]}`, true},
+		{"no policies", loose, `{"type":"event_msg","payload":{"type":"task_started"}}`, "", "", true},
+		{"an unknown sandbox", loose, turnContext("external-sandbox", "", "untrusted"), "", "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := writeRollout(t, turnContext("danger-full-access", "", "never"), tt.had)
+			if tt.name == "no policies" {
+				path = writeRollout(t, tt.had)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) { return map[string]any{"config": tt.file}, nil }
+				sent := ""
+				f.on["thread/resume"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					if sent == "" { // the writer from before has not ended
+						sent = " "
+						return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "thread has an active writer")
+					}
+					sent = string(req.Params)
+					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","cwd":"/work","approvalPolicy":"untrusted","approvalsReviewer":"user","sandbox":%s}`, threadID, path, tt.now)), nil
+				}
+				_, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, &recorder{})
+				var refused *engine.RefusedError
+				if errors.As(err, &refused) != tt.isRefused || err != nil && !tt.isRefused {
+					t.Errorf("%v", err)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				for part := range strings.FieldsSeq(tt.want) {
+					if !strings.Contains(sent, part) {
+						t.Errorf("sent %s, want %s", sent, part)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestContinue continues turns, by what Codex and the rollout say of them.
+func TestContinue(t *testing.T) {
+	const key = "key-of-the-turn"
+	turn := func(id, status, client string) string {
+		return fmt.Sprintf(`{"id":%q,"status":%q,"error":null,"items":[{"type":"userMessage","id":"u","clientId":%q,"content":[{"type":"text","text":"go"}]}]}`, id, status, client)
+	}
+	cut, other := turn("t1", "interrupted", key), turn("t2", "completed", "another")
+	call := `{"type":"response_item","payload":{"type":"function_call","call_id":"c1","name":"exec_command","arguments":"{\"cmd\":\"make all\"}"}}`
+	output := func(words string) string {
+		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":%q}}`, words)
+	}
+	for _, tt := range []struct {
+		name    string
+		turns   []string // newest first
+		rollout []string
+		want    string // the answer, or a part of the error
+		begins  bool   // another turn
+		notes   string
+	}{
+		{"cut", []string{cut, other}, nil, "went on", true, ""},
+		{"a call is open", []string{cut}, []string{call}, "went on", true, "make all"},
+		{"a call was aborted at the end of the input", []string{cut}, []string{call, output("Wall time: 0.1 seconds\naborted by user")}, "went on", true, "make all"},
+		{"a call has its result", []string{cut}, []string{call, output("Process exited with code 0")}, "went on", true, ""},
+		{"a call of an earlier turn", []string{cut}, []string{call, `{"type":"event_msg","payload":{"type":"task_started"}}`}, "went on", true, ""},
+		{"it had ended", []string{turn("t1", "completed", key)}, []string{`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"the end"}}`}, "the end", false, ""},
+		{"it had failed", []string{strings.Replace(turn("t1", "failed", key), "null", `{"message":"no quota"}`, 1)}, nil, "no quota", false, ""},
+		{"it runs elsewhere", []string{turn("t1", "inProgress", key)}, nil, "inProgress", false, ""},
+		{"it never began", []string{other}, nil, "nothing of it ran", false, ""},
+		{"another followed", []string{other, cut}, nil, "was continued before", false, ""},
+		{"continued too often", []string{cut, cut, cut, cut, cut, cut}, nil, "the server ended 6 times", false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := writeRollout(t, append([]string{turnContext("read-only", "", "on-request")}, tt.rollout...)...)
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"}}`, threadID, path)), nil
+				}
+				f.on["thread/turns/list"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`), nil
+				}
+				started := ""
+				f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					started = string(req.Params)
+					return nil, nil
+				}
+				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
+				h := &recorder{}
+				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var notes []string
+				err = conv.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: key, OutputSchema: []byte(`{"type":"object"}`)}, func(words string) { notes = append(notes, words) })
+				if got := fmt.Sprint(h.answer(), err); !strings.Contains(got, tt.want) {
+					t.Errorf("%s, want %s", got, tt.want)
+				}
+				if said := strings.Join(notes, "\n"); (said != "") != (tt.notes != "") || !strings.Contains(said, tt.notes) {
+					t.Errorf("a person was told %q", said)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if (started != "") != tt.begins {
+					t.Errorf("turn/start %s", started)
+				}
+				for _, part := range []string{key, `"outputSchema"`, "Find out what such a call has done"} {
+					if tt.begins && !strings.Contains(started, part) {
+						t.Errorf("turn/start %s, want %s", started, part)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCanContinue says that turns of app-servers that others run are not continued, nor those of
+// a Codex that does not record what began a turn.
+func TestCanContinue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		if err := f.engine(appserver.Options{}).CanContinue(t.Context()); err == nil || !strings.Contains(err.Error(), "not this server's own") {
+			t.Errorf("%v", err)
+		}
+	})
+	e, err := appserver.New(&appserver.Options{Path: "/nonexistent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.CanContinue(t.Context()); err == nil {
+		t.Error("a missing Codex can continue")
+	}
+}

@@ -1,0 +1,161 @@
+//go:build realcodex && unix
+
+package appserver_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// takeUp kills Codex, as the keeper does when the server is killed, starts another engine, and
+// continues the turn there. It returns what a person was told.
+func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end <-chan error, in protocol.TurnInput) (notes []string, err error) {
+	t.Helper()
+	kill(t, r.engine.PID())
+	<-end
+	r.restart(t)
+	if err := r.engine.CanContinue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.engine.Resume(t.Context(), path, protocol.Config{Continues: true}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = again.(engine.Continuable).Continue(t.Context(), in, func(words string) { notes = append(notes, words) })
+	return notes, err
+}
+
+// TestRealContinue kills the real Codex while a turn waits for the model, while a command runs,
+// and while a question is open. Another one continues the turn, and no command runs twice.
+func TestRealContinue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		await string // an event; "" is the request to the model
+		runs  int    // of the command, after the model's answer
+		notes int
+	}{
+		"model":    {"", 0, 0},
+		"command":  {"exec_command_begin", 1, 1},
+		"question": {"exec_approval_request", 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stall := make(chan struct{})
+			t.Cleanup(func() { close(stall) })
+			asked := make(chan struct{})
+			first := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "echo ran >> ran.txt; sleep 600"}))
+			policy := "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\""
+			h := &recorder{}
+			switch name {
+			case "model":
+				first = providertest.Turn{Text: []string{"thinking"}, Stall: stall}
+			case "question":
+				policy = "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\""
+				first = escalated("c1")
+				h.exec = func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+					close(asked)
+					<-ctx.Done()
+					return elicit.Outcome{Decision: elicit.Abort}
+				}
+			}
+			second := providertest.Say("went on")
+			if name == "question" {
+				second = escalated("c2")
+			}
+			r := newReal(t, policy, first, second, providertest.Say("went on"))
+			conv := r.start(t, h, protocol.Config{})
+			in := protocol.TurnInput{Items: protocol.TextInput("go"), Key: "key-of-the-turn"}
+			end := make(chan error, 1)
+			go func() { end <- conv.Turn(t.Context(), in) }()
+			switch name {
+			case "model":
+				if err := r.Await(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+			case "question":
+				<-asked
+			default:
+				h.wait(t, tt.await)
+				for ran(r) == 0 {
+					<-time.After(time.Millisecond)
+				}
+			}
+			after := decide(elicit.Approved)
+			notes, err := r.takeUp(t, conv, after, end, protocol.TurnInput{Key: in.Key})
+			if err != nil || after.answer() != "went on" || len(notes) != tt.notes {
+				t.Errorf("%v, %q, notes %q", err, after.answer(), notes)
+			}
+			if n := ran(r); name == "command" && n != 1 || name == "question" && !made(r) {
+				t.Errorf("the command ran %d times, made %v", n, made(r))
+			}
+			if left := processes(t, r.home); name == "command" && len(left) > 2 {
+				t.Errorf("left: %q", left)
+			}
+			body := string(r.Requests()[1].Body)
+			if !strings.Contains(body, "Find out what such a call has done") || name != "model" && !strings.Contains(body, `"aborted"`) {
+				t.Errorf("the model was told %s", body)
+			}
+		})
+	}
+}
+
+func ran(r *real) int {
+	text, _ := os.ReadFile(filepath.Join(r.cwd, "ran.txt")) // it may not exist yet
+	return strings.Count(string(text), "\n")
+}
+
+// TestRealContinueNot continues turns that need it not or cannot be: one that had ended, one
+// that never began, and one after which the conversation went on.
+func TestRealContinueNot(t *testing.T) {
+	r := newReal(t, "", providertest.Say("one"), providertest.Say("two"), providertest.Say("three"))
+	h := &recorder{}
+	conv := r.start(t, h, protocol.Config{})
+	turn := func(ctx context.Context, n int) error {
+		return conv.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("go"), Key: fmt.Sprint("key-", n)})
+	}
+	again := func(key string) (*recorder, error) {
+		t.Helper()
+		h := &recorder{}
+		end := make(chan error, 1)
+		end <- nil
+		_, err := r.takeUp(t, conv, h, end, protocol.TurnInput{Key: key})
+		return h, err
+	}
+	if err := turn(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := again("key-1"); err != nil || h.answer() != "one" {
+		t.Errorf("ended: %v, %q", err, h.answer())
+	}
+	if _, err := again("key-0"); err == nil || !strings.Contains(err.Error(), "nothing of it ran") {
+		t.Errorf("never begun: %v", err)
+	}
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conv, err = r.engine.Resume(t.Context(), path, protocol.Config{}, h); err != nil {
+		t.Fatal(err)
+	}
+	if err := turn(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again("key-1"); err == nil || !strings.Contains(err.Error(), "was continued before") {
+		t.Errorf("overtaken: %v", err)
+	}
+	if n := len(r.Requests()); n != 2 {
+		t.Errorf("%d requests to the model", n)
+	}
+}
