@@ -169,3 +169,48 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 		t.Errorf("again: %q, %v", again, err)
 	}
 }
+
+// TestContinueKeepsNarrowPolicies cuts the file of the first turn of a conversation after each of
+// its lines. The call has chosen policies that allow less than the configuration, and the turn
+// that continues keeps them: its command is asked about.
+func TestContinueKeepsNarrowPolicies(t *testing.T) {
+	b := setup(t, "", native.Limits{})
+	file := filepath.Join(b.home, "config.toml")
+	config, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.Replace(string(config), `"untrusted"`, `"never"`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.provider.Add(stepModel(work(b.cwd)[:1]...))
+	h := &host{exec: approve}
+	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted})
+	in := say("go")
+	in.Key = "key"
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	path := configured(t, h).RolloutPath
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(rolloutText(t, path), "\n")
+	for i, line := range lines {
+		text := strings.Join(lines[:i+1], "")
+		if strings.Contains(line, `"call_approved"`) {
+			break // it runs once more without a question
+		}
+		if !strings.Contains(text, `"turn_begins"`) {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		asks := 0
+		h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
+		if answer, _, err := continued(t, b, path, "key", h); err != nil || asks != 1 {
+			t.Errorf("cut after %.200s: %d questions, %q, %v", line, asks, answer, err)
+		}
+	}
+}

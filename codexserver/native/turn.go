@@ -217,6 +217,11 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if err != nil {
 		return err
 	}
+	if t.key != "" {
+		// Otherwise another process could continue the turn with looser policies: without a
+		// turn's context those of the configuration count.
+		t.checkWrite(t.file.TurnContext(t.now))
+	}
 	t.begins()
 	t.record(message)
 	t.checkWrite(t.file.Event(event))
