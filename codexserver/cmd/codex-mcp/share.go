@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -31,6 +32,8 @@ const (
 	sharedName = "codex-mcp-shared"
 	// sharedIdle is how long a shared server runs without a client and without work.
 	sharedIdle = 5 * time.Minute
+	// maxSharedLog is the size at which a shared server begins another log, in bytes.
+	maxSharedLog = 4 << 20
 	// maxConfiguration is the size of the largest configuration file, in bytes.
 	maxConfiguration = 4 << 20
 )
@@ -205,7 +208,7 @@ func runShared(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	defer stop()
 	o, err := parse("codex-mcp", args, stdout, stderr)
 	if err == nil {
-		err = serveShared(ctx, o, stderr)
+		err = serveShared(ctx, o)
 	}
 	if err != nil {
 		return fail(stderr, err)
@@ -213,7 +216,7 @@ func runShared(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	return 0
 }
 
-func serveShared(ctx context.Context, o *options, stderr io.Writer) error {
+func serveShared(ctx context.Context, o *options) error {
 	l, folder, name, err := shared.Listener()
 	if err != nil {
 		return err
@@ -225,6 +228,7 @@ func serveShared(ctx context.Context, o *options, stderr io.Writer) error {
 	if err := o.makeAbsolute(); err != nil {
 		return err
 	}
+	stderr := &sharedLog{f: os.Stderr, path: folder.Log(name)}
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return err
@@ -290,4 +294,29 @@ func withShared(f func(ctx context.Context, folder *shared.Folder, name string) 
 		}
 		return status
 	}
+}
+
+// sharedLog is the standard error of a shared server, which is the file at a path. A full file
+// is copied to the name with .1 and emptied. It is not renamed, because the runtime and the
+// approvals page write to the open file. It is safe for concurrent use.
+type sharedLog struct {
+	path string
+
+	mu sync.Mutex
+	f  *os.File
+}
+
+// Write implements [io.Writer].
+func (l *sharedLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if info, err := l.f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() >= maxSharedLog {
+		if text, err := safefile.Read(l.path, 4*maxSharedLog); err == nil {
+			_ = safefile.Write(l.path+".1", text, 0o600) // a full disk needs the space of the log
+		}
+		if err := l.f.Truncate(0); err != nil {
+			return 0, err
+		}
+	}
+	return l.f.Write(line)
 }

@@ -280,6 +280,34 @@ func TestSharedServerKilled(t *testing.T) {
 	}
 }
 
+// TestSharedLog fills the log of a shared server. The server goes on in a new one.
+func TestSharedLog(t *testing.T) {
+	f := newFolders(t)
+	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
+	s := newSharing(t, f)
+	p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+	p.hello(`{}`)
+	p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
+	logs, err := filepath.Glob(filepath.Join(s.runtime, "codex-mcp", "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%q, %v", logs, err)
+	}
+	if err := os.Truncate(logs[0], maxSharedLog); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.command(t.Context(), built(t), "shared", "stop").CombinedOutput(); err != nil { // which the server logs
+		t.Errorf("%v: %s", err, out)
+	}
+	p.wait()
+	text, err := os.ReadFile(logs[0])
+	if err != nil || !strings.Contains(string(text), "a client stops the server") || len(text) > 1<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if info, err := os.Stat(logs[0] + ".1"); err != nil || info.Size() != maxSharedLog {
+		t.Errorf("the full log: %v", err)
+	}
+}
+
 // TestSharedUnsure starts the program where it cannot be sure of the socket. It serves its
 // client itself and says why.
 func TestSharedUnsure(t *testing.T) {

@@ -99,13 +99,21 @@ func (f *Folder) Names() ([]string, error) {
 
 // lock waits until no other process starts or ends the server of a name.
 func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(f.path, name+".lock"), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	path := filepath.Join(f.path, name+".lock")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		if err = safefile.Lock(file); err == nil {
-			return func() { _ = file.Close() }, nil // which unlocks it
+			if same(file, path) {
+				return func() { _ = file.Close() }, nil // which unlocks it
+			}
+			_ = file.Close() // it was swept
+			if file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if errors.Is(err, safefile.ErrLocked) {
 			select {
@@ -117,6 +125,65 @@ func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err erro
 		}
 		return nil, errors.Join(err, file.Close())
 	}
+}
+
+// same reports whether the file at a path is still the open one.
+func same(file *os.File, path string) bool {
+	mine, err := file.Stat()
+	found, failed := os.Lstat(path)
+	return err == nil && failed == nil && os.SameFile(mine, found)
+}
+
+// keepFiles is how long the files of a server are kept that has ended: its log may say why.
+const keepFiles = 7 * 24 * time.Hour
+
+// Sweep removes the files of servers that have ended and were not used for [keepFiles].
+// Other flags and variables make another name, so the files would become more and more.
+func (f *Folder) Sweep(ctx context.Context) error {
+	files, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			continue // it has just been removed
+		}
+		name, _, _ := strings.Cut(file.Name(), ".")
+		if at := info.ModTime(); at.After(used[name]) {
+			used[name] = at
+		}
+	}
+	var failed []error
+	for name, at := range used {
+		if time.Since(at) > keepFiles {
+			failed = append(failed, f.remove(ctx, name))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// remove removes the files of a name unless its server runs.
+func (f *Folder) remove(ctx context.Context, name string) error {
+	unlock, err := f.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if c, err := f.dial(ctx, name, f.patience); !errors.Is(err, ErrAbsent) {
+		if err == nil {
+			_ = c.Close()
+		}
+		return nil // it runs, or its socket is not ours
+	}
+	var failed []error
+	for _, path := range []string{f.socket(name), f.Log(name) + ".1", f.Log(name), filepath.Join(f.path, name+".lock")} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // lockTick is how often a locked file is tried again.

@@ -104,7 +104,7 @@ func (s *Server) wait(ctx context.Context) {
 	defer idle.Stop()
 	trim := time.NewTimer(trimAfter)
 	defer trim.Stop()
-	for {
+	for swept := false; ; {
 		s.mu.Lock()
 		unused, over := s.served == 0, s.served == 0 && s.closing
 		s.mu.Unlock()
@@ -124,6 +124,12 @@ func (s *Server) wait(ctx context.Context) {
 			idle.Reset(s.Idle)
 			trim.Reset(trimAfter)
 		case <-trim.C:
+			if !swept {
+				swept = true
+				if err := s.Folder.Sweep(ctx); err != nil {
+					s.Logger.Warn("files of servers that have ended", "error", err)
+				}
+			}
 			if s.Working() == 0 {
 				Trim()
 			}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -253,4 +254,41 @@ func TestSilent(t *testing.T) {
 	}
 	l.Close()
 	os.Remove(filepath.Join(p.path, "test.sock")) // for the cleanup
+}
+
+// TestSweep removes the files of a server that has long ended, and of no other.
+func TestSweep(t *testing.T) {
+	p := newPlace(t)
+	p.must("1", "")
+	write := func(name string, age time.Duration) {
+		t.Helper()
+		path := filepath.Join(p.path, name)
+		if _, err := os.Lstat(path); err != nil {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const old, new = 8 * 24 * time.Hour, 6 * 24 * time.Hour
+	for _, name := range []string{"old.lock", "old.log", "old.log.1", "mixed.lock"} {
+		write(name, old)
+	}
+	write("mixed.log", new)
+	for _, name := range []string{"test.lock", "test.log", "test.sock"} { // of a server that runs
+		write(name, old)
+	}
+	if err := p.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(p.path, "*.*"))
+	for i, path := range left {
+		left[i] = filepath.Base(path)
+	}
+	if want := []string{"mixed.lock", "mixed.log", "test.lock", "test.log", "test.sock"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left: %q (%v), want %q", left, err, want)
+	}
 }
