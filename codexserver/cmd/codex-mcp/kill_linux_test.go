@@ -84,6 +84,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{Free: func([]string) bool { return false }}
 	foreground, killed, interrupted := 0, 0, 0
+	var rollouts []string
 	for n, hit := 0, 0; hit < *kills && n < 10**kills; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
@@ -109,11 +110,13 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		if err := h.ReadRollout(paths[0]); err != nil {
 			t.Fatal(err)
 		}
+		rollouts = append(rollouts, paths[0])
 	}
 	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	k.effects(h)
+	ran := k.read(filepath.Join(f.cwd, "ran"))
+	k.effects(h, ran)
 	h.Left = k.left()
 	for _, fault := range h.Check() {
 		t.Error(fault)
@@ -121,6 +124,12 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	t.Logf("%d kills; %d tasks, in %d of them a call was interrupted; %d calls without a task", killed, len(h.Tasks), interrupted, foreground)
 	if killed < *kills {
 		t.Error("too few servers were killed within their tasks")
+	}
+	for n := 0; n < *kills && !t.Failed(); {
+		i := mathrand.N(len(h.Tasks))
+		if k.plant(h, h.Tasks[i], left{rollout: k.read(rollouts[i]), record: k.read(record), ran: ran}) {
+			n++
+		}
 	}
 }
 
@@ -134,14 +143,20 @@ func (k *killer) never(name, told string) bool {
 	return strings.Contains(told, "nothing of it ran, and its message is not in the conversation") && !strings.Contains(string(ran), name+"-")
 }
 
-// effects counts what commands have done.
-func (k *killer) effects(h *history.History) {
-	data, err := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
+// read reads a file.
+func (k *killer) read(path string) string {
+	k.t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	return string(text)
+}
+
+// effects counts what commands have done, of which each has written a line.
+func (k *killer) effects(h *history.History, ran string) {
 	count := map[string]int{}
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(ran) {
 		count[strings.TrimSpace(line)]++
 	}
 	for _, c := range h.Calls {
