@@ -79,6 +79,22 @@ func (s *sharing) servers() (pids []int) {
 	return pids
 }
 
+// link returns the link of the approvals page, which is in the log of the only server.
+func (s *sharing) link() string {
+	s.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(s.runtime, "codex-mcp", "*.log"))
+	if err != nil || len(logs) != 1 {
+		s.t.Fatalf("%q, %v", logs, err)
+	}
+	text, err := os.ReadFile(logs[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, link, _ := strings.Cut(string(text), "see and decide at ")
+	link, _, _ = strings.Cut(link, "\n")
+	return link
+}
+
 // TestEndToEndShared plays the transcripts of TestEndToEnd through a relay. The server's
 // messages are the same.
 func TestEndToEndShared(t *testing.T) {
@@ -101,8 +117,8 @@ func TestEndToEndShared(t *testing.T) {
 // TestEndToEndSharedComesBack closes and opens two editors with different folders and
 // environments while each has a task: by the end of standard input, and by killing the
 // relay. In between the program is replaced by another build. The task of each goes on and
-// asks for approval in the last editor, and runs its command once, with its own folder and
-// environment.
+// asks for approval in the last editor and on the page, and runs its command once, with its own
+// folder and environment.
 func TestEndToEndSharedComesBack(t *testing.T) {
 	f := newFolders(t)
 	released := make(chan struct{})
@@ -120,6 +136,9 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte("[approvals]\npage = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s := newSharing(t, f)
 	k := &killer{t: t, f: f}
 	bin := built(t)
@@ -162,7 +181,11 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	if got := s.servers(); len(got) != 1 || len(before) != 1 || got[0] != before[0] {
 		t.Errorf("servers %v, before %v", got, before)
 	}
+	page := visit(t, s.link())
 	close(released)
+	if q := page.await("open"); !strings.Contains(q.Question.Command, "begun") {
+		t.Errorf("the page shows %+v", q)
+	}
 	for _, e := range editors {
 		for range 2 {
 			e.answer("accept")
@@ -179,6 +202,9 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 		if want := fmt.Sprintf("begun %s\n%[1]s in %s\n", e.name, e.dir); err != nil || string(ran) != want {
 			t.Errorf("the commands wrote %q, want %q (%v)", ran, want, err)
 		}
+	}
+	if q := page.await("decided"); q.Question.By != "client" {
+		t.Errorf("the page shows %+v", q)
 	}
 	// The old server has no work now and makes way for the other build.
 	for _, e := range editors {
