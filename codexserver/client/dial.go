@@ -3,10 +3,9 @@ package client
 import (
 	"context"
 	"errors"
-	"io"
 	"os/exec"
-	"sync"
 
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -19,7 +18,7 @@ func (o *Options) dialer() (func(context.Context) (jsonrpc.Transport, error), er
 	}
 	if o.Server != nil {
 		ways = append(ways, func(context.Context) (jsonrpc.Transport, error) {
-			return joined(func(ctx context.Context, t jsonrpc.Transport) error { return o.Server.Serve(ctx, t) }), nil
+			return mcpcall.Join(func(ctx context.Context, t jsonrpc.Transport) error { return o.Server.Serve(ctx, t) }), nil
 		})
 	}
 	if o.URL != "" {
@@ -48,7 +47,7 @@ func (o *Options) http(context.Context) (jsonrpc.Transport, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return joined(func(ctx context.Context, t jsonrpc.Transport) error {
+	return mcpcall.Join(func(ctx context.Context, t jsonrpc.Transport) error {
 		proxy, err := mcphttp.NewProxy(t, &p)
 		if err != nil {
 			return errors.Join(err, t.Close())
@@ -56,30 +55,3 @@ func (o *Options) http(context.Context) (jsonrpc.Transport, error) {
 		return proxy.Run(ctx)
 	}), nil
 }
-
-// joined runs serve with the other end of a transport. The transport's Close ends it and waits
-// for it.
-func joined(serve func(context.Context, jsonrpc.Transport) error) jsonrpc.Transport {
-	ours, theirs := jsonrpc.Pipe()
-	served := make(chan error, 1)
-	go func() {
-		err := serve(context.Background(), theirs)
-		_ = theirs.Close() // the client sees the end, if it has not caused it
-		served <- err
-	}()
-	return &joint{ours, sync.OnceValue(func() error {
-		err := ours.Close()
-		if end := <-served; !errors.Is(end, io.ErrClosedPipe) { // that is how this end closes
-			err = errors.Join(err, end)
-		}
-		return err
-	})}
-}
-
-type joint struct {
-	jsonrpc.Transport
-	close func() error
-}
-
-// Close implements [jsonrpc.Transport].
-func (j *joint) Close() error { return j.close() }

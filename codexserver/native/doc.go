@@ -109,9 +109,8 @@
 //
 // # What it does not do
 //
-// It confines commands only on Linux and macOS. It does not use MCP servers by URL and
-// makes no model requests with a ChatGPT sign-in. It calls tools of configured MCP servers
-// without a question. It does not serve MCP to clients; package codexserver does.
+// It confines commands only on Linux and macOS. It makes no model requests with a ChatGPT
+// sign-in. It calls tools of configured MCP servers without a question. It does not serve MCP to clients; package codexserver does.
 //
 // # Where to go next
 //

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -64,17 +65,7 @@ func (c *conversation) startServers() {
 			continue
 		}
 		all.Go(func() {
-			started[i], failed[i] = mcpclient.Start(c.life, mcpclient.Options{
-				Processes: &c.engine.processes,
-				Name:      name,
-				Server:    server,
-				Environ:   c.cfg.Environ,
-				Dir:       c.engine.folderOf(server, c.cfg.Cwd),
-				Programs:  c.engine.programs,
-				Version:   c.engine.version,
-				Elicit:    c.elicit(),
-				Logger:    c.engine.log,
-			})
+			started[i], failed[i] = c.startServer(name, server)
 		})
 	}
 	c.background.Go(func() {
@@ -92,6 +83,35 @@ func (c *conversation) startServers() {
 		}
 	})
 }
+
+// startServer starts a server or connects to it.
+func (c *conversation) startServer(name string, server config.MCPServer) (*mcpclient.Client, error) {
+	// The client of [Options] may add the provider's key to each request.
+	web, err := model.HTTPClient(c.engine.getenv)
+	if err != nil {
+		return nil, err
+	}
+	client, err := mcpclient.Start(c.life, mcpclient.Options{
+		Processes: &c.engine.processes,
+		HTTP:      web.Transport,
+		Getenv:    c.engine.getenv,
+		Name:      name,
+		Server:    server,
+		Environ:   c.cfg.Environ,
+		Dir:       c.engine.folderOf(server, c.cfg.Cwd),
+		Programs:  c.engine.programs,
+		Version:   c.engine.version,
+		Elicit:    c.elicit(),
+		Logger:    c.engine.log,
+	})
+	if err == nil && c.engine.self != nil && client.Near() && client.Server() == ownName {
+		return nil, errors.Join(errors.New("it is a codex-mcp of this machine, perhaps this server, which would call itself without end"), client.Close())
+	}
+	return client, err
+}
+
+// ownName is the name that codex-mcp gives itself.
+const ownName = "codex-mcp"
 
 // startsSelf reports whether a configured server is this program.
 func (e *Engine) startsSelf(server config.MCPServer, cwd string) bool {

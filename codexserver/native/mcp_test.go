@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -78,7 +81,8 @@ func TestToolsOfMCPServers(t *testing.T) {
 func TestBrokenMCPServerIsAWarning(t *testing.T) {
 	for _, tt := range []struct{ name, config, want string }{
 		{"no program", "---\n[mcp_servers.bad]\ncommand = \"no_such_program_here\"\n", "bad"},
-		{"no command", "---\n[mcp_servers.bad]\nurl = \"http://localhost\"\n", "it has no command"},
+		{"neither", "---\n[mcp_servers.bad]\nargs = [\"x\"]\n", "it has neither a command nor a url"},
+		{"no encryption", "---\n[mcp_servers.bad]\nurl = \"http://192.0.2.1/mcp\"\n", "want https"},
 		{"not MCP", "---\n[mcp_servers.bad]\ncommand = \"echo\"\nargs = [\"hello\"]\n", "initialize"},
 		{"silent", "---\n[mcp_servers.bad]\ncommand = \"sleep\"\nargs = [\"600\"]\nstartup_timeout_sec = 0.2\n", "in time"},
 	} {
@@ -128,5 +132,75 @@ func TestFolderOfMCPServers(t *testing.T) {
 				t.Errorf("it runs in %s with the PATH %s, want %s", folder, path, want)
 			}
 		})
+	}
+}
+
+// TestMCPServerByURL has the model call a tool of a server over HTTP, and a server that the
+// repository's own configuration names.
+func TestMCPServerByURL(t *testing.T) {
+	var foreign atomic.Int32
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { foreign.Add(1) }))
+	defer stranger.Close()
+	name := "toy"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Header.Get("Authorization") != "Bearer secret-token" || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		result := map[string]string{
+			"server/discover": fmt.Sprintf(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":%q,"version":"1"}}}`, name),
+			"tools/list":      `{"resultType":"complete","tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`,
+			"tools/call":      `{"resultType":"complete","content":[{"type":"text","text":"heard"}]}`,
+		}[m.Method]
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+	defer s.Close()
+	b := setup(t, fmt.Sprintf("---\n[mcp_servers.far]\nurl = %q\nbearer_token_env_var = \"FAR_TOKEN\"\n", s.URL), native.Limits{})
+	write(t, filepath.Join(b.cwd, ".codex", "config.toml"), fmt.Sprintf("[mcp_servers.evil]\nurl = %q\nbearer_token_env_var = \"FAR_TOKEN\"\n", stranger.URL))
+	environ := append(os.Environ(), "FAR_TOKEN=secret-token", "HOME="+b.home)
+	engine := func(o native.Options) {
+		o.CodexHome, o.Environ = b.home, environ
+		e, err := native.New(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		b.engine = e
+	}
+	engine(native.Options{})
+	b.provider.Add(
+		providertest.Call(providertest.ToolCall{ID: "c1", Name: "far__echo", Arguments: `{}`}, providertest.Shell("c2", "env")), providertest.Say("ok"))
+	h := &host{exec: approve}
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("use it")); err != nil {
+		t.Fatal(err)
+	}
+	got := b.provider.Requests()[1].ToolOutputs()
+	if len(got) != 2 || got[0].Output != `[{"type":"text","text":"heard"}]` || strings.Contains(got[1].Output, "FAR_TOKEN") {
+		t.Errorf("outputs %q", got)
+	}
+	events := strings.Join(h.take(), " ")
+	if !strings.Contains(events, "mcp_tool_call_begin mcp_tool_call_end") {
+		t.Errorf("events %s", events)
+	}
+	if n := foreign.Load(); n > 0 {
+		t.Errorf("the server of the repository got %d requests", n)
+	}
+
+	name = "codex-mcp" // as if the engine's own server had that URL
+	engine(native.Options{Self: os.Args[0]})
+	b.provider.Add(providertest.Say("ok"))
+	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("again")); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(lastRequest(b), "far__echo") {
+		t.Error("the own server is offered")
+	}
+	if events := strings.Join(h.take(), " "); !strings.Contains(events, "background_event") {
+		t.Errorf("nobody was told: %s", events)
 	}
 }

@@ -55,6 +55,7 @@ type Session struct {
 	end     context.CancelFunc
 	modern  bool
 	server  mcptypes.Implementation
+	offers  map[string]jsontext.Value // the server's capabilities
 
 	mu    sync.Mutex
 	calls int
@@ -142,6 +143,12 @@ func (s *Session) Modern() bool { return s.modern }
 // Server returns what the server says about itself.
 func (s *Session) Server() mcptypes.Implementation { return s.server }
 
+// Offers reports whether the server has a capability, such as tools.
+func (s *Session) Offers(capability string) bool {
+	v, ok := s.offers[capability]
+	return ok && v.Kind() == '{'
+}
+
 // greet finds out which versions the server offers.
 func (s *Session) greet(ctx context.Context) error {
 	if s.o.Protocol != "" && s.o.Protocol != modern.ProtocolVersion {
@@ -151,6 +158,7 @@ func (s *Session) greet(ctx context.Context) error {
 	defer stop()
 	var found struct {
 		SupportedVersions []string                  `json:"supportedVersions"`
+		Capabilities      map[string]jsontext.Value `json:"capabilities"`
 		Meta              map[string]jsontext.Value `json:"_meta"`
 	}
 	err := s.Request(probe, modern.ServerDiscover.Name(), nil, &found)
@@ -160,7 +168,7 @@ func (s *Session) greet(ctx context.Context) error {
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil && slices.Contains(found.SupportedVersions, modern.ProtocolVersion):
-		s.modern = true
+		s.modern, s.offers = true, found.Capabilities
 		_ = jsonv2.Unmarshal(found.Meta[modern.MetaServerInfo], &s.server) // it may be missing
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
@@ -200,11 +208,15 @@ func (s *Session) initialize(ctx context.Context) error {
 	if s.o.Ask != nil {
 		p.Capabilities.Elicitation = map[string]json.RawMessage{}
 	}
-	r, err := mcptypes.Initialize.Call(ctx, s.peer, p)
-	if err != nil {
+	var r struct {
+		Capabilities map[string]jsontext.Value `json:"capabilities"`
+		ServerInfo   jsontext.Value            `json:"serverInfo"`
+	}
+	if err := s.peer.Call(ctx, mcptypes.Initialize.Name(), p, &r); err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
-	s.server = r.ServerInfo
+	s.offers = r.Capabilities
+	_ = jsonv2.Unmarshal(r.ServerInfo, &s.server) // it may be missing
 	return mcptypes.NotificationsInitialized.Notify(ctx, s.peer, nil)
 }
 

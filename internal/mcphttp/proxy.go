@@ -25,8 +25,16 @@ type ProxyOptions struct {
 	// URL is the server's URL with its path. The scheme is https, or http for this
 	// machine.
 	URL string
-	// Token is sent with each request.
+	// Token is sent with each request, unless it is "".
 	Token string
+	// Header is sent with each request. Headers of the protocol take precedence.
+	Header http.Header
+	// Foreign means that the server need not be codex-mcp: it may hold the head of a response
+	// until it has the answer, or never answer. So no message waits for the answer to another
+	// one, except for those of the handshake.
+	Foreign bool
+	// MaxMessage is the longest message of the server, in bytes. Default: 128 MiB.
+	MaxMessage int
 	// Transport sends the HTTP requests. Default: a copy of [http.DefaultTransport].
 	Transport http.RoundTripper
 }
@@ -49,6 +57,8 @@ type Proxy struct {
 
 	mirrors mirrors // what the server's tools ask for
 
+	renewing sync.Mutex // held while a session takes the place of another one
+
 	mu      sync.Mutex
 	session string              // "" before initialize
 	hello   []byte              // the client's initialize, or that of greet
@@ -70,7 +80,7 @@ func (o *ProxyOptions) Validate() error {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the server's URL: %w", err)
+		return fmt.Errorf("the server's URL: %w", withoutURL(err))
 	case u.Host == "" || u.User != nil:
 		return errors.New("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
@@ -84,24 +94,31 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	own := *o
+	if own.MaxMessage <= 0 {
+		own.MaxMessage = maxLine
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	transport := o.Transport
 	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.MaxIdleConnsPerHost = 32
-		transport = own
+		copied := http.DefaultTransport.(*http.Transport).Clone()
+		copied.MaxIdleConnsPerHost = 32
+		transport = copied
 	}
 	return &Proxy{
-		o: *o, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, asked: map[jsonrpc.ID]bool{}, unread: make(chan error, 1),
-		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		o: own, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, asked: map[jsonrpc.ID]bool{}, unread: make(chan error, 1),
+		client: &http.Client{Transport: transport, CheckRedirect: stay},
 	}, nil
 }
 
 const (
 	// farewell is how long open requests may take after the client has gone.
 	farewell = time.Second
-	// maxLine is the longest message in either direction, in bytes.
+	// maxLine is the longest message of the server by default, in bytes.
 	maxLine = 128 << 20
+	// noteTime bounds the answer to a notification of the client, or to its answer to a
+	// question.
+	noteTime = 30 * time.Second
 )
 
 // Run forwards messages until the client's input or ctx ends, or a message cannot be written
@@ -110,11 +127,6 @@ func (p *Proxy) Run(ctx context.Context) error {
 	if l, ok := p.t.(interface{ SetReadLimit(int) }); ok {
 		l.SetReadLimit(defaultMaxBody)
 	}
-	lines, read := make(chan line), make(chan struct{})
-	go func() {
-		defer close(read)
-		p.read(lines)
-	}()
 	// The last waits are bounded, for a client that does not read or a server that does not
 	// answer.
 	bound := time.AfterFunc(2*farewell, func() {
@@ -123,9 +135,15 @@ func (p *Proxy) Run(ctx context.Context) error {
 	})
 	bound.Stop()
 	defer bound.Stop()
-	defer context.AfterFunc(ctx, func() { bound.Reset(2 * farewell) })()
+	hurry := func() { bound.Reset(2 * farewell) }
+	defer context.AfterFunc(ctx, hurry)()
+	lines, read := make(chan line), make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(lines, hurry)
+	}()
 	err := p.forward(ctx, lines)
-	bound.Reset(2 * farewell)
+	hurry()
 	p.leave()
 	p.cancel()
 	p.work.Wait()
@@ -144,17 +162,22 @@ type line struct {
 	err     error
 }
 
-// read reads messages of the client until the transport or the proxy is closed.
-func (p *Proxy) read(lines chan<- line) {
+// read reads messages of the client until the transport or the proxy is closed. It calls gone
+// when no more can come.
+func (p *Proxy) read(lines chan<- line, gone func()) {
 	for {
 		m, err := p.t.Read(p.ctx)
+		var one *jsonrpc.Error
+		last := err != nil && !errors.As(err, &one)
+		if last {
+			gone() // the server may hold up the message before
+		}
 		select {
 		case lines <- line{m, err}:
 		case <-p.ctx.Done():
 			return
 		}
-		var one *jsonrpc.Error
-		if err != nil && !errors.As(err, &one) {
+		if last {
 			return
 		}
 	}
@@ -190,10 +213,10 @@ func (p *Proxy) forward(ctx context.Context, lines <-chan line) error {
 			p.request(&e, line)
 		case e.kind == response:
 			if p.answered(e.id) {
-				p.note(line)
+				p.note(line, p.o.Foreign)
 			}
 		case !p.cancelled(&e, line):
-			p.note(line)
+			p.note(line, false)
 		}
 	}
 }
@@ -229,7 +252,7 @@ func (p *Proxy) cancelled(e *envelope, line []byte) bool {
 	}
 	p.mu.Unlock()
 	if r == nil || !r.today {
-		p.note(line)
+		p.note(line, p.o.Foreign)
 	}
 	if r != nil {
 		r.cancel()
@@ -253,43 +276,92 @@ func (p *Proxy) request(e *envelope, line []byte) {
 		return
 	}
 	// A request of 2026-07-28 does not depend on those before it.
-	if r.today {
+	if r.today || p.o.Foreign {
 		p.errands.Go(func() {
 			defer cancel()
+			if !r.today {
+				p.inSession(ctx, e, r, line)
+				return
+			}
 			answer, err := p.send(ctx, http.MethodPost, line, p.todaysHeaders(e, line))
 			p.answer(ctx, e, r, answer, err)
 		})
 		return
 	}
-	if session := p.sessionNow(); session == "" && !r.fixed && e.method != "ping" {
-		p.greet(ctx)
-	}
-	// With Prefer: stream the server sends the head of the response when it has accepted
-	// the request. So the next message cannot overtake this one.
-	prefer := http.Header{headerPrefer: {preferStream}}
-	answer, err := p.send(ctx, http.MethodPost, line, prefer)
-	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && p.lose() {
-		// The server has forgotten the session, and so has not accepted the request.
-		answer.Body.Close()
-		p.greet(ctx)
-		answer, err = p.send(ctx, http.MethodPost, line, prefer)
-	}
-	r.session = p.sessionNow()
-	if id := sessionOf(answer); e.method == "initialize" && id != "" {
-		p.begin(id)
-		r.session = id
-		p.mu.Lock()
-		p.hello = line
-		p.mu.Unlock()
-		p.answer(ctx, e, r, answer, err) // further requests need the version in the answer
+	answer, err := p.accepted(ctx, e, r, line)
+	if r.fixed {
+		p.opened(ctx, e, r, line, answer, err) // further requests need the version in the answer
 		cancel()
-		p.work.Go(func() { p.listen(id) })
 		return
 	}
 	p.errands.Go(func() {
 		defer cancel()
 		p.answer(ctx, e, r, answer, err)
 	})
+}
+
+// inSession sends a request of the older versions and forwards the answer.
+func (p *Proxy) inSession(ctx context.Context, e *envelope, r *errand, line []byte) {
+	answer, err := p.accepted(ctx, e, r, line)
+	if r.fixed {
+		p.opened(ctx, e, r, line, answer, err)
+		return
+	}
+	p.answer(ctx, e, r, answer, err)
+}
+
+// accepted sends a request of the older versions, in a new session if there is none or the
+// server has forgotten it.
+func (p *Proxy) accepted(ctx context.Context, e *envelope, r *errand, line []byte) (*http.Response, error) {
+	if !p.greeted() && !r.fixed && e.method != "ping" {
+		p.greet(ctx)
+	}
+	// With Prefer: stream the server sends the head of the response when it has accepted
+	// the request. So the next message cannot overtake this one.
+	prefer := http.Header{headerPrefer: {preferStream}}
+	if r.fixed {
+		prefer = nil
+	}
+	session := p.sessionNow()
+	answer, err := p.send(ctx, http.MethodPost, line, prefer)
+	if err == nil && answer.StatusCode == http.StatusNotFound && !r.fixed && p.renew(ctx, session) {
+		// The server has forgotten the session, and so has not accepted the request.
+		answer.Body.Close()
+		answer, err = p.send(ctx, http.MethodPost, line, prefer)
+	}
+	r.session = p.sessionNow()
+	return answer, err
+}
+
+// opened handles the answer to the client's initialize.
+func (p *Proxy) opened(ctx context.Context, e *envelope, r *errand, line []byte, answer *http.Response, err error) {
+	id := sessionOf(answer)
+	if id != "" {
+		p.begin(id)
+		r.session = id
+		p.mu.Lock()
+		p.hello = line
+		p.mu.Unlock()
+	}
+	p.answer(ctx, e, r, answer, err)
+	if id != "" {
+		p.work.Go(func() { p.listen(id) })
+	}
+}
+
+// renew opens a session in place of one that the server has forgotten, once for all requests
+// that learn of it. It returns false if there can be none.
+func (p *Proxy) renew(ctx context.Context, forgotten string) bool {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	if p.sessionNow() != forgotten {
+		return true
+	}
+	if !p.lose() {
+		return false
+	}
+	p.greet(ctx)
+	return true
 }
 
 // greet opens a session with the client's initialize, in place of one that the server has
@@ -316,7 +388,7 @@ func (p *Proxy) greet(ctx context.Context) {
 		return
 	}
 	p.begin(id)
-	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	p.note([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false)
 	p.work.Go(func() { p.listen(id) })
 }
 
@@ -331,6 +403,12 @@ func (p *Proxy) begin(session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session = session
+}
+
+// greeted reports whether the server has answered an initialize. Not every server has sessions.
+func (p *Proxy) greeted() bool {
+	session, version := p.current()
+	return session != "" || version != ""
 }
 
 // current returns the session and its version.
@@ -387,21 +465,53 @@ func (p *Proxy) send(ctx context.Context, method string, body []byte, more http.
 	if err != nil {
 		return nil, err
 	}
+	for name, values := range p.o.Header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	if more.Get(headerMethod) == "" {
-		if session, version := p.current(); session != "" {
+		session, version := p.current()
+		if session != "" {
 			r.Header.Set(headerSession, session)
-			if version != "" {
-				r.Header.Set(headerVersion, version)
-			}
+		}
+		if version != "" {
+			r.Header.Set(headerVersion, version)
 		}
 	}
 	maps.Copy(r.Header, more)
-	r.Header.Set("Authorization", "Bearer "+p.o.Token)
+	if p.o.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+p.o.Token)
+	}
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	return p.client.Do(r)
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	return answer, nil
+}
+
+// withoutURL returns an error without the URL, which may hold a secret.
+func withoutURL(err error) error {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
+		return whole.Err
+	}
+	return err
+}
+
+// maxRedirects bounds the redirects of one request.
+const maxRedirects = 5
+
+// stay follows a redirect that repeats the same request within the server's origin, for example
+// with a slash at the end. Every other one is returned as the answer: a request has the token.
+func stay(r *http.Request, via []*http.Request) error {
+	from, status := via[0].URL, r.Response.StatusCode
+	if (status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect) &&
+		r.URL.Scheme == from.Scheme && r.URL.Host == from.Host && r.URL.User == nil && len(via) <= maxRedirects {
+		return nil
+	}
+	return http.ErrUseLastResponse
 }
 
 // todaysHeaders returns the headers that mirror the body of a request of 2026-07-28. codex-mcp
@@ -433,12 +543,22 @@ func coded(s string) string {
 	return s
 }
 
-// note forwards a notification or a response.
-func (p *Proxy) note(line []byte) {
-	answer, err := p.send(p.ctx, http.MethodPost, line, nil)
-	if err == nil { // if the server cannot be reached, open requests report that
-		answer.Body.Close()
+// note forwards a notification or a response. Unless apart is set, the next message waits
+// until the server has it.
+func (p *Proxy) note(line []byte, apart bool) {
+	send := func() {
+		ctx, cancel := context.WithTimeout(p.ctx, noteTime)
+		defer cancel()
+		answer, err := p.send(ctx, http.MethodPost, line, nil)
+		if err == nil { // if the server cannot be reached, open requests report that
+			answer.Body.Close()
+		}
 	}
+	if apart {
+		p.errands.Go(send)
+		return
+	}
+	send()
 }
 
 // forget removes an open request. It reports false if the request was not open any more: the

@@ -45,9 +45,12 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 	case errors.As(err, &said):
 		return said
 	case p.ctx.Err() != nil:
-		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.o.URL)
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the connection to %s was closed", p.place())
 	default:
-		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v; start it with codex-mcp http", p.o.URL, err)
+		said = jsonrpc.Errorf(jsonrpc.CodeInternalError, "the server at %s: %v", p.place(), err)
+		if !p.o.Foreign {
+			said.Message += "; start it with codex-mcp http"
+		}
 	}
 	said.Data = stdjson.RawMessage(unanswered)
 	var dial *net.OpError
@@ -55,6 +58,12 @@ func (p *Proxy) fault(err error) *jsonrpc.Error {
 		said.Data = stdjson.RawMessage(unsent)
 	}
 	return said
+}
+
+// place returns the URL without its query, which may hold a secret.
+func (p *Proxy) place() string {
+	place, _, _ := strings.Cut(p.o.URL, "?")
+	return place
 }
 
 // The data of the errors that a [Proxy] makes itself.
@@ -212,16 +221,22 @@ func (p *Proxy) consume(e *envelope, r *errand, answer *http.Response, at *posit
 	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if kind == "text/event-stream" && answer.StatusCode == http.StatusOK {
-		err = events(answer.Body, at, func(m []byte) bool {
+		err = events(answer.Body, at, p.o.MaxMessage, func(m []byte) bool {
 			done = p.pass(e, r, m)
 			return done
 		})
 		return done, err
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxLine))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(p.o.MaxMessage)+1))
 	switch {
 	case err != nil:
 		return false, err
+	case len(body) > p.o.MaxMessage:
+		return false, errLong
+	case answer.StatusCode/100 == 3:
+		return false, redirected(answer)
+	case answer.StatusCode == http.StatusUnauthorized && kind != "application/json":
+		return false, fmt.Errorf("%s: the token is missing, wrong or too old", answer.Status)
 	case answer.StatusCode == http.StatusAccepted && len(body) == 0:
 		return true, errors.New("the request was cancelled")
 	case kind != "application/json":
@@ -277,9 +292,9 @@ func (p *Proxy) negotiated(m []byte) {
 // events calls f with the data of each event until f returns true, and moves the position. It
 // reads the format text/event-stream of the HTML standard, except that only a newline ends a
 // line, and that the type of an event does not matter.
-func events(body io.Reader, at *position, f func([]byte) bool) error {
+func events(body io.Reader, at *position, longest int, f func([]byte) bool) error {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, longest)
 	var data []byte
 	id := at.last
 	for lines.Scan() {
@@ -298,6 +313,9 @@ func events(body io.Reader, at *position, f func([]byte) bool) error {
 		case "id":
 			id = string(value)
 		case "data":
+			if len(data)+len(value) > longest {
+				return errLong
+			}
 			if len(data) > 0 || len(value) > 0 {
 				data = append(append(data, '\n'), value...)
 			}
@@ -307,7 +325,21 @@ func events(body io.Reader, at *position, f func([]byte) bool) error {
 			}
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return errLong
+	}
 	return lines.Err()
+}
+
+var errLong = errors.New("the message is too long")
+
+// redirected returns the error for a redirect that is not followed.
+func redirected(answer *http.Response) error {
+	where := "another place"
+	if to, err := answer.Location(); err == nil {
+		where = to.Scheme + "://" + to.Host
+	}
+	return fmt.Errorf("%s: it redirects to %s, which is not followed", answer.Status, where)
 }
 
 // listen forwards the messages of a session that belong to no request, until the session has
@@ -321,8 +353,11 @@ func (p *Proxy) listen(session string) {
 				answer.Body.Close()
 				return
 			}
+			begin := time.Now()
 			_, _ = p.consume(nil, &errand{session: session}, answer, &at) // the next try continues after a failure
-			b = newBackoff()
+			if time.Since(begin) >= steady {
+				b = newBackoff()
+			}
 		}
 		if !b.wait(p.ctx, at.retry) {
 			if p.ctx.Err() != nil {

@@ -67,7 +67,7 @@ type Config struct {
 
 	MCPServers map[string]MCPServer `json:"mcp_servers"`
 	// ServerKeys are the environment variables with the keys of MCP servers that have a
-	// URL. Only Codex itself uses these servers.
+	// URL.
 	ServerKeys []string `json:"-"`
 	// Notify is the argv of a program that runs when a turn is complete.
 	Notify []string `json:"notify"`
@@ -155,8 +155,17 @@ type Tools struct {
 	ViewImage *bool `json:"view_image"`
 }
 
-// MCPServer is a server whose tools are offered to the model.
+// MCPServer is a server whose tools are offered to the model: a program, or a server over
+// HTTP.
 type MCPServer struct {
+	// URL is that of a server over HTTP. The environment variable BearerTokenEnvVar has the
+	// token for it. HTTPHeaders are sent with each request, and so are EnvHTTPHeaders, whose
+	// values are names of environment variables.
+	URL               string            `json:"url"`
+	BearerTokenEnvVar string            `json:"bearer_token_env_var"`
+	HTTPHeaders       map[string]string `json:"http_headers"`
+	EnvHTTPHeaders    map[string]string `json:"env_http_headers"`
+
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`

@@ -17,11 +17,9 @@ var theirKeys = []string{
 	"windows_wsl_setup_acknowledged", "zsh_path",
 }
 
-// theirServerKeys are such keys of an MCP server. Most belong to a server with a URL, which
-// is ignored as a whole.
+// theirServerKeys are such keys of an MCP server.
 var theirServerKeys = []string{
-	"bearer_token_env_var", "env_http_headers", "http_headers", "name", "oauth", "oauth_resource", "required",
-	"scopes", "supports_parallel_tool_calls", "url",
+	"http_headers_helper", "name", "oauth", "oauth_resource", "required", "scopes", "supports_parallel_tool_calls",
 }
 
 // decidesElsewhere has, for some keys of today's Codex that the native engine does not

@@ -1,5 +1,5 @@
-// Package mcpclient runs the MCP servers that the user configured, so that a model can
-// call their tools.
+// Package mcpclient connects to the MCP servers that the user configured, programs and servers
+// over HTTP, so that a model can call their tools.
 package mcpclient
 
 import (
@@ -8,13 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"os/exec"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -32,12 +36,12 @@ const (
 	maxTools = 1000
 )
 
-// Options describe a server and how it runs.
+// Options describe a server, and how it runs or is reached.
 type Options struct {
 	// Name is the server's name in the configuration.
 	Name   string
 	Server config.MCPServer
-	// Environ is the engine's environment. The server gets only the core of it.
+	// Environ is the conversation's environment. The server gets only the core of it.
 	Environ []string
 	// Dir is the folder in which the server runs.
 	Dir string
@@ -46,6 +50,11 @@ type Options struct {
 	Programs *sandbox.Programs
 	// Processes starts the server, and ends all that it started.
 	Processes *proc.Pool
+	// HTTP sends the requests to a server with a URL. It must not follow redirects or add
+	// secrets.
+	HTTP http.RoundTripper
+	// Getenv returns the environment variables with the token and the headers for it.
+	Getenv func(name string) string
 	// Version is the engine's version.
 	Version string
 	// Elicit asks the user a question of the server. Params and result are those
@@ -57,9 +66,8 @@ type Options struct {
 // Client is a connection to one server. It is safe for concurrent use.
 type Client struct {
 	options Options
-	peer    *jsonrpc.Peer
-	end     context.CancelFunc
-	running sync.WaitGroup
+	session *mcpcall.Session
+	hide    func(string) string // hides the secrets of the server's requests
 	tools   []Tool
 }
 
@@ -71,13 +79,18 @@ type Tool struct {
 	Schema stdjson.RawMessage
 }
 
-// Start starts a server and requests its tools. The server runs until Close, even after
-// ctx has ended.
+// Start starts a server, or connects to it, and requests its tools. The server runs until
+// Close, even after ctx has ended.
 func Start(ctx context.Context, o Options) (*Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, seconds(o.Server.StartupTimeoutSec, defaultStartup), errors.New("it did not start in time"))
 	defer cancel()
-	if o.Server.Command == "" {
-		return nil, errors.New("it has no command")
+	switch {
+	case o.Server.Command != "" && o.Server.URL != "":
+		return nil, errors.New("it has both a command and a url")
+	case o.Server.URL != "":
+		return dial(ctx, o)
+	case o.Server.Command == "":
+		return nil, errors.New("it has neither a command nor a url")
 	}
 	programs := o.Programs
 	if programs == nil {
@@ -99,27 +112,39 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o)
+	return connect(ctx, jsonrpc.Lines(conn.Out, conn.In, conn), o, mcpcall.Options{Protocol: mcptypes.ProtocolVersion}, asIs)
 }
 
+func asIs(text string) string { return text }
+
 // connect begins a session with a server over transport, which the client then owns.
-func connect(ctx context.Context, transport jsonrpc.Transport, o Options) (*Client, error) {
-	c := &Client{options: o}
-	c.peer = jsonrpc.NewPeer(transport, c.mux(), &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: closeGrace})
-	life, end := context.WithCancel(context.Background())
-	c.end = end
-	c.running.Go(func() {
-		if err := c.peer.Run(life); err != nil && life.Err() == nil {
-			o.Logger.Warn("MCP server ended", "server", o.Name, "error", err)
+func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, hide func(string) string) (*Client, error) {
+	c := &Client{options: o, hide: hide}
+	session.Name, session.Version, session.Ask = "codex-mcp", o.Version, c.ask
+	var err error
+	if c.session, err = mcpcall.Connect(ctx, transport, &session); err == nil {
+		if err = c.list(ctx); err != nil {
+			err = errors.Join(err, c.Close())
 		}
-	})
-	if err := c.greet(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, errors.Join(err, c.Close())
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, c.hidden(err)
 	}
 	return c, nil
+}
+
+// hidden returns an error of a server without the secrets of its requests.
+func (c *Client) hidden(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := c.hide(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
 }
 
 func seconds(s float64, otherwise time.Duration) time.Duration {
@@ -129,21 +154,16 @@ func seconds(s float64, otherwise time.Duration) time.Duration {
 	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
 
-// mux handles the requests of the server.
-func (c *Client) mux() *jsonrpc.Mux {
-	m := &jsonrpc.Mux{}
-	m.HandleRaw("ping", func(context.Context, stdjson.RawMessage) (any, error) { return struct{}{}, nil })
-	m.HandleRaw("elicitation/create", func(ctx context.Context, params stdjson.RawMessage) (any, error) {
-		if c.options.Elicit == nil {
-			return map[string]string{"action": "decline"}, nil
-		}
-		named, err := c.sign(params)
-		if err != nil {
-			return nil, err
-		}
-		return c.options.Elicit(ctx, named)
-	})
-	return m
+// ask asks the user a question of the server.
+func (c *Client) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+	if c.options.Elicit == nil {
+		return stdjson.RawMessage(`{"action":"decline"}`), nil
+	}
+	named, err := c.sign(params)
+	if err != nil {
+		return nil, err
+	}
+	return c.options.Elicit(ctx, named)
 }
 
 // sign puts the server's name at the beginning of its question, so that a server cannot
@@ -166,38 +186,19 @@ func (c *Client) sign(params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	return json.Marshal(members, json.Deterministic(true))
 }
 
-// greet initializes the session and reads the tools.
-func (c *Client) greet(ctx context.Context) error {
-	title := "Codex"
-	var hello struct {
-		Capabilities map[string]jsontext.Value `json:"capabilities"`
-	}
-	err := c.peer.Call(ctx, "initialize", &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion,
-		Capabilities:    mcptypes.ClientCapabilities{Elicitation: map[string]stdjson.RawMessage{}},
-		ClientInfo:      mcptypes.Implementation{Name: "codex-mcp", Title: &title, Version: c.options.Version},
-	}, &hello)
-	if err != nil {
-		return fmt.Errorf("initialize: %w", err)
-	}
-	if err := c.peer.Notify(ctx, "notifications/initialized", nil); err != nil {
-		return err
-	}
-	if _, ok := hello.Capabilities["tools"]; !ok {
+// list reads the tools.
+func (c *Client) list(ctx context.Context) error {
+	if !c.session.Offers("tools") {
 		return nil
 	}
-	return c.list(ctx)
-}
-
-func (c *Client) list(ctx context.Context) error {
-	params := &mcptypes.ListToolsRequestParams{}
+	params := map[string]any{}
 	for range maxPages {
 		var page struct {
 			Tools      []jsontext.Value `json:"tools"`
 			NextCursor *string          `json:"nextCursor"`
 		}
-		if err := c.peer.Call(ctx, "tools/list", params, &page); err != nil {
-			return fmt.Errorf("tools/list: %w", err)
+		if err := c.session.Request(ctx, mcptypes.ToolsList.Name(), params, &page); err != nil {
+			return fmt.Errorf("%s: %w", mcptypes.ToolsList.Name(), err)
 		}
 		for _, raw := range page.Tools {
 			t, err := readTool(raw)
@@ -212,7 +213,7 @@ func (c *Client) list(ctx context.Context) error {
 		if page.NextCursor == nil {
 			return nil
 		}
-		params.Cursor = page.NextCursor
+		params["cursor"] = *page.NextCursor
 	}
 	return nil
 }
@@ -251,18 +252,25 @@ func (c *Client) Call(ctx context.Context, tool string, arguments stdjson.RawMes
 	timeout := seconds(c.options.Server.ToolTimeoutSec, defaultTool)
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
-	var result stdjson.RawMessage
-	err := c.peer.Call(limited, "tools/call", &mcptypes.CallToolRequestParams{Name: tool, Arguments: arguments}, &result)
+	result, err := c.session.Call(limited, &mcpcall.Call{Tool: tool, Arguments: arguments, Tasks: true})
 	if err != nil && limited.Err() != nil {
-		err = context.Cause(limited)
+		return nil, context.Cause(limited)
 	}
-	return result, err
+	return result, c.hidden(err)
 }
 
-// Close ends the server and waits until it is gone.
-func (c *Client) Close() error {
-	err := c.peer.Close()
-	c.end()
-	c.running.Wait()
-	return err
+// Close ends the server, or the connection to it, and waits until it is gone.
+func (c *Client) Close() error { return c.session.Close() }
+
+// Server returns the name that the server gives itself; "" if it gives none.
+func (c *Client) Server() string { return c.session.Server().Name }
+
+// Near reports whether the server has a URL on this machine.
+func (c *Client) Near() bool {
+	u, err := url.Parse(c.options.Server.URL)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(u.Hostname(), "localhost")
 }

@@ -1,0 +1,69 @@
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// maxMessage is the longest message of a server over HTTP, in bytes.
+const maxMessage = 16 << 20
+
+// dial connects to a server over HTTP. It uses MCP 2026-07-28 if the server offers it, and a
+// handshake otherwise.
+func dial(ctx context.Context, o Options) (*Client, error) {
+	p := mcphttp.ProxyOptions{
+		URL: o.Server.URL, Header: http.Header{}, Foreign: true, MaxMessage: maxMessage, Transport: o.HTTP,
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	var secrets []string
+	for name, value := range o.Server.HTTPHeaders {
+		p.Header.Set(name, value)
+		secrets = append(secrets, value)
+	}
+	for name, variable := range o.Server.EnvHTTPHeaders {
+		if value := strings.TrimSpace(o.Getenv(variable)); value != "" {
+			p.Header.Set(name, value)
+			secrets = append(secrets, value)
+		}
+	}
+	if variable := o.Server.BearerTokenEnvVar; variable != "" {
+		if p.Token = strings.TrimSpace(o.Getenv(variable)); p.Token == "" {
+			return nil, fmt.Errorf("the environment variable %s, which its bearer_token_env_var names, is not set", variable)
+		}
+		secrets = append(secrets, p.Token)
+	}
+	transport := mcpcall.Join(func(ctx context.Context, t jsonrpc.Transport) error {
+		proxy, err := mcphttp.NewProxy(t, &p)
+		if err != nil {
+			return err // Validate found nothing
+		}
+		return proxy.Run(ctx)
+	})
+	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, hider(secrets))
+}
+
+// shortest is the length of the shortest text that is hidden, in bytes. Shorter header values,
+// such as "1", are part of many texts and no secrets.
+const shortest = 6
+
+// hider returns a function that hides secrets: a server may repeat them in an error.
+func hider(secrets []string) func(string) string {
+	var pairs []string
+	for _, s := range secrets {
+		if len(s) >= shortest {
+			pairs = append(pairs, s, "[hidden]")
+		}
+		if _, token, ok := strings.Cut(s, " "); ok && len(token) >= shortest { // Authorization: Bearer TOKEN
+			pairs = append(pairs, token, "[hidden]")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
