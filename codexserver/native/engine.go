@@ -83,7 +83,8 @@ const (
 	// ToolsAuto is ToolsFiles with the Chat API and ToolsCodex with the Responses API. The empty
 	// text means the same.
 	ToolsAuto Tools = "auto"
-	// ToolsFiles are tools that read, list, search, edit and write files.
+	// ToolsFiles are tools that read, list, search, edit and write files, and commands in the
+	// background.
 	ToolsFiles Tools = "files"
 	// ToolsCodex is Codex's own set: the shell, and patches.
 	ToolsCodex Tools = "codex"

@@ -106,6 +106,9 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 
 // finish reports how a turn ended.
 func (t *turn) finish(ctx context.Context, err error) error {
+	if t.tools != nil {
+		t.tools.End()
+	}
 	c, last := t.conversation, &t.answer
 	var abort *engine.AbortError
 	var limit *limitError

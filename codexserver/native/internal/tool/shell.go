@@ -25,6 +25,11 @@ import (
 
 // shellDefinition returns the definition of the shell tool.
 func (b *Toolbox) shellDefinition() model.Tool {
+	background := ""
+	if b.options.FileTools {
+		background = `"background":{"type":"boolean","description":"True for a server or a long build: it goes on while you work, job shows it, and it ends with your turn"},
+`
+	}
 	return model.Tool{
 		Name:        "shell",
 		Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
@@ -32,9 +37,9 @@ func (b *Toolbox) shellDefinition() model.Tool {
 "command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax [\"bash\",\"-lc\",SCRIPT]"},
 "workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
 "timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, %d by default, at most %d"},
-"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
+%s"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
 "justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
-},"required":["command"],"additionalProperties":false}`, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds()),
+},"required":["command"],"additionalProperties":false}`, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds(), background),
 	}
 }
 
@@ -52,6 +57,7 @@ type shellArguments struct {
 	TimeoutMS *float64 `json:"timeout_ms"`
 	// Timeout is the name that some models use for TimeoutMS, as Codex lets them.
 	Timeout       *float64 `json:"timeout"`
+	Background    *bool    `json:"background"`
 	Escalated     *bool    `json:"with_escalated_permissions"`
 	Justification string   `json:"justification"`
 }
@@ -74,6 +80,12 @@ func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		*c = command{"bash", "-lc", line}
 	}
 	return nil
+}
+
+// background reports whether the command may go on in the background. The model can look at
+// it only with the tool job.
+func (r run) background() bool {
+	return r.turn.box.options.FileTools && r.Background != nil && *r.Background
 }
 
 func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
@@ -116,7 +128,10 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 // more.
 func (r run) timeout() (timeout time.Duration, lowered bool) {
 	o := &r.turn.box.options
-	if r.TimeoutMS == nil {
+	switch {
+	case r.TimeoutMS == nil && r.background():
+		return o.maxTimeout(), false
+	case r.TimeoutMS == nil:
 		return o.timeout(), false
 	}
 	most := float64(o.maxTimeout())
@@ -168,9 +183,12 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 		return t.patch(ctx, call.ID, inv.Text, inv.In(r.named))
 	}
 	var output string
-	if call.Stopped {
+	switch {
+	case r.background() && t.jobs.full():
+		output = fmt.Sprintf("the command was not run: %d commands go on in the background; end one with job", maxJobs)
+	case call.Stopped:
 		output, err = r.again(ctx)
-	} else {
+	default:
 		output, err = r.decide(ctx)
 	}
 	return Result{Output: output}, err
@@ -412,7 +430,7 @@ func stopped(res *proc.Result, words string) string {
 func note(res *proc.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
 // exec runs the command and emits its events. The result is nil if the command did not
-// start.
+// start, or goes on in the background.
 func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
 	t := r.turn
 	o := t.box.options
@@ -422,13 +440,39 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
 	}
+	if r.background() {
+		spec.Leftovers = nil // everything ends with the turn
+	}
 	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
+	if r.background() {
+		return t.jobs.run(ctx, r, c, spec)
+	}
+	res, output, err := r.process(ctx, spec, nil)
+	if res != nil {
+		most := o.maxTimeout()
+		switch {
+		case lowered:
+			note(res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
+		case res.TimedOut && timeout < most:
+			note(res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
+		}
+		output = proc.ModelOutput(*res)
+	}
+	return res, output, err
+}
+
+// process runs the command until it ends. job receives its output, too, if the command is in
+// the background.
+func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Result, string, error) {
+	t := r.turn
+	o := t.box.options
 	end := o.Activity.Begin()
 	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+		job.add(chunk)
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	end()
@@ -436,7 +480,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if errors.As(err, &start) {
 		text := startText(start)
 		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
-	} else if err != nil {
+	} else if err != nil && job == nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandEnd{
@@ -444,15 +488,11 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),
 		Omitted: res.Omitted,
 	})
-	if start != nil {
-		return nil, "execution error: " + start.Error(), nil
-	}
-	most := o.maxTimeout()
 	switch {
-	case lowered:
-		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
-	case res.TimedOut && timeout < most:
-		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
+	case start != nil:
+		return nil, "execution error: " + start.Error(), nil
+	case err != nil:
+		return nil, "", err
 	}
 	return &res, proc.ModelOutput(res), nil
 }

@@ -65,7 +65,8 @@ type Options struct {
 	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
 	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool
-	// FileTools offers tools that read, list, search, edit and write files.
+	// FileTools offers tools that read, list, search, edit and write files, and commands in
+	// the background.
 	FileTools bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
@@ -149,6 +150,9 @@ func (b *Toolbox) Offer() []model.Tool {
 		tools = []model.Tool{{Type: "local_shell"}}
 	}
 	if b.options.FileTools {
+		if !b.options.LocalShell {
+			tools = append(tools, jobDefinition)
+		}
 		tools = append(tools, fileDefinitions...)
 	}
 	if b.options.PlanTool {
@@ -203,13 +207,17 @@ type Turn struct {
 	Context
 	box  *Toolbox
 	diff *patch.Diff
+	jobs *jobs
 }
 
-// Turn begins a turn.
+// Turn begins a turn. The caller must end it.
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
-	return &Turn{Context: c, box: b, diff: &patch.Diff{}}
+	return &Turn{Context: c, box: b, diff: &patch.Diff{}, jobs: &jobs{}}
 }
+
+// End ends the commands in the background and waits until they are gone.
+func (t *Turn) End() { t.jobs.end() }
 
 // Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
 // or the context's cause.
@@ -229,6 +237,8 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 		return t.updatePlan(call)
 	case call.Name == "view_image":
 		return t.viewImage(call)
+	case call.Name == "job" && t.box.options.FileTools:
+		return t.job(ctx, call)
 	}
 	if run := fileTool(call.Name); run != nil && t.box.options.FileTools && !call.Custom {
 		return run(t, ctx, call)
@@ -251,7 +261,7 @@ func (t *Turn) Independent(call Call) bool {
 		return false
 	}
 	r, err := t.run(call)
-	if err != nil || !policy.KnownSafeStrict(r.Command) {
+	if err != nil || r.background() || !policy.KnownSafeStrict(r.Command) {
 		return false
 	}
 	if !t.box.confines.Load() {
