@@ -71,17 +71,16 @@ type job struct {
 	denied string // what to do after the sandbox has stopped it; "" if it has not
 }
 
-// full reports whether no further command may go on in the background.
-func (s *jobs) full() bool {
+// alive returns how many commands go on in the background.
+func (s *jobs) alive() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
 	for _, j := range s.all {
 		if !j.over() {
 			n++
 		}
 	}
-	return n >= maxJobs
+	return n
 }
 
 func (j *job) over() bool {

@@ -184,7 +184,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	}
 	var output string
 	switch {
-	case r.background() && t.jobs.full():
+	case r.background() && t.jobs.alive() >= maxJobs:
 		output = fmt.Sprintf("the command was not run: %d commands go on in the background; end one with job", maxJobs)
 	case call.Stopped:
 		output, err = r.again(ctx)
@@ -287,8 +287,17 @@ func (r run) approved() bool {
 	if !ok {
 		return false
 	}
-	now, ok := r.turn.place(r.dir).Content(r.Command)
+	now, ok := r.content()
 	return ok && now == then
+}
+
+// content sums up what the command names. There is no sum while a command of the turn goes on in
+// the background: in its sandbox that could exchange a file between the look and the run.
+func (r run) content() (sum string, ok bool) {
+	if r.turn.jobs.alive() > 0 {
+		return "", false
+	}
+	return r.turn.place(r.dir).Content(r.Command)
 }
 
 // decide has the policy decide about the command, and then runs it, asks or refuses.
@@ -333,7 +342,7 @@ func (r run) ask(ctx context.Context, reason string, confinable bool) (confined 
 	}
 	place := r.turn.place(r.dir)
 	req.Program, req.Replaceable = place.Replaceable(r.Command)
-	sum, lasts := place.Content(r.Command)
+	sum, lasts := r.content()
 	req.Once, req.Placed = !lasts, true
 	if lasts {
 		req.Content = sum
