@@ -206,7 +206,7 @@ func (p *pkg) baseline(ctx context.Context, program, work string, parallel int) 
 			if err != nil {
 				return err
 			}
-			for _, field := range strings.Fields(string(ids)) {
+			for field := range strings.FieldsSeq(string(ids)) {
 				id, _ := strconv.Atoi(field)
 				u.reaches[id] = true
 			}
