@@ -170,6 +170,7 @@ type Engine struct {
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
 	requests  slots // bounds the requests, each with a connection
+	searches  slots // bounds the searches for files, each of which may take a thread
 
 	mu     sync.Mutex
 	warned map[string]bool // the warnings that were logged
@@ -230,6 +231,7 @@ func New(o *Options) (*Engine, error) {
 	}
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
+	e.searches = make(slots, 8)
 	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
 	e.auth = auth.New(e.home, &auth.Options{
 		Issuer:     o.Auth.Issuer,

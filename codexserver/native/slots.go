@@ -2,7 +2,7 @@ package native
 
 import "context"
 
-// slots bound the work that needs file descriptors. More work waits instead of failing.
+// slots bound the work that needs file descriptors or threads. More work waits instead of failing.
 type slots chan struct{}
 
 // newSlots returns n slots, at least least and at most most.

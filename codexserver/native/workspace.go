@@ -44,6 +44,11 @@ func (e *Engine) Reach() []string { return append(e.programs.Folders(), e.folder
 
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+	leave, err := e.searches.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
 }
 
