@@ -107,7 +107,7 @@ func TestEndToEndKilledInPatch(t *testing.T) {
 		t.Error(fault)
 	}
 	t.Logf("%d of %d patches were half applied", half, runs)
-	if half == 0 {
+	if half == 0 && runs > 10 { // few may all be too late on a loaded machine
 		t.Error("no patch was half applied")
 	}
 }
