@@ -1,13 +1,11 @@
 package appserver
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -67,25 +64,10 @@ type cutRollout struct {
 
 // readCut reads the end of a rollout.
 func readCut(path string) (cut cutRollout, err error) {
-	f, err := safefile.Open(path)
-	if err != nil {
-		return cut, err
-	}
-	defer f.Close()
-	info, err := os.Stat(path)
-	if err != nil {
-		return cut, err
-	}
-	if _, err := io.CopyN(io.Discard, f, max(0, info.Size()-maxRolloutPart)); err != nil {
-		return cut, err
-	}
-	for in := bufio.NewReader(io.LimitReader(f, maxRolloutPart)); ; {
-		line, err := in.ReadBytes('\n')
-		if err != nil { // the last line may not be whole
-			return cut, nil
-		}
-		cut.add(line)
-	}
+	m := markRollout(path)
+	m.size = max(0, m.size-maxRolloutPart)
+	err = m.lines(cut.add)
+	return cut, err
 }
 
 // add reads a line.

@@ -108,25 +108,32 @@ func (m rolloutMark) await(ctx context.Context, enough func(rolloutPart) bool) (
 	}
 }
 
-// read returns what the rollout has since the mark.
-func (m rolloutMark) read() (part rolloutPart, err error) {
+// lines calls add with each line since the mark.
+func (m rolloutMark) lines(add func(line []byte)) error {
 	f, err := safefile.Open(m.path)
 	if err != nil {
-		return part, err
+		return err
 	}
 	defer f.Close()
 	if _, err := io.CopyN(io.Discard, f, m.size); err != nil {
-		return part, err
+		return err
 	}
-	byID := map[string]*rolloutCall{}
 	for in := bufio.NewReader(io.LimitReader(f, maxRolloutPart)); ; {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // the last line may not be whole
-			return part, nil
+			return nil
 		}
+		add(line)
+	}
+}
+
+// read returns what the rollout has since the mark.
+func (m rolloutMark) read() (part rolloutPart, err error) {
+	byID := map[string]*rolloutCall{}
+	err = m.lines(func(line []byte) {
 		if !bytes.Contains(line, []byte(`"function_call`)) && !bytes.Contains(line, []byte(`"custom_tool_call`)) &&
 			!bytes.Contains(line, []byte(`"task_complete"`)) && !bytes.Contains(line, []byte(`"turn_aborted"`)) {
-			continue
+			return
 		}
 		var l struct {
 			Type    protocol.RolloutType `json:"type"`
@@ -142,7 +149,7 @@ func (m rolloutMark) read() (part rolloutPart, err error) {
 			} `json:"payload"`
 		}
 		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
-			continue
+			return
 		}
 		p := l.Payload
 		switch {
@@ -157,7 +164,8 @@ func (m rolloutMark) read() (part rolloutPart, err error) {
 		case byID[p.CallID] != nil:
 			_ = json.Unmarshal(p.Output, &byID[p.CallID].output) // "" if it is not text
 		}
-	}
+	})
+	return part, err
 }
 
 // rejection returns the reason in an output if Codex rejected the call by its policy. What
