@@ -103,17 +103,17 @@
 // tools/list of 100 tools with 57 kB. The rows: Decode and Encode of this package; structs
 // without checks, with encoding/json and with go-json-experiment/json; the types of go-sdk
 // v1.8.0 with encoding/json, then with the decoder of its own connection; mcp-go v1.2.1. Best
-// of 8 or more in the benchmarks in the nested module bench, with Go 1.26.8 on two busy cores,
-// so that only ratios count:
+// of 8 or more in the benchmarks in the nested module bench, with Go 1.26.8 on two cores; only
+// ratios count:
 //
 //	               decode:                                 encode:
 //	                      call      result        list         call     result       list
-//	mcptypes             2.3/7      3.7/17     194/909        1.1/1      1.6/1      158/1
-//	plain structs      11.3/14     10.9/28    1915/720        5.8/1      3.1/1      352/1
-//	with json/v2         5.0/5      6.1/13     293/711        2.4/1      3.2/1      259/1
-//	go-sdk             10.3/16     24.8/48   1226/6621        5.9/4    16.5/16   882/4203
-//	its connection     11.2/12     46.7/39   1013/6318        5.8/1    15.7/12    465/203
-//	mcp-go             31.7/71     36.2/81  4416/11925      14.7/10    11.7/12  2474/7203
+//	mcptypes             1.1/6      2.0/14     146/863        1.2/1      1.0/1       91/1
+//	plain structs       6.6/12     10.1/27     556/720        4.1/1      2.4/1      265/1
+//	with json/v2         1.5/4      3.7/11     211/710        1.7/1      2.7/1      175/1
+//	go-sdk              7.0/16     22.2/42    743/6623        4.2/4    14.1/12   618/4203
+//	its connection      7.9/12     29.1/39    569/6316        2.6/1    12.8/12    342/203
+//	mcp-go             24.9/70     26.5/77  1968/11937       11.9/9     9.9/12  1654/7206
 //
 // Both JSON packages call the same code and add to it: json/v2 reads the text once more,
 // encoding/json twice.

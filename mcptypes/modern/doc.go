@@ -87,16 +87,16 @@
 // types of go-sdk v1.8.0 with encoding/json, then with the decoder of its own connection;
 // mcp-go v1.2.1. Neither library has tasks: the row of go-sdk uses a struct in its style.
 // Best of 8 or more in the benchmarks in the nested module mcptypes/bench, with Go 1.26.8 on
-// two busy cores, so that only ratios count:
+// two cores; only ratios count:
 //
 //	               decode:                                             encode:
 //	                      call        task   questions        list         call       task  questions       list
-//	modern              4.4/33      4.1/16     13.7/90     172/911       2.6/20      1.9/1     4.1/18      158/1
-//	plain structs      14.7/44     13.8/26     27.5/98     646/721       8.1/13      8.0/1     7.3/20      408/1
-//	with json/v2        6.7/28       4.8/6     13.8/48     276/710        5.4/9      4.0/2      9.3/9      263/1
-//	go-sdk             18.6/80     13.9/32    49.8/234   1133/6621       9.7/32     8.2/11   27.5/128   917/4202
-//	its connection     27.0/72     20.5/27    65.4/228    809/6315        7.9/5      8.0/2   27.9/117    482/201
-//	mcp-go             34.9/82           -           -  3041/11922      23.5/34          -          -  5181/7204
+//	modern              3.3/29       2.1/9      8.3/64     150/865       1.6/2      1.8/1      2.4/1      106/1
+//	plain structs      12.3/44      9.9/23     20.9/98     462/722      6.2/13      5.2/1     6.3/20      214/1
+//	with json/v2        5.8/27       3.0/5      9.9/46     184/710       3.7/9      2.8/3     8.2/10      138/1
+//	go-sdk             14.4/80     10.2/32    39.5/234    715/6624      7.4/32     6.3/11   19.5/127   511/4203
+//	its connection     17.1/72     14.4/27    48.2/228    495/6320       3.7/5      4.5/1   16.4/117    272/203
+//	mcp-go             29.2/82           -           -  2227/11939     17.0/34          -          -  1858/7207
 package modern
 
 //go:generate go run ../../gen -schema ../../schema/2026-07-28/schema.json -extension ../../schema/2026-07-28/tasks.json -base ../../schema/2025-06-18/schema.json -out .
