@@ -31,6 +31,7 @@ func TestJobEndsWithItsTurn(t *testing.T) {
 				providertest.Turn{Func: func(providertest.Request) providertest.Turn {
 					if interrupted {
 						cancel()
+						return providertest.Turn{Text: []string{"b"}, Stall: make(chan struct{})}
 					}
 					return providertest.Say("bye")
 				}})
