@@ -95,6 +95,9 @@ func (cut *cutRollout) add(line []byte) {
 		} `json:"payload"`
 	}
 	if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
+		if bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
+			cut.now = nil // it may have other policies than those before
+		}
 		return
 	}
 	p := &l.Payload

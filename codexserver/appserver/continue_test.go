@@ -47,6 +47,7 @@ func TestContinueWithinTheTurn(t *testing.T) {
 		{"network", loose, turnContext("workspace-write", `,"network_access":false`, "untrusted"), `"sandbox":"workspace-write"`, `{"type":"workspaceWrite","networkAccess":true}`, true},
 		{"a root", loose, turnContext("workspace-write", "", "untrusted"), `"sandbox":"workspace-write"`, `{"type":"workspaceWrite","networkAccess":false,"writableRoots":["/other"]}`, true},
 		{"no policies", loose, `{"type":"event_msg","payload":{"type":"task_started"}}`, "", "", true},
+		{"a sandbox in another form", loose, `{"type":"turn_context","payload":{"cwd":"/work","sandbox_policy":"read-only"}}`, "", "", true},
 		{"an unknown sandbox", loose, turnContext("external-sandbox", "", "untrusted"), "", "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
