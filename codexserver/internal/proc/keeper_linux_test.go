@@ -1,6 +1,7 @@
 package proc_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -72,6 +73,31 @@ func TestOneAfterAnother(t *testing.T) {
 	}
 	if len(keepers) != 1 {
 		t.Errorf("%d keepers for one command at a time", len(keepers))
+	}
+}
+
+// TestKeeperThreads compares the threads of a keeper at its first command and after others that
+// it had to kill. It could not start one beside a command that uses up its limit.
+func TestKeeperThreads(t *testing.T) {
+	var p proc.Pool
+	defer p.Close()
+	threads := func() string {
+		cmd, r := script(t, "grep ^Threads: /proc/$PPID/status; for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait")
+		proc := startIn(t, &p, cmd)
+		line, err := bufio.NewReader(r).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := proc.End(); err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	first := threads()
+	for range 50 {
+		if now := threads(); now != first {
+			t.Fatalf("%q after %q", now, first)
+		}
 	}
 }
 

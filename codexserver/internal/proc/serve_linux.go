@@ -91,9 +91,34 @@ func becomeKeeper() error {
 	// everything else for the collection. So there is none meanwhile.
 	debug.SetGCPercent(-1)
 	// With only one processor, a goroutine that waits for a process would block others
-	// for a while.
-	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	// for a while. Each further one could need a thread.
+	runtime.GOMAXPROCS(2)
+	makeThreads(threads)
 	return nil
+}
+
+// threads is how many threads a keeper needs at most: one for each processor, and for each
+// system call that blocks: to start a command, to end it, to wait for it and for signals.
+const threads = 8
+
+// makeThreads makes the runtime start n threads, which it keeps. While a keeper starts a
+// command it has the command's limit of processes. If the command has used that up
+// before the keeper runs again, the runtime can start no thread, and would end the process.
+func makeThreads(n int) {
+	var started, ended sync.WaitGroup
+	release := make(chan struct{})
+	for range n {
+		started.Add(1)
+		ended.Go(func() {
+			runtime.LockOSThread() // so that the others need threads of their own
+			defer runtime.UnlockOSThread()
+			started.Done()
+			<-release
+		})
+	}
+	started.Wait()
+	close(release)
+	ended.Wait()
 }
 
 // SealDescriptors prevents commands from inheriting the descriptors that this process
