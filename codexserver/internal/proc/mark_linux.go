@@ -96,19 +96,7 @@ func EndMarked(text string) bool {
 		return true
 	}
 	m := mark(n)
-	if len(m.among(marks)) == 0 {
-		return true
-	}
-	stopAll(func() []entry { return m.among(marks) })
-	for deadline := time.Now().Add(Grace); ; {
-		left := m.among(marks)
-		if len(left) == 0 || time.Now().After(deadline) {
-			return len(left) == 0
-		}
-		signalAll(left, unix.SIGKILL)
-		pause := time.NewTimer(time.Millisecond)
-		<-pause.C
-	}
+	return endAll(func() []entry { return m.among(marks) }, Grace)
 }
 
 // limitOfLocks returns the hard limit of file locks of a process.
@@ -129,15 +117,23 @@ func limitOfLocks(pid int) string {
 
 // sweep kills what the keeper left behind if it was killed.
 func (k *keeper) sweep() {
-	if !k.killed() {
-		return
+	if k.killed() {
+		endAll(k.mark.processes, lastGrace)
 	}
-	stopAll(k.mark.processes)
-	for deadline := time.Now().Add(Grace); time.Now().Before(deadline); {
-		left := k.mark.processes()
+}
+
+// endAll kills processes for at most a time, and reports whether none is left. It stops them
+// first each time: what a few free, when they are killed, those that still run fill again.
+func endAll(find func() []entry, within time.Duration) bool {
+	for deadline := time.Now().Add(within); ; {
+		left := find()
 		if len(left) == 0 {
-			return
+			return true
 		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		stopAll(find)
 		signalAll(left, unix.SIGKILL)
 		pause := time.NewTimer(time.Millisecond)
 		<-pause.C
