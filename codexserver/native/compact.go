@@ -95,7 +95,7 @@ func (t *turn) compact(ctx context.Context) error {
 		return fmt.Errorf("summarising the conversation: %w", err)
 	}
 	items := append(t.opening(), t.bridge(userTexts(t.history[:unread]), summary))
-	for _, i := range t.prompts(unread) {
+	for _, i := range t.userMessages(unread) {
 		items = append(items, t.history[i])
 	}
 	if err := t.replaceHistory(summary, items); err != nil {

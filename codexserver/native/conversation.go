@@ -35,43 +35,58 @@ type conversation struct {
 	host   engine.Host
 	id     string
 	client *model.Client
-	file   *rollout.Writer
 	box    *tool.Toolbox
-	left   proc.Leftovers // processes that commands left running; Close ends them
 
-	servers *mcpServers
-
-	instructions  string
-	developer     string               // developer instructions, "" for none
-	compactPrompt string               // asks for a summary; "" means the built-in one
-	rules         string               // the text of the AGENTS.md files
-	now           protocol.TurnContext // the policies, folder and model of turns
-	readOnly      bool                 // nothing may widen the policies in now
-	continues     bool                 // a turn of another process continues, with narrower policies
-	chosen        bool                 // a call has chosen the effort
-	search        *bool                // whether to search the web; nil when the call did not say
-	sent          protocol.TurnContext // what the model was last sent of now
-	history       []protocol.ResponseItem
-	usage         *protocol.TokenUsageInfo
-	window        window // what the provider said of the model's context window
-	limits        *protocol.RateLimits
-	turns         int
-	compactions   int
-	meta          protocol.SessionMeta // the rollout's first line
-	missing       error                // why the rollout lacks lines, as the user was told; nil if it is whole
-	gone          bool                 // the rollout is gone and could not be written again
+	prompts
+	choices
+	memory
+	saved
+	work
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 
-	use      sync.Mutex  // held by a turn, and by work between turns
-	idle     *time.Timer // calls unload
-	unloaded bool        // the history is in the rollout, not in memory
-	closed   bool
-	news     []string // messages for the user, sent at the next turn
+	use    sync.Mutex  // held by a turn, and by work between turns
+	idle   *time.Timer // calls unload
+	closed bool
+	news   []string // messages for the user, sent at the next turn
+}
 
+// choices are what the calls and the configuration chose for turns.
+type choices struct {
+	now       protocol.TurnContext // the policies, folder and model of turns
+	sent      protocol.TurnContext // what the model was last sent of now
+	readOnly  bool                 // nothing may widen the policies in now
+	continues bool                 // a turn of another process continues, with narrower policies
+	chosen    bool                 // a call has chosen the effort
+	search    *bool                // whether to search the web; nil when the call did not say
+}
+
+// memory is what the rollout also has, so that a conversation can be unloaded.
+type memory struct {
+	unloaded    bool // the history is in the rollout, not here
+	history     []protocol.ResponseItem
+	usage       *protocol.TokenUsageInfo
+	window      window // what the provider said of the model's context window
+	limits      *protocol.RateLimits
+	turns       int
+	compactions int
+}
+
+// saved is the rollout of a conversation.
+type saved struct {
+	file    *rollout.Writer
+	meta    protocol.SessionMeta // the rollout's first line
+	missing error                // why the rollout lacks lines, as the user was told; nil if it is whole
+	gone    bool                 // the rollout is gone and could not be written again
+}
+
+// work is what runs outside turns, until the conversation is closed.
+type work struct {
 	life       context.Context // ends with Close
 	end        context.CancelFunc
 	background sync.WaitGroup // the goroutines that run outside turns
+	left       proc.Leftovers // processes that commands left running
+	servers    *mcpServers
 }
 
 // start begins a new conversation.
@@ -145,22 +160,20 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		summary = protocol.SummaryAuto
 	}
 	c := &conversation{
-		engine:        e,
-		cfg:           cfg,
-		host:          host,
-		id:            id,
-		instructions:  text,
-		developer:     cfg.DeveloperInstructions,
-		compactPrompt: cfg.CompactPrompt,
-		now: protocol.TurnContext{
-			Cwd:            cfg.Cwd,
-			ApprovalPolicy: cfg.ApprovalPolicy,
-			SandboxPolicy:  cfg.Sandbox(),
-			Model:          cfg.Model,
-			Effort:         cfg.ReasoningEffort,
-			Summary:        summary,
-		},
-		client: e.client(cfg),
+		engine:  e,
+		cfg:     cfg,
+		host:    host,
+		id:      id,
+		client:  e.client(cfg),
+		prompts: prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt},
+	}
+	c.now = protocol.TurnContext{
+		Cwd:            cfg.Cwd,
+		ApprovalPolicy: cfg.ApprovalPolicy,
+		SandboxPolicy:  cfg.Sandbox(),
+		Model:          cfg.Model,
+		Effort:         cfg.ReasoningEffort,
+		Summary:        summary,
 	}
 	c.sent = c.now
 	c.box = e.toolbox(cfg, &c.left)

@@ -131,7 +131,7 @@ func (t *turn) refuse(err error) error {
 	if _, words, ok := strings.Cut(err.Error(), model.ErrContextWindow.Error()+": "); ok {
 		text += "; the provider says: " + words
 	}
-	unread := t.prompts(t.unread())
+	unread := t.userMessages(t.unread())
 	if len(unread) == 0 {
 		return errors.New("the conversation " + text + ". " + adviceRoom)
 	}

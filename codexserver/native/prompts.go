@@ -7,42 +7,48 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A caller can add two prompts to a conversation: developer instructions, which are a
-// message with the role developer at the beginning of the history, and the prompt of a
-// compaction. The rollout keeps both for resumed conversations.
+// prompts are what a model reads besides the history. A caller can add two: developer
+// instructions, which are a message with the role developer at the beginning of the history,
+// and the prompt of a compaction. The rollout keeps both for resumed conversations.
+type prompts struct {
+	instructions string
+	developer    string // the developer instructions, "" for none
+	compact      string // asks for a summary; "" means the built-in prompt
+	rules        string // the text of the AGENTS.md files
+}
 
 // developerMessage returns the developer instructions as one item, nil without any.
-func (c *conversation) developerMessage() []protocol.ResponseItem {
-	if c.developer == "" {
+func (p *prompts) developerMessage() []protocol.ResponseItem {
+	if p.developer == "" {
 		return nil
 	}
-	text := strings.ToValidUTF8(c.developer, "\uFFFD")
+	text := strings.ToValidUTF8(p.developer, "\uFFFD")
 	return []protocol.ResponseItem{protocol.MessageItem{
 		Role: "developer", Content: []protocol.ContentItem{{Type: "input_text", Text: text}},
 	}}
 }
 
 // summaryPrompt returns the prompt of a compaction.
-func (c *conversation) summaryPrompt() string {
-	if strings.TrimSpace(c.compactPrompt) == "" {
+func (p *prompts) summaryPrompt() string {
+	if strings.TrimSpace(p.compact) == "" {
 		return builtinCompactPrompt
 	}
-	return strings.ToValidUTF8(c.compactPrompt, "\uFFFD")
+	return strings.ToValidUTF8(p.compact, "\uFFFD")
 }
 
 // keepPrompts puts both prompts into the first line of a rollout.
-func (c *conversation) keepPrompts(meta *protocol.SessionMeta) {
-	meta.DeveloperInstructions, meta.CompactPrompt = c.developer, c.compactPrompt
+func (p *prompts) keepPrompts(meta *protocol.SessionMeta) {
+	meta.DeveloperInstructions, meta.CompactPrompt = p.developer, p.compact
 }
 
 // restorePrompts takes both prompts from a rollout, unless the call that resumes it
 // passes its own.
-func (c *conversation) restorePrompts(old *protocol.SessionMeta, call *protocol.Config) {
+func (p *prompts) restorePrompts(old *protocol.SessionMeta, call *protocol.Config) {
 	if call.CompactPrompt == nil && !chooses(call, "compact_prompt") {
-		c.compactPrompt = old.CompactPrompt
+		p.compact = old.CompactPrompt
 	}
 	if call.DeveloperInstructions == nil && !chooses(call, "developer_instructions") {
-		c.developer = old.DeveloperInstructions
+		p.developer = old.DeveloperInstructions
 	}
 }
 

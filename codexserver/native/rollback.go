@@ -16,7 +16,7 @@ func (c *conversation) ShortensHistory() {}
 
 // takeBack removes the user's last n messages, and what followed them, from the history.
 func (c *conversation) takeBack(n int) error {
-	prompts := c.prompts(0)
+	prompts := c.userMessages(0)
 	if n > len(prompts) {
 		return &engine.RefusedError{Err: fmt.Errorf("rollback: %d prompts cannot be taken back, since the history has %d: older ones do not exist, or a summary has replaced them", n, len(prompts))}
 	}
@@ -78,18 +78,18 @@ func (t *turn) shorten(ctx context.Context, in protocol.TurnInput) (string, erro
 
 // unread returns the index from which on the history has only messages that the model has
 // not read.
-func (c *conversation) unread() int {
-	i := len(c.history)
-	for i > 0 && fromUser(c.history[i-1]) {
+func (m *memory) unread() int {
+	i := len(m.history)
+	for i > 0 && fromUser(m.history[i-1]) {
 		i--
 	}
 	return i
 }
 
-// prompts returns the indices of the user's own messages in the history, from an index on.
-func (c *conversation) prompts(from int) (all []int) {
-	for i := from; i < len(c.history); i++ {
-		if m, ok := c.history[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(contentText(m)) {
+// userMessages returns the indices of the user's own messages in the history, from an index on.
+func (m *memory) userMessages(from int) (all []int) {
+	for i := from; i < len(m.history); i++ {
+		if m, ok := m.history[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(contentText(m)) {
 			all = append(all, i)
 		}
 	}
