@@ -35,33 +35,57 @@ type turn struct {
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
-	known     chan struct{} // closed when id is set
-	active    chan struct{} // closed when the app-server takes messages to the turn
-	completed chan struct{} // closed when the turn has ended in the app-server
-	cleared   chan struct{} // closed when an interrupt has ended the turn's commands
+	milestones
 
-	mu       sync.Mutex // also keeps the events in order
-	id       string
-	result   *wire.Turn // of turn/completed
-	reviews  bool       // the turn is a review; does not change
-	reviewer string     // the id that interrupts a review, once it is known
-	ended    bool       // no further event is emitted
-	aborted  error      // why an answer aborted the turn; no further question is asked
-	tr       *translator
-	timers   map[string]*time.Timer            // of items whose beginning is held back
-	open     map[jsonrpc.ID]context.CancelFunc // questions being asked
-	resolved map[jsonrpc.ID]bool               // questions that were withdrawn before they were asked
-	agents   map[string]string                 // the turns of sub-agents by thread, "" where it has ended
-	prompted bool                              // the turn's own input has been read
-	counted  chan struct{}                     // closed when the tokens of the model's last response have been counted
-	letters  []*letter                         // messages that came while the turn ran
+	mu     sync.Mutex // also keeps the events in order
+	id     string
+	start  *jsonrpc.Call // which starts the turn; nil before it is sent
+	rules  rules         // that the turn began with
+	result *wire.Turn    // of turn/completed
+	ended  bool          // no further event is emitted
+	tr     *translator
+	timers map[string]*time.Timer // of items whose beginning is held back
+	agents map[string]string      // the turns of sub-agents by thread, "" where it has ended
 
-	// Where other programs share the app-server:
+	reviewing
+	asking
+	messages
+	sharing
+}
+
+// milestones are channels that are closed as a turn proceeds.
+type milestones struct {
+	known     chan struct{} // id is set
+	active    chan struct{} // the app-server takes messages to the turn
+	counted   chan struct{} // the tokens of the model's last response have been counted
+	completed chan struct{} // the turn has ended in the app-server
+	cleared   chan struct{} // an interrupt has ended the turn's commands
+}
+
+// reviewing is what a turn knows that is a review.
+type reviewing struct {
+	reviews  bool   // does not change
+	reviewer string // the id that interrupts the review, once it is known
+}
+
+// asking is what has become of the questions of a turn.
+type asking struct {
+	open     map[jsonrpc.ID]context.CancelFunc // those being asked
+	resolved map[jsonrpc.ID]bool               // those that were withdrawn before they were asked
+	aborted  error                             // why an answer aborted the turn; no further question is asked
+}
+
+// messages are the user's messages to a turn.
+type messages struct {
+	client   string    // the id of the turn's own prompt, "" without one
+	prompted bool      // the turn's own input has been read
+	opening  bool      // a message of the user has been read
+	letters  []*letter // those that came while the turn ran
+}
+
+// sharing is what a turn knows whose app-server other programs share.
+type sharing struct {
 	elsewhere *elsewhere      // not nil if another program began the turn
-	rules     rules           // that the turn began with
-	client    string          // the id of the turn's own prompt, "" without one
-	start     *jsonrpc.Call   // which starts the turn; nil before it is sent
-	opening   bool            // a message of the user has been read
 	guest     bool            // another program's prompt began the turn, and the own one went to it
 	clients   map[string]bool // the ids of the messages that were read, if another program began the turn
 }
@@ -70,10 +94,11 @@ type turn struct {
 func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
 		thread: t, host: host,
-		known: make(chan struct{}), active: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
-		counted: make(chan struct{}), tr: newTranslator(), timers: map[string]*time.Timer{},
-		open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{},
-		agents: map[string]string{},
+		milestones: milestones{
+			known: make(chan struct{}), active: make(chan struct{}), counted: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
+		},
+		asking: asking{open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{}},
+		tr:     newTranslator(), timers: map[string]*time.Timer{}, agents: map[string]string{},
 	}
 	r.tr.limits = t.child.lastLimits(time.Now())
 	r.ctx, r.cancel = context.WithCancelCause(ctx)

@@ -29,31 +29,42 @@ import (
 type Job struct {
 	attendance thread.Attendance // the caller's, with the job as an observer
 	options    *Options
-	room       room
-	report     *report.Collector
-	meter      meter
-	schema     *outputschema.Schema // of the answer, or nil
-	rawSchema  jsontext.Value       // the same as JSON
-	hint       bool                 // results have a block that names the thread
 	thread     *thread.Thread
 	owner      *Jobs         // of the client that began it
 	durable    bool          // its client may get the result of a task
 	before     []*Job        // turns of the thread, see [Jobs.lost]
 	review     *reviewCall   // nil for other turns
+	orphan     *Orphan       // the turn that the job continues, or nil
+	key        string        // of the turn, see [protocol.TurnInput]
 	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
 	acted      chan struct{} // has an element if there is news for [Job.Acted]
-	key        string        // of the turn, see [protocol.TurnInput]
-	orphan     *Orphan       // the turn that the job continues, or nil
 
-	mu         sync.Mutex
+	form
+	report *report.Collector
+	meter  meter
+
+	mu sync.Mutex
+	beginning
 	background bool
-	began      time.Time            // when the turn began, perhaps in another process
-	used       *protocol.TokenUsage // what the thread had used then
-	remarks    []string             // why questions could not be answered, and what was left out
+	remarks    []string // why questions could not be answered, and what was left out
 	now        moment
 	end        ending
 	visitors   map[*Jobs]bool // clients that are asked besides its own
+}
+
+// form is what a result must look like.
+type form struct {
+	room      room
+	schema    *outputschema.Schema // of the answer, or nil
+	rawSchema jsontext.Value       // the same as JSON
+	hint      bool                 // it has a block that names the thread
+}
+
+// beginning is what was known when a turn began, perhaps in another process.
+type beginning struct {
+	began time.Time
+	used  *protocol.TokenUsage // what the thread had used
 }
 
 // moment is what a turn does now.
@@ -85,10 +96,11 @@ type ending struct {
 func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	j := &Job{
-		attendance: a, options: o, room: c.table.room(c.MaxText), report: report.New(o.Report), done: make(chan struct{}),
-		acted: make(chan struct{}, 1),
-		hint:  o.Hint.wanted(c.Host),
-		now:   moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
+		attendance: a, options: o,
+		form:   form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
+		report: report.New(o.Report),
+		done:   make(chan struct{}), acted: make(chan struct{}, 1),
+		now: moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
 	}
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
