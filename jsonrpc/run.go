@@ -263,9 +263,9 @@ func (p *Peer) disconnect() error {
 		p.life.ending = true
 		p.life.Unlock()
 		// The transport last: its errors must not look like the reason of the end.
+		p.out.close(ErrClosed) // first: a handler whose call fails could still send its answer
 		p.calls.fail(ErrClosed)
 		p.in.end()
-		p.out.close(ErrClosed)
 		p.live.end(context.Canceled)
 		p.wake()
 		p.closeErr = p.t.Close()
