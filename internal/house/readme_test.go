@@ -106,7 +106,7 @@ func TestReadme(t *testing.T) {
 		},
 	}
 	unused := maps.Clone(known)
-	for _, file := range []string{"README.md", "docs/clients.md"} {
+	for _, file := range []string{"README.md", "docs/clients.md", "docs/hosts/claude-code.md"} {
 		for _, block := range fence.FindAllStringSubmatch(read(t, file), -1) {
 			if block[1] != "sh" {
 				continue

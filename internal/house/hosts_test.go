@@ -1,0 +1,72 @@
+package house_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A page of a host fits on a screen.
+const maxHostLines = 50
+
+var (
+	hostRow  = regexp.MustCompile(`(?m)^\| \[([^\]]+)\]\(hosts/(\S+\.md)\) \|.* \| ([^|]+) \|$`)
+	tried    = regexp.MustCompile(`(?m)^Tried: ([\d.]+)[ ,]`)
+	notTried = regexp.MustCompile(`(?m)^Not tried\. All of this is from its documentation`)
+)
+
+// TestDocsHosts checks the pages of hosts: their form, that the table of docs/clients.md has each
+// with the version that was tried, and that docs/interop.md has that version and what it speaks.
+func TestDocsHosts(t *testing.T) {
+	interop := read(t, "docs/interop.md")
+	pending := map[string]page{}
+	for _, p := range pages(t) {
+		if strings.HasPrefix(p.file, "docs/hosts/") {
+			pending[p.file] = p
+		}
+	}
+	for _, row := range hostRow.FindAllStringSubmatch(read(t, "docs/clients.md"), -1) {
+		name, file, version := row[1], "docs/hosts/"+row[2], row[3]
+		p, ok := pending[file]
+		if !ok {
+			t.Errorf("docs/clients.md has no page, or two rows, for %s", name)
+			continue
+		}
+		delete(pending, file)
+		text := read(t, file)
+		if n := strings.Count(text, "\n"); n > maxHostLines {
+			t.Errorf("%s has %d lines, want at most %d", file, n, maxHostLines)
+		}
+		if !strings.HasPrefix(text, "# "+name+"\n\n```") {
+			t.Errorf("%s does not begin with the name %s and its set-up", file, name)
+		}
+		for _, part := range []string{"\n## Questions\n", "\n## What does not work\n"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no part %q", file, strings.TrimSpace(part))
+			}
+		}
+		if len(p.blocks) == 0 || !strings.Contains(p.blocks[0].text, "codex-mcp") {
+			t.Errorf("the set-up in %s does not start codex-mcp", file)
+		}
+		seen := tried.FindStringSubmatch(p.text)
+		switch {
+		case version == "no":
+			if seen != nil || !notTried.MatchString(p.text) {
+				t.Errorf("%s does not say that it was not tried", file)
+			}
+			continue
+		case seen == nil || seen[1] != version:
+			t.Errorf("%s does not say that %s was tried", file, version)
+		}
+		if !strings.Contains(interop, " "+version+" ") && !strings.Contains(interop, " "+version+".") {
+			t.Errorf("docs/interop.md has no %s of %s", version, name)
+		}
+		measured := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|(?: [^|]+ \|){2} ([-\d]+) \|`).FindStringSubmatch(interop)
+		if measured != nil && !strings.Contains(strings.Join(strings.Fields(p.text), " "), "speaks MCP "+measured[1]) {
+			t.Errorf("%s does not say that it speaks MCP %s", file, measured[1])
+		}
+	}
+	for file := range pending {
+		t.Errorf("docs/clients.md has no row for %s", file)
+	}
+}
