@@ -1,14 +1,17 @@
-// Command measure reports how well a model works with the native engine. It sets a dozen
-// small tasks in Go repositories and checks each with tests that the model has not seen.
+// Command tasks reports how well a model works with the native engine. It sets twelve small
+// tasks and checks each with tests that the model has not seen. Eight are in real modules from
+// the Go module proxy, with pinned sums: a test that fails, a report of a fault, a name to
+// change, an option, a flag or a function to add. Four are in made repositories.
 //
-//	go run ./bench/measure -base-url http://localhost:11434/v1 -model qwen3-coder
-//	go run ./bench/measure -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
-//	go run ./bench/measure -scripted    # the tasks' own solutions: all pass
+//	go run ./bench/tasks -base-url http://localhost:11434/v1 -model qwen3-coder
+//	go run ./bench/tasks -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
+//	go run ./bench/tasks -scripted    # the tasks' own solutions: all pass
+//	go run ./bench/tasks -wrong       # solutions that only look right: all fail
 //
 // Each task runs in its own folder with the policy never and the sandbox workspace-write, so
 // that no questions are asked. The tests then run the model's code outside the sandbox:
 // measure only models that you trust, or use a container. It needs Go, and no network but
-// the provider's.
+// the provider's and the module proxy's.
 package main
 
 import (
@@ -28,7 +31,7 @@ import (
 type options struct {
 	baseURL, model, wire, envKey string
 	task                         string
-	scripted, verbose            bool
+	scripted, wrong, verbose     bool
 	timeout                      time.Duration
 }
 
@@ -41,6 +44,7 @@ func main() {
 	flag.StringVar(&o.envKey, "env-key", "", "the environment variable that holds the provider's key")
 	flag.StringVar(&o.task, "task", "", "run only this task")
 	flag.BoolVar(&o.scripted, "scripted", false, "play the tasks' own solutions instead of asking a model")
+	flag.BoolVar(&o.wrong, "wrong", false, "play a wrong solution of each task instead of asking a model")
 	flag.BoolVar(&o.verbose, "v", false, "show what the model says and runs, and why a task failed")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "for each task")
 	flag.Parse()
@@ -48,7 +52,7 @@ func main() {
 	defer stop()
 	passed, all, err := measure(ctx, &o, os.Stdout)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "measure:", err)
+		fmt.Fprintln(os.Stderr, "tasks:", err)
 		os.Exit(2)
 	}
 	if passed < all {
@@ -62,7 +66,7 @@ func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, e
 	if err != nil {
 		return 0, 0, err
 	}
-	if o.model == "" && !o.scripted {
+	if o.model == "" && !o.scripted && !o.wrong {
 		return 0, 0, fmt.Errorf("set -model, or use -scripted")
 	}
 	for _, t := range tasks {
@@ -87,15 +91,19 @@ func measure(ctx context.Context, o *options, out io.Writer) (passed, all int, e
 
 // one runs one task in a folder that is removed afterwards.
 func one(ctx context.Context, o *options, t task, out io.Writer) (result, error) {
-	dir, err := os.MkdirTemp("", "measure-"+t.name+"-")
+	dir, err := os.MkdirTemp("", "tasks-"+t.name+"-")
 	if err != nil {
 		return result{}, err
 	}
 	defer os.RemoveAll(dir)
 	provider := *o
-	if o.scripted {
+	if o.scripted || o.wrong {
+		patch := t.solution
+		if o.wrong {
+			patch = t.wrong
+		}
 		script := providertest.New(
-			providertest.Call(providertest.Shell("", "apply_patch", t.solution)),
+			providertest.Call(providertest.Shell("", "apply_patch", patch)),
 			providertest.Say("Done."))
 		defer script.Close()
 		provider.baseURL, provider.model, provider.wire, provider.envKey = script.BaseURL(), "scripted", "chat", ""

@@ -33,12 +33,12 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return result{}, err
 	}
-	if err := write(work, t.repository); err != nil {
+	if err := t.lay(ctx, work); err != nil {
 		return result{}, err
 	}
 	e, err := native.New(&native.Options{
 		CodexHome: home,
-		Environ:   append(os.Environ(), "GOCACHE="+cache, "GOFLAGS=", "GOWORK=off", "GOPROXY=off"),
+		Environ:   append(append(os.Environ(), "GOCACHE="+cache), offline...),
 		Overrides: map[string]any{
 			"model": o.model, "model_provider": "measured",
 			"model_providers.measured.base_url": o.baseURL,
