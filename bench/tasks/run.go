@@ -36,33 +36,15 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 	if err := t.lay(ctx, work); err != nil {
 		return result{}, err
 	}
-	e, err := native.New(&native.Options{
-		CodexHome: home,
-		Environ:   append(append(os.Environ(), "GOCACHE="+cache), offline...),
-		Overrides: map[string]any{
-			"model": o.model, "model_provider": "measured",
-			"model_providers.measured.base_url": o.baseURL,
-			"model_providers.measured.wire_api": o.wire,
-			"model_providers.measured.env_key":  o.envKey,
-		},
-	})
-	if err != nil {
-		return result{}, err
-	}
-	defer e.Close()
 	h := &host{}
 	if o.verbose {
 		h.out = out
 	}
 	begin := time.Now()
-	c, err := e.Start(ctx, protocol.Config{
-		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
-	}, h)
-	if err != nil {
+	asked, err := turn(ctx, o, append(append(os.Environ(), "GOCACHE="+cache), offline...), home, work, t.prompt, h)
+	if !asked {
 		return result{}, err
 	}
-	defer c.Close()
-	err = c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(t.prompt)})
 	r := result{requests: h.requests, tokens: h.tokens, took: time.Since(begin)}
 	if err == nil {
 		err = t.judge(ctx, work)
@@ -72,6 +54,32 @@ func run(ctx context.Context, o *options, t task, dir string, out io.Writer) (re
 	}
 	r.passed = err == nil
 	return r, nil
+}
+
+// turn runs one turn of the engine in the folder work. It was asked unless it could not begin.
+func turn(ctx context.Context, o *options, environ []string, home, work, prompt string, h *host) (asked bool, err error) {
+	e, err := native.New(&native.Options{
+		CodexHome: home,
+		Environ:   environ,
+		Overrides: map[string]any{
+			"model": o.model, "model_provider": "measured",
+			"model_providers.measured.base_url": o.baseURL,
+			"model_providers.measured.wire_api": o.wire,
+			"model_providers.measured.env_key":  o.envKey,
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	defer e.Close()
+	c, err := e.Start(ctx, protocol.Config{
+		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
+	}, h)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	return true, c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(prompt)})
 }
 
 // host counts the cost of a turn and denies all questions.
