@@ -189,7 +189,9 @@ func (t *turn) emitItem(item protocol.ResponseItem) {
 		}
 		if t.cfg.ShowRawAgentReasoning {
 			for _, s := range item.Content {
-				t.emit(protocol.AgentReasoningRawContent{Text: s.Text})
+				if s.Type != model.CallSigns {
+					t.emit(protocol.AgentReasoningRawContent{Text: s.Text})
+				}
 			}
 		}
 	case protocol.RawItem:

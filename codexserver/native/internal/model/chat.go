@@ -13,8 +13,9 @@ import (
 
 // chatWire is the Chat Completions API.
 type chatWire struct {
-	strict bool // do not request the usage
-	bare   bool // do not send reasoning back
+	strict   bool // do not request the usage
+	bare     bool // do not send reasoning back
+	unsigned bool // do not send the signs of calls back
 }
 
 func (chatWire) path() string                  { return "/chat/completions" }
@@ -45,9 +46,11 @@ type chatCallDelta struct {
 	Index    *int    `json:"index"`
 	ID       *string `json:"id"`
 	Function struct {
-		Name      *string        `json:"name"`
-		Arguments jsontext.Value `json:"arguments"` // a string; some servers write the object
+		Name             *string        `json:"name"`
+		Arguments        jsontext.Value `json:"arguments"`         // a string; some servers write the object
+		ThoughtSignature jsontext.Value `json:"thought_signature"` // Gemini behind Portkey's gateway
 	} `json:"function"`
+	ExtraContent jsontext.Value `json:"extra_content"` // Gemini
 }
 
 type chatUsage struct {
@@ -124,6 +127,17 @@ const (
 	byReasoning        = "text"           // OpenRouter, vLLM
 )
 
+// CallSigns is the type of the texts of a [protocol.ReasoningItem] that nobody reads. They have what a
+// provider wants back with the calls that follow the item, a text for each: Gemini refuses a call
+// without its thought signature.
+const CallSigns = "tool_call_signs"
+
+// signs is such a text as JSON.
+type signs struct {
+	ExtraContent     jsontext.Value `json:"extra_content,omitzero"`
+	ThoughtSignature jsontext.Value `json:"thought_signature,omitzero"`
+}
+
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
 	text, reasoning strings.Builder
@@ -138,6 +152,7 @@ type chatCallPieces struct {
 	index     *int
 	id, name  string
 	arguments strings.Builder
+	signs     signs
 }
 
 func (a *chatAnswer) add(d chatDelta, s *stream) error {
@@ -167,8 +182,17 @@ func (a *chatAnswer) add(d chatDelta, s *stream) error {
 			call.name += *c.Function.Name
 		}
 		call.arguments.WriteString(textOf(c.Function.Arguments))
+		keep(&call.signs.ExtraContent, c.ExtraContent)
+		keep(&call.signs.ThoughtSignature, c.Function.ThoughtSignature)
 	}
 	return nil
+}
+
+// keep keeps a value unless it is null.
+func keep(in *jsontext.Value, v jsontext.Value) {
+	if len(v) > 0 && v.Kind() != 'n' {
+		*in = v.Clone()
+	}
 }
 
 // call finds the call that a piece belongs to. Pieces of one call have the same index.
@@ -207,6 +231,11 @@ func (a *chatAnswer) response() (*Response, error) {
 	if a.text.Len() > 0 {
 		r.Items = append(r.Items, assistantMessage(a.text.String()))
 	}
+	if item, ok, err := a.signs(); err != nil {
+		return nil, err
+	} else if ok {
+		r.Items = append(r.Items, item)
+	}
 	for i, c := range a.calls {
 		if c.id == "" {
 			c.id = newCallID(i)
@@ -214,6 +243,20 @@ func (a *chatAnswer) response() (*Response, error) {
 		r.Items = append(r.Items, protocol.FunctionCallItem{Name: c.name, Arguments: c.arguments.String(), CallID: c.id})
 	}
 	return r, nil
+}
+
+// signs returns the item with the signs of the calls; ok is false if they have none.
+func (a *chatAnswer) signs() (item protocol.ReasoningItem, ok bool, err error) {
+	item.Summary = []protocol.ReasoningText{}
+	for _, c := range a.calls {
+		text, err := json.Marshal(c.signs, lenient)
+		if err != nil {
+			return item, false, err
+		}
+		ok = ok || len(text) > len("{}")
+		item.Content = append(item.Content, protocol.ReasoningText{Type: CallSigns, Text: string(text)})
+	}
+	return item, ok, nil
 }
 
 func assistantMessage(text string) protocol.MessageItem {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -25,6 +26,9 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		m.member = reasoningMember(req.Items)
 	}
 	for _, item := range req.Items {
+		if w.unsigned && isSigns(item) {
+			continue
+		}
 		if err := m.add(item); err != nil {
 			return nil, err
 		}
@@ -80,13 +84,15 @@ type chatMessages struct {
 
 	member    string // of a message with calls that has its reasoning, or ""
 	reasoning string // of the response whose message comes next or is open
+
+	signs []string // of the calls that come next
 }
 
 // reasoningMember returns the member in which the provider sent the reasoning of this
 // history, or "" if it sent none.
 func reasoningMember(items []protocol.ResponseItem) string {
 	for _, item := range slices.Backward(items) {
-		if r, ok := item.(protocol.ReasoningItem); ok && len(r.Content) > 0 {
+		if r, ok := item.(protocol.ReasoningItem); ok && len(r.Content) > 0 && !isSigns(r) {
 			if r.Content[0].Type == byReasoning {
 				return "reasoning"
 			}
@@ -96,9 +102,24 @@ func reasoningMember(items []protocol.ResponseItem) string {
 	return ""
 }
 
+// isSigns reports whether an item has the signs of the calls after it.
+func isSigns(item protocol.ResponseItem) bool {
+	r, ok := item.(protocol.ReasoningItem)
+	return ok && len(r.Content) > 0 && r.Content[0].Type == CallSigns
+}
+
+func hasSigns(items []protocol.ResponseItem) bool { return slices.ContainsFunc(items, isSigns) }
+
+// refusesSigns reports whether a provider refuses the members of signs. Gemini says that one is
+// missing when it lacks it.
+func refusesSigns(body string) bool {
+	return strings.Contains(body, "extra_content") || strings.Contains(body, "thought_signature") && !strings.Contains(body, "missing")
+}
+
 // begin writes the beginning of a message, up to its content.
 func (m *chatMessages) begin(role string) {
 	m.end()
+	m.signs = nil
 	if role != "assistant" {
 		m.reasoning = ""
 	}
@@ -129,6 +150,13 @@ func (m *chatMessages) end() {
 func (m *chatMessages) add(item protocol.ResponseItem) error {
 	switch item := item.(type) {
 	case protocol.ReasoningItem:
+		m.signs = nil
+		if isSigns(item) {
+			for _, part := range item.Content {
+				m.signs = append(m.signs, part.Text)
+			}
+			return nil
+		}
 		m.end() // it begins a response
 		for _, part := range item.Content {
 			m.reasoning += part.Text
@@ -164,8 +192,9 @@ func (m *chatMessages) add(item protocol.ResponseItem) error {
 // call adds a call to the message of the assistant before it, if any.
 func (m *chatMessages) call(id, name, arguments string) {
 	if m.role != "assistant" {
+		own := m.signs
 		m.begin("assistant")
-		m.b = append(m.b, "null"...)
+		m.b, m.signs = append(m.b, "null"...), own
 	}
 	if m.calls == 0 {
 		m.b = append(m.b, `,"tool_calls":[`...)
@@ -176,7 +205,19 @@ func (m *chatMessages) call(id, name, arguments string) {
 	m.b = appendString(append(m.b, `{"id":`...), id)
 	m.b = appendString(append(m.b, `,"type":"function","function":{"name":`...), name)
 	m.b = appendString(append(m.b, `,"arguments":`...), arguments)
-	m.b = append(m.b, "}}"...)
+	var own signs
+	if len(m.signs) > 0 {
+		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient) // a file that was changed has none
+		m.signs = m.signs[1:]
+	}
+	if len(own.ThoughtSignature) > 0 {
+		m.b = append(append(m.b, `,"thought_signature":`...), own.ThoughtSignature...)
+	}
+	m.b = append(m.b, '}')
+	if len(own.ExtraContent) > 0 {
+		m.b = append(append(m.b, `,"extra_content":`...), own.ExtraContent...)
+	}
+	m.b = append(m.b, '}')
 }
 
 func (m *chatMessages) output(callID, text string) {

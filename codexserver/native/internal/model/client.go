@@ -42,9 +42,10 @@ type Client struct {
 	MaxBytes     int64
 	MaxToolCalls int
 
-	strict atomic.Bool            // the provider refuses members that the oldest Chat API did not have
-	bare   atomic.Bool            // the provider refuses messages with their reasoning
-	blind  atomic.Pointer[string] // the model that takes no images
+	strict   atomic.Bool            // the provider refuses members that the oldest Chat API did not have
+	bare     atomic.Bool            // the provider refuses messages with their reasoning
+	unsigned atomic.Bool            // the provider refuses calls with the signs of another one
+	blind    atomic.Pointer[string] // the model that takes no images
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -70,7 +71,8 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	var refused *StatusError
 	if errors.As(err, &refused) &&
 		(strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) ||
-			strings.Contains(refused.Body, "reasoning") && reasoningMember(req.Items) != "" && c.bare.CompareAndSwap(false, true)) {
+			strings.Contains(refused.Body, "reasoning") && reasoningMember(req.Items) != "" && c.bare.CompareAndSwap(false, true) ||
+			refusesSigns(refused.Body) && hasSigns(req.Items) && c.unsigned.CompareAndSwap(false, true)) {
 		return c.stream(ctx, req, emit)
 	}
 	return resp, err
@@ -79,7 +81,7 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	p := c.Provider
 	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	var wire wire = chatWire{strict: c.strict.Load(), bare: c.bare.Load()}
+	var wire wire = chatWire{strict: c.strict.Load(), bare: c.bare.Load(), unsigned: c.unsigned.Load()}
 	if p.WireAPI == config.WireResponses {
 		wire = responsesWire{}
 	}

@@ -432,6 +432,12 @@ func TestReasoningGoesBack(t *testing.T) {
 	}{
 		{"DeepSeek", `{"reasoning_content":"I think",` + calls + `}`, "", `,"reasoning_content":"I think"}`},
 		{"OpenRouter", `{"reasoning":"I think",` + calls + `}`, "", `,"reasoning":"I think"}`},
+		{"Gemini", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}},{"index":1,"id":"d","function":{"name":"g","arguments":"{}"}}]}`, "",
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}},{"id":"d","type":"function","function":{"name":"g","arguments":"{}"}}]}`},
+		{"Gemini with a text, behind a gateway", `{"content":"so","reasoning_content":"I think","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}]}`, "",
+			`{"role":"assistant","content":"so","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","thought_signature":"SIG"}}],"reasoning_content":"I think"}`},
+		{"a signature refused by another provider", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}}]}`, `{"error":{"message":"Unknown parameter: 'messages[1].tool_calls[0].extra_content'."}}`, `"arguments":"{}"}}]}`},
+		{"no signature", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}","thought_signature":null},"extra_content":null}]}`, "", `"arguments":"{}"}}]}`},
 		{"without calls", `{"reasoning_content":"I think","content":"so"}`, "", `{"role":"assistant","content":"so"}`},
 		{"refused", `{"reasoning_content":"I think",` + calls + `}`, `{"error":{"message":"messages.1.reasoning_content: Extra inputs are not permitted"}}`, `"arguments":"{}"}}]}`},
 	} {
@@ -460,5 +466,21 @@ func TestReasoningGoesBack(t *testing.T) {
 				t.Errorf("%d requests, want %d", len(a.bodies), want+1)
 			}
 		})
+	}
+}
+
+// TestSignsOfDroppedCalls checks that the signs of calls that were dropped do not go to later ones.
+func TestSignsOfDroppedCalls(t *testing.T) {
+	signs := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: `{"extra_content":"SIG"}`}}}
+	thought := protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: "reasoning_text", Text: "hm"}}}
+	for name, between := range map[string]protocol.ResponseItem{"a message": text("so"), "reasoning": thought, "other signs": protocol.ReasoningItem{Content: []protocol.ReasoningText{{Type: model.CallSigns, Text: "broken"}}}} {
+		a := &answers{all: []answer{{body: sse(chatDone)}}}
+		req := &model.Request{Items: []protocol.ResponseItem{signs, between, call("c", "f", "{}"), call("d", "g", "{}")}}
+		if _, err := client(a, config.Provider{}).Stream(t.Context(), req, func(model.Event) {}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(a.bodies[0], "SIG") || strings.Contains(a.bodies[0], "broken") {
+			t.Errorf("%s: the request is %s", name, a.bodies[0])
+		}
 	}
 }

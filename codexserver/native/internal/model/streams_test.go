@@ -80,7 +80,9 @@ func contents(r *model.Response) streamed {
 			}
 		case protocol.ReasoningItem:
 			for _, part := range item.Content {
-				s.Reasoning += part.Text
+				if part.Type != model.CallSigns {
+					s.Reasoning += part.Text
+				}
 			}
 		case protocol.FunctionCallItem:
 			s.Calls = append(s.Calls, item.Name+" "+item.Arguments)
