@@ -1,17 +1,15 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -38,9 +36,9 @@ func TestNight(t *testing.T) {
 		{"spent", 150, "aborted: The turn was stopped: budget of 150 tokens reached. What it has changed stays; codex-reply continues.\ntokens: 180 in, 20 out\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			repo := repository(t)
+			repo := exampletest.Repository(t)
 			var patch, log strings.Builder
-			c := connect(t, write("b.txt"), write("c.txt"), providertest.Say("I wrote them."))
+			c := exampletest.Connect(t, write("b.txt"), write("c.txt"), providertest.Say("I wrote them."))
 			if err := run(t.Context(), c, repo, "write", map[string]any{"tokens": tt.tokens}, &patch, &log); err != nil {
 				t.Error(err)
 			}
@@ -70,42 +68,4 @@ func TestWorkflow(t *testing.T) {
 	if out, err := exec.Command("go", "tool", "actionlint", "-shellcheck=", "-pyflakes=", "nightly.yml").CombinedOutput(); err != nil {
 		t.Errorf("actionlint: %v\n%s", err, out)
 	}
-}
-
-// repository makes a repository with one file.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", "begin"}} {
-		args = append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
-	return dir
-}
-
-// connect connects to a server in this process with a scripted model.
-func connect(t *testing.T, turns ...providertest.Turn) *client.Client {
-	t.Helper()
-	model, home := providertest.New(turns...), t.TempDir()
-	t.Cleanup(model.Close)
-	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL())
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	engine, err := native.New(&native.Options{CodexHome: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
-	c, err := client.Start(t.Context(), &client.Options{Server: codexserver.New(engine, &codexserver.Options{Home: home})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
 }

@@ -1,0 +1,67 @@
+// Package exampletest is for the tests of the programs in examples: a repository to work in, and
+// a server with a scripted model.
+package exampletest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// Repository makes a git repository whose branch main has a.txt with the line "one".
+func Repository(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	Git(t, dir, "init", "-q", "-b", "main")
+	Write(t, dir, "a.txt", "one\n")
+	Git(t, dir, "add", "-A")
+	Git(t, dir, "commit", "-qm", "begin")
+	return dir
+}
+
+// Git runs git in a folder.
+func Git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	args = append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+}
+
+// Write writes a file of a folder.
+func Write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Connect connects to a server in this process whose model says the turns. TestMain must begin
+// with [native.Main].
+func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
+	t.Helper()
+	model, home := providertest.New(turns...), t.TempDir()
+	t.Cleanup(model.Close)
+	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()))
+	engine, err := native.New(&native.Options{CodexHome: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	c, err := client.Start(t.Context(), &client.Options{Server: codexserver.New(engine, &codexserver.Options{Home: home})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
