@@ -34,40 +34,46 @@ func FuzzScan(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			return // transports skip empty lines
+	f.Fuzz(compareScan)
+}
+
+// compareScan compares what the scanner and the reference say of a line.
+func compareScan(t *testing.T, line []byte) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return // transports skip empty lines
+	}
+	_, fault := checkValue(line, 10000)
+	if got, want := fault == scanOK, validText(line); got != want {
+		t.Fatalf("%q: valid %v, want %v", line, got, want)
+	}
+	if fault == scanOK {
+		n := depthOf(line)
+		_, atLimit := checkValue(line, n)
+		_, below := checkValue(line, n-1)
+		if n >= 0 && (atLimit != scanOK || n > 0 && below != scanDepth) {
+			t.Fatalf("%q: nests %d deep: %v at that limit, %v below", line, n, atLimit, below)
 		}
-		_, fault := checkValue(line, 10000)
-		if got, want := fault == scanOK, validText(line); got != want {
-			t.Fatalf("%q: valid %v, want %v", line, got, want)
-		}
-		if fault == scanOK {
-			n := depthOf(line)
-			_, atLimit := checkValue(line, n)
-			_, below := checkValue(line, n-1)
-			if n >= 0 && (atLimit != scanOK || n > 0 && below != scanDepth) {
-				t.Fatalf("%q: nests %d deep: %v at that limit, %v below", line, n, atLimit, below)
-			}
-		}
-		var m message
-		m.parse(line, dialect{depth: 10000})
-		got := reference{kind: m.kind, id: m.id, method: string(m.method), params: string(m.params), result: string(m.result), errv: string(m.errv)}
-		want := refer(line)
-		if m.kind == kindInvalid {
-			got.code = m.fault.Code
-			got.method, got.params = want.method, want.params // unspecified
-		}
-		if m.kind != kindResponse && m.kind != kindIgnored {
-			got.result, got.errv = want.result, want.errv
-		}
-		if m.kind == kindIgnored {
-			got, want = reference{kind: got.kind}, reference{kind: want.kind}
-		}
-		if got != want {
-			t.Fatalf("%q:\ngot  %+v\nwant %+v", line, got, want)
-		}
-	})
+	}
+	var m message
+	m.parse(line, dialect{depth: 10000})
+	got := reference{kind: m.kind, id: m.id, method: string(m.method), params: string(m.params), result: string(m.result), errv: string(m.errv)}
+	want := refer(line)
+	if m.kind == kindInvalid {
+		got.code = m.fault.Code
+		got.method, got.params = want.method, want.params // unspecified
+	}
+	if m.kind != kindResponse && m.kind != kindIgnored {
+		got.result, got.errv = want.result, want.errv
+	}
+	if m.kind == kindResponse {
+		got.params = want.params // unspecified
+	}
+	if m.kind == kindIgnored {
+		got, want = reference{kind: got.kind}, reference{kind: want.kind}
+	}
+	if got != want {
+		t.Fatalf("%q:\ngot  %+v\nwant %+v", line, got, want)
+	}
 }
 
 // crumbs reads a stream in pieces of random size.
@@ -107,30 +113,33 @@ func FuzzSkim(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s), 3)
 	}
-	f.Fuzz(func(t *testing.T, line []byte, crumb int) {
-		var m message
-		m.parse(line, dialect{depth: 10000, lenient: true})
-		var s skimmer
-		for piece := range slices.Chunk(line, max(1, crumb%100)) {
-			_, _ = s.Write(piece)
-		}
-		got := s.message(m.fault)
-		if m.kind == kindInvalid && m.fault != nil && m.fault.Code == CodeParseError {
-			return // any result is fine for invalid JSON
-		}
-		want := message{kind: m.kind, id: m.id, fault: m.fault}
-		switch {
-		case len(got.id.String()) > maxSkimmed-10 || len(want.id.String()) > maxSkimmed-10:
-			return
-		case m.kind == kindRequest:
-			want.kind = kindInvalid // a request that is too long is refused
-		case m.kind == kindNotification || s.seen&hasMethod != 0 && s.seen&hasID == 0:
-			want.kind = kindIgnored
-		}
-		if got.kind != want.kind || got.id != want.id {
-			t.Fatalf("%q: got kind %d and id %v, want %d and %v", line, got.kind, got.id, want.kind, want.id)
-		}
-	})
+	f.Fuzz(compareSkim)
+}
+
+// compareSkim compares what the skimmer and the scanner say of a line.
+func compareSkim(t *testing.T, line []byte, crumb int) {
+	var m message
+	m.parse(line, dialect{depth: 10000, lenient: true})
+	var s skimmer
+	for piece := range slices.Chunk(line, max(1, crumb%100)) {
+		_, _ = s.Write(piece)
+	}
+	got := s.message(m.fault)
+	if m.kind == kindInvalid && m.fault != nil && m.fault.Code == CodeParseError {
+		return // any result is fine for invalid JSON
+	}
+	want := message{kind: m.kind, id: m.id, fault: m.fault}
+	switch {
+	case len(got.id.String()) > maxSkimmed-10 || len(want.id.String()) > maxSkimmed-10:
+		return
+	case m.kind == kindRequest:
+		want.kind = kindInvalid // a request that is too long is refused
+	case m.kind == kindNotification || s.seen&hasMethod != 0 && s.seen&hasID == 0:
+		want.kind = kindIgnored
+	}
+	if got.kind != want.kind || got.id != want.id {
+		t.Fatalf("%q: got kind %d and id %v, want %d and %v", line, got.kind, got.id, want.kind, want.id)
+	}
 }
 
 // FuzzLines compares the line framing with a split of the whole stream.

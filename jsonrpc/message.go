@@ -218,9 +218,10 @@ func (m *message) classify(e *envelope, d dialect) {
 		m.id, idErr = mcptypes.ParseRequestID(e.id)
 	}
 	m.fault = e.check(idErr, d)
-	switch {
-	case e.twice&hasID != 0:
+	if e.twice&hasID != 0 {
 		m.id = ID{} // which of the two is meant cannot be known
+	}
+	switch {
 	case e.seen&hasMethod != 0:
 		m.classifyCall(e)
 	case e.seen&(hasResult|hasError) != 0:

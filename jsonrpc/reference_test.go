@@ -116,7 +116,7 @@ func refer(line []byte) reference {
 		default:
 			r.code = CodeInvalidRequest
 		}
-	case isResponse && count["id"] <= 1:
+	case isResponse:
 		r.kind = kindResponse
 		if r.id.IsZero() || count["result"] > 0 && count["error"] > 0 || dup {
 			r.kind = kindIgnored

@@ -1,6 +1,9 @@
 package jsonrpc
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCheckValue(t *testing.T) {
 	for _, tc := range []struct {
@@ -24,7 +27,7 @@ func TestCheckValue(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	for _, in := range []string{`{"jsonrpc"`, `{"jsonrpc":`, `{"jsonrpc":"2.0"`, `{"jsonrpc":"2.0",`, `{"jsonrpc":"2.0"]`, `{"jsonrpc"}`, `{"a`, `{1`, `{}x`, `{"a":"\x"}`} {
+	for _, in := range []string{`{"jsonrpc"`, `{"jsonrpc":`, `{"jsonrpc":"2.0"`, `{"jsonrpc":"2.0",`, `{"jsonrpc":"2.0"]`, `{"jsonrpc"}`, `{"a`, `{1`, `{}x`, `{"a":"\x"}`, `{a":1}`, "{\"a\t:1}", "{\"a\":\"b\n}"} {
 		var m message
 		m.parse([]byte(in), dialect{depth: 4})
 		if m.kind != kindInvalid || m.fault.Code != CodeParseError {
@@ -32,7 +35,14 @@ func TestParseFaults(t *testing.T) {
 		}
 	}
 	var m message
-	m.parse([]byte(`{}`), dialect{})
+	m.parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"a","params":[]}`), dialect{depth: 4})
+	if m.kind != kindRequest {
+		t.Errorf("a request is %v, %v", m.kind, m.fault)
+	}
+	m.parse([]byte(`{}`), dialect{}) // nothing of the request is left
+	if m.kind != kindInvalid || !m.id.IsZero() || m.method != nil || m.params != nil {
+		t.Errorf("depth 0: %+v", m)
+	}
 	if m.fault.Code != CodeInvalidRequest {
 		t.Errorf("depth 0: %v", m.fault)
 	}
@@ -42,4 +52,71 @@ func TestParseFaults(t *testing.T) {
 			t.Errorf("%s: kind %v, fault %v", in, m.kind, m.fault)
 		}
 	}
+}
+
+// TestDepth checks that each object and array counts as one level, the message too.
+func TestDepth(t *testing.T) {
+	for _, tt := range []struct {
+		depth int
+		in    string
+		deep  bool
+	}{
+		{0, `{}`, true}, {0, `[]`, true}, {0, `1`, false}, {1, `[]`, false}, {1, `[[]]`, true}, {1, `[{}]`, true},
+		{1, `{"jsonrpc":"2.0","id":1,"method":"a"}`, false}, {1, `{"jsonrpc":"2.0","id":1,"method":"a","params":[]}`, true},
+		{2, `{"jsonrpc":"2.0","id":1,"method":"a","params":[]}`, false}, {2, `{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":[]}}`, true},
+	} {
+		var m message
+		m.parse([]byte(tt.in), dialect{depth: tt.depth})
+		if deep := m.fault != nil && strings.HasPrefix(m.fault.Message, "nesting is deeper"); deep != tt.deep {
+			t.Errorf("%s with a depth of %d: %v", tt.in, tt.depth, m.fault)
+		}
+	}
+}
+
+// product calls f with every choice of one text of each list, joined.
+func product(f func(string), lists ...[]string) {
+	var join func(done string, lists [][]string)
+	join = func(done string, lists [][]string) {
+		if len(lists) == 0 {
+			f(done)
+			return
+		}
+		for _, s := range lists[0] {
+			join(done+s, lists[1:])
+		}
+	}
+	join("", lists)
+}
+
+// TestSmallTexts compares scanner and reference for all texts of three pieces, in several places of a
+// message.
+func TestSmallTexts(t *testing.T) {
+	pieces := strings.Fields(`{ } [ ] : , " "a" "id":1 \ \u00 0 1 9 - + . e E a F g / true nul`)
+	pieces = append(pieces, "", "\t", "\x00", "\x1f", "\x7f", "é", "\xff", "\xc3")
+	for _, place := range [][2]string{
+		{"", ""}, {"[", "]"}, {`{"a":`, "}"}, {"{", ":1}"}, {`{"a":1`, `}`}, {`["`, `"]`}, {`["1234567`, `"]`}, {"[1", "]"}, {`{"jsonrpc":"2.0","method":"x","id":`, "}"},
+	} {
+		n := pieces
+		if testing.Short() && place[0] != "{" {
+			n = []string{""}
+		}
+		product(func(s string) { compareScan(t, []byte(s)) }, place[:1], n, pieces, pieces, place[1:])
+	}
+}
+
+// TestEnvelopes compares scanner, skimmer and reference for messages with every choice of members.
+func TestEnvelopes(t *testing.T) {
+	crumb := 0
+	product(func(s string) {
+		line := []byte("{" + strings.TrimPrefix(s, ",") + "}")
+		compareScan(t, line)
+		crumb++
+		compareSkim(t, line, crumb)
+	},
+		[]string{"", `,"jsonrpc":"2.0"`, `,"jsonrpc":"\u0032.0"`, `,"jsonrpc":"1.0"`, `,"jsonrpc":2`, `,"jsonrpc":"2.0","jsonrpc":"2.0"`},
+		[]string{"", `,"id":1`, `,"id":"a"`, `,"i\u0064":"\"b\\"`, `,"id":null`, `,"id":[1]`, `,"id":1,"id":1`},
+		[]string{"", `,"method":"x"`, `,"method":""`, `,"method":1`, `,"method":"x","method":"y"`},
+		[]string{"", `,"params":[]`, `,"params":{"id":2,"method":"y"}`, `,"params":null`, `,"params":"x"`, `,"params":[],"params":[]`},
+		[]string{"", `,"result":1`, `,"result":1,"result":2`}, []string{"", `,"error":{}`},
+		[]string{"", ` , "x" : [ "\"id\":3," ] `})
 }
