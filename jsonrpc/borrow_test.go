@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -126,27 +127,41 @@ type patient struct {
 // TestUninterruptedReadingIsNotBorrowed checks that a call of a handler that the reader runs ends
 // with its context, although nothing could end its reading.
 func TestUninterruptedReadingIsNotBorrowed(t *testing.T) {
-	framing := func(r io.Reader, w io.Writer, c io.Closer) Transport {
-		lines := Lines(r, w, c)
-		return patient{lines, lines.(drainer)}
+	for name, framing := range map[string]func(io.Reader, io.Writer, io.Closer) Transport{
+		"cannot be asked": func(r io.Reader, w io.Writer, c io.Closer) Transport {
+			lines := Lines(r, w, c)
+			return patient{lines, lines.(drainer)}
+		},
+		"refuses": func(r io.Reader, w io.Writer, c io.Closer) Transport {
+			return Lines(descriptorOnly{r, r.(syscall.Conn)}, w, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			client, _ := overPipes(t, framing, func(ctx context.Context, r *Request) (any, error) {
+				until, cancel := context.WithCancel(ctx)
+				go func() { <-asked; cancel() }()
+				if err := r.Peer().Call(until, "silence", nil, nil); !errors.Is(err, context.Canceled) {
+					return nil, fmt.Errorf("got %w, want context.Canceled", err)
+				}
+				return nil, r.Peer().Call(ctx, "y", nil, nil)
+			})
+			client.h.(*Mux).Handle("silence", HandlerFunc(func(ctx context.Context, _ *Request) (any, error) {
+				asked <- struct{}{}
+				<-ctx.Done()
+				return nil, nil
+			}))
+			if err := client.Call(t.Context(), "x", []int{}, nil); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	asked := make(chan struct{}, 1)
-	client, _ := overPipes(t, framing, func(ctx context.Context, r *Request) (any, error) {
-		until, cancel := context.WithCancel(ctx)
-		go func() { <-asked; cancel() }()
-		if err := r.Peer().Call(until, "silence", nil, nil); !errors.Is(err, context.Canceled) {
-			return nil, fmt.Errorf("got %w, want context.Canceled", err)
-		}
-		return nil, r.Peer().Call(ctx, "y", nil, nil)
-	})
-	client.h.(*Mux).Handle("silence", HandlerFunc(func(ctx context.Context, _ *Request) (any, error) {
-		asked <- struct{}{}
-		<-ctx.Done()
-		return nil, nil
-	}))
-	if err := client.Call(t.Context(), "x", []int{}, nil); err != nil {
-		t.Error(err)
-	}
+}
+
+// descriptorOnly is a reader over a descriptor that has no deadline.
+type descriptorOnly struct {
+	io.Reader
+	syscall.Conn
 }
 
 // TestBorrowedReadingEnds checks that a call that reads fails at the end of the connection.
@@ -180,5 +195,71 @@ func TestBorrowedReadingEnds(t *testing.T) {
 			}
 			<-server.Done()
 		})
+	}
+}
+
+// TestBorrowedReadingIsWatched checks that another goroutine takes the reading when a handler goes on after
+// its call, even if the watch has ended during that call.
+func TestBorrowedReadingIsWatched(t *testing.T) {
+	answered, open := make(chan struct{}), make(chan struct{})
+	client, server := overPipes(t, Lines, func(ctx context.Context, r *Request) (any, error) {
+		if r.Method == "open" {
+			close(open)
+			return nil, nil
+		}
+		err := r.Peer().Call(ctx, "y", nil, nil)
+		close(answered)
+		<-open
+		return nil, err
+	})
+	client.h.(*Mux).Handle("y", HandlerFunc(func(context.Context, *Request) (any, error) {
+		for server.reading.watching.Load() {
+			runtime.Gosched()
+		}
+		return nil, nil
+	}))
+	c := client.Start(t.Context(), "x", []int{})
+	<-answered
+	if err := client.Call(t.Context(), "open", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := c.Result(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBorrowedReadingSeesTheEnd checks that a peer ends, and its handler's answer is sent, when a call reads
+// that the other side has ended its input.
+func TestBorrowedReadingSeesTheEnd(t *testing.T) {
+	var out []io.Writer
+	framing := func(r io.Reader, w io.Writer, c io.Closer) Transport {
+		out = append(out, w)
+		return Lines(r, w, c)
+	}
+	failed := make(chan error, 1)
+	client, server := overPipes(t, framing, func(ctx context.Context, r *Request) (any, error) {
+		failed <- r.Peer().Call(ctx, "wait", nil, nil)
+		return nil, nil
+	})
+	asked := make(chan struct{})
+	client.h.(*Mux).Handle("wait", HandlerFunc(func(ctx context.Context, _ *Request) (any, error) {
+		close(asked)
+		<-ctx.Done()
+		return nil, nil
+	}))
+	c := client.Start(t.Context(), "x", []int{})
+	<-asked
+	if err := out[0].(io.Closer).Close(); err != nil { // the client reads on
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, ErrClosed) {
+		t.Errorf("the handler's call: %v", err)
+	}
+	if err := c.Result(nil); err != nil {
+		t.Error(err)
+	}
+	<-server.Done()
+	if err := server.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -406,3 +406,44 @@ func TestLimitWithoutTransport(t *testing.T) {
 	}
 	<-p.Done()
 }
+
+// faulty is a transport whose first Read fails.
+type faulty struct {
+	jsonrpc.Transport
+	err error
+}
+
+func (f *faulty) Read(ctx context.Context) ([]byte, error) {
+	if err := f.err; err != nil {
+		f.err = nil
+		return nil, err
+	}
+	return f.Transport.Read(ctx)
+}
+
+// TestOneBrokenMessage checks that an Error of a transport is answered, and the next message read.
+func TestOneBrokenMessage(t *testing.T) {
+	ctx := context.Background()
+	x, y := jsonrpc.Pipe()
+	var problems []string
+	p := jsonrpc.NewPeer(&faulty{x, jsonrpc.Errorf(jsonrpc.CodeParseError, "torn")}, echoMux(), &jsonrpc.Options{
+		Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems = append(problems, err.Error()) }},
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	if err := y.Write(ctx, [][]byte{[]byte(`{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`)}); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"torn"}}`, `{"jsonrpc":"2.0","id":1,"result":[1]}`} {
+		got, err := y.Read(ctx)
+		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+	if err := errors.Join(y.Close(), <-ended); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"torn (-32700)"}, problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -35,20 +35,26 @@ func child(role string) int {
 	case "ignores both": // the end of its input and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		fallthrough
-	case "ignores input": // ends only by SIGTERM
+	case "ignores input", "leaves a child": // the first ends only by SIGTERM, the second with its input
 		grandchild := exec.Command("sleep", "1000")
 		grandchild.ExtraFiles = []*os.File{os.NewFile(3, "alive")}
 		if err := grandchild.Start(); err != nil {
 			return 4
 		}
 		fmt.Println(`{"jsonrpc":"2.0","method":"ready"}`)
+		if role == "leaves a child" {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			return 0
+		}
 		select {}
 	case "crash":
 		return 3
 	}
 	t := jsonrpc.Stdio()
 	fmt.Println("a stray print")
-	_, _ = exec.Command("sh", "-c", "echo a stray child").Output()
+	stray := exec.Command("echo", "a stray child")
+	stray.Stdout = os.NewFile(1, "descriptor 1")
+	_ = stray.Run() // its print is missing then
 	m := echoMux()
 	jsonrpc.Handle(m, "print", func(context.Context, struct{}) (string, error) {
 		fmt.Println("another stray print")
@@ -100,19 +106,22 @@ func TestCommandAndStdio(t *testing.T) {
 	if err := errors.Join(p.Close(), <-ended); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff("a stray print\nanother stray print\nprint after the end\n", stderr.String()); diff != "" {
+	if diff := cmp.Diff("a stray print\na stray child\nanother stray print\nprint after the end\n", stderr.String()); diff != "" {
 		t.Errorf("standard error (-want +got):\n%s", diff)
 	}
 }
 
 // TestCommandEnds checks that a child that does not end receives SIGTERM and then SIGKILL, and
-// its children with it.
+// its children with it, which end also after a child that ends by itself.
 func TestCommandEnds(t *testing.T) {
-	for role, want := range map[string]string{"ignores input": "signal: terminated", "ignores both": "signal: killed"} {
+	for role, want := range map[string]string{"ignores input": "signal: terminated", "ignores both": "signal: killed", "leaves a child": ""} {
 		t.Run(role, func(t *testing.T) {
 			grace := 2 * time.Second // enough time to end
-			if role == "ignores both" {
+			switch role {
+			case "ignores both":
 				grace = 50 * time.Millisecond
+			case "leaves a child":
+				grace = time.Minute
 			}
 			ready := make(chan struct{})
 			m := new(jsonrpc.Mux)
@@ -131,7 +140,7 @@ func TestCommandEnds(t *testing.T) {
 			p := jsonrpc.NewPeer(tr, m, nil)
 			go func() { _ = p.Run(context.Background()) }()
 			<-ready
-			if err := p.Close(); err == nil || !strings.HasSuffix(err.Error(), want) {
+			if err := p.Close(); (err == nil) != (want == "") || err != nil && !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("Close: %v", err)
 			}
 			<-p.Done()
@@ -158,10 +167,15 @@ func TestCommandFaults(t *testing.T) {
 	if _, err := jsonrpc.Command(exec.Command(filepath.Join(t.TempDir(), "nothing")), 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing program: %v", err)
 	}
-	cmd := childCommand(t, "crash")
-	cmd.Stdin = os.Stdin
-	if _, err := jsonrpc.Command(cmd, 0); err == nil {
-		t.Error("a command with an input was started")
+	for name, set := range map[string]func(*exec.Cmd){
+		"an input":  func(c *exec.Cmd) { c.Stdin = os.Stdin },
+		"an output": func(c *exec.Cmd) { c.Stdout = os.Stdout },
+	} {
+		cmd := childCommand(t, "crash")
+		set(cmd)
+		if _, err := jsonrpc.Command(cmd, 0); err == nil {
+			t.Errorf("a command with %s was started", name)
+		}
 	}
 }
 
@@ -169,12 +183,20 @@ func TestCommandFaults(t *testing.T) {
 // pipes, a socket pair as Node.js passes to its children, and plain files.
 func TestStdio(t *testing.T) {
 	for kind, open := range map[string]func(*testing.T) (in, out *os.File, other io.ReadWriteCloser){
-		"pipe": pipeEnds, "socket": socketEnds, "file": fileEnds,
+		"pipe": pipeEnds, "blocking pipe": blockingEnds, "socket": socketEnds, "file": fileEnds,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			in, out, other := open(t)
 			replace(t, in, out)
-			p := jsonrpc.NewPeer(jsonrpc.Stdio(), echoMux(), nil)
+			tr := jsonrpc.Stdio()
+			if open, err := exec.Command("ls", "-l", "/proc/self/fd").Output(); err != nil || kind == "file" && strings.Contains(string(open), out.Name()) {
+				t.Errorf("%v: a child has the output open:\n%s", err, open)
+			}
+			p := jsonrpc.NewPeer(tr, echoMux(), &jsonrpc.Options{Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) {
+				if err.Error() == "goroutines left behind at the end" {
+					t.Error(err)
+				}
+			}}})
 			ended := make(chan error, 1)
 			go func() { ended <- p.Run(context.Background()) }()
 			fmt.Println("a stray print of the test, which belongs on standard error")
@@ -187,12 +209,19 @@ func TestStdio(t *testing.T) {
 			if _, err := io.WriteString(other, `{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}`+"\n"); err != nil {
 				t.Fatal(err)
 			}
-			line, err := bufio.NewReader(other).ReadString('\n')
+			reader := bufio.NewReader(other)
+			line, err := reader.ReadString('\n')
 			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":[1]}`+"\n", line); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			// No end of input: Close alone must unblock the read.
-			if err := errors.Join(p.Close(), <-ended); err != nil {
+			if err := p.Notify(t.Context(), "unread", text{strings.Repeat("x", 1<<20)}); err != nil {
+				t.Error(err)
+			}
+			if _, err := reader.ReadByte(); err != nil { // it is being written
+				t.Error(err)
+			}
+			// No end of input, and nobody reads on: Close alone must unblock the read and the write.
+			if err := errors.Join(p.Close(), <-ended, other.Close()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -253,6 +282,16 @@ func pipeEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
 		t.Fatal(err)
 	}
 	return in, out, duplex{r, w}
+}
+
+// blockingEnds are pipes in blocking mode, as a shell makes them.
+func blockingEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {
+	var a, b [2]int
+	if err := errors.Join(syscall.Pipe2(a[:], syscall.O_CLOEXEC), syscall.Pipe2(b[:], syscall.O_CLOEXEC)); err != nil {
+		t.Fatal(err)
+	}
+	file := func(fd int) *os.File { return os.NewFile(uintptr(fd), "pipe") }
+	return file(a[0]), file(b[1]), duplex{file(b[0]), file(a[1])}
 }
 
 func socketEnds(t *testing.T) (in, out *os.File, other io.ReadWriteCloser) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // overPipes runs a peer that handles requests with h, and a client of it, over pipes of the
@@ -21,7 +22,7 @@ func overPipes(t *testing.T, framing func(io.Reader, io.Writer, io.Closer) Trans
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Cancellation: MCPCancel, Hooks: &Hooks{Problem: func(err error, _ []byte) {
+	o := &Options{Cancellation: MCPCancel, Inline: []string{"inline"}, Hooks: &Hooks{Problem: func(err error, _ []byte) {
 		if err.Error() == "goroutines left behind at the end" {
 			t.Error(err)
 		}
@@ -155,8 +156,10 @@ func TestLentGoexit(t *testing.T) {
 		}
 		return nil, nil
 	})
-	if err := client.Call(t.Context(), "x", nil, nil); !errors.Is(err, CodeInternalError) {
-		t.Errorf("got %v", err)
+	for _, method := range []string{"inline", "x"} { // the reader has lent before, and lends again
+		if err := client.Call(t.Context(), method, nil, nil); !errors.Is(err, CodeInternalError) {
+			t.Errorf("%s: got %v", method, err)
+		}
 	}
 	trust(server)
 	c := client.Start(t.Context(), "x", []int{})
@@ -213,5 +216,25 @@ func TestLentEnd(t *testing.T) {
 			close(left) // the answer cannot be sent
 			<-server.Done()
 		})
+	}
+}
+
+// TestQuickMethods checks what each request of a method changes: a quick one proves a little, a slow one takes
+// away as much as 16 have proved, and nothing from a method from which the reading was taken.
+func TestQuickMethods(t *testing.T) {
+	for _, tt := range []struct {
+		streak int32
+		took   time.Duration
+		want   int32
+	}{
+		{0, quick, 1}, {0, quick + 1, 0}, {-longer, quick, 1 - longer}, {-5, quick + 1, -5},
+		{4*proof - 1, quick, 4 * proof}, {4 * proof, quick, 4 * proof},
+		{4 * proof, quick + 1, 3 * proof}, {5, quick + 1, 0}, {1, time.Hour, 0},
+	} {
+		var m method
+		m.streak.Store(tt.streak)
+		if m.took(tt.took); m.streak.Load() != tt.want {
+			t.Errorf("%d and a request of %v: %d, want %d", tt.streak, tt.took, m.streak.Load(), tt.want)
+		}
 	}
 }

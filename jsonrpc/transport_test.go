@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -27,6 +29,17 @@ func (f *failing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// failsOnce is a writer one of whose writes fails.
+type failsOnce struct{ writes, at int }
+
+func (f *failsOnce) Write(b []byte) (int, error) {
+	f.writes++
+	if f.writes == f.at+1 {
+		return 0, errFailing
+	}
+	return len(b), nil
+}
+
 func TestLinesFaults(t *testing.T) {
 	ctx := context.Background()
 	big := bytes.Repeat([]byte("x"), 100_000)
@@ -38,6 +51,23 @@ func TestLinesFaults(t *testing.T) {
 	}
 	if err := jsonrpc.Lines(nil, &failing{9}, nil).Write(ctx, nil); err != nil {
 		t.Error(err)
+	}
+	for fails := range 4 { // nothing may follow half a message
+		w := &failsOnce{at: fails}
+		if err := jsonrpc.Lines(nil, w, nil).Write(ctx, [][]byte{[]byte("1"), big, []byte("2"), big}); !errors.Is(err, errFailing) || w.writes != fails+1 {
+			t.Errorf("%d writes when number %d fails: %v", w.writes, fails, err)
+		}
+	}
+	var out bytes.Buffer
+	l := jsonrpc.Lines(nil, &out, nil)
+	messages := [][]byte{[]byte("1"), []byte("2"), big, []byte("3"), big, big, []byte("4")}
+	for range 2 {
+		if err := l.Write(ctx, messages); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := append(bytes.Join(messages, []byte("\n")), '\n'); !bytes.Equal(out.Bytes(), append(want, want...)) {
+		t.Errorf("%d bytes are written, want %d", out.Len(), 2*len(want))
 	}
 	if _, err := jsonrpc.Lines(&failing{}, nil, nil).Read(ctx); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("a reader that reads nothing: %v", err)
@@ -96,16 +126,72 @@ func TestHeaderEnds(t *testing.T) {
 		"Content-Length 3\r\n\r\n":           `malformed header: "Content-Length 3"`,
 		"Content-Length: x\r\n\r\n":          `malformed header: "Content-Length: x"`,
 		strings.Repeat("a: b\r\n", 65):       "malformed header: more than 64 lines",
-		strings.Repeat("a", 40_000) + "\r\n": "bufio: buffer full",
+		"Content-Length: 2147483648\r\n\r\n": `malformed header: "Content-Length: 2147483648"`,
+		"Content-Length: 0\r\nContent-Length: 2\r\n\r\n{}": `malformed header: "Content-Length: 2"`,
+		strings.Repeat("a", 40_000) + "\r\n":               "bufio: buffer full",
 	} {
 		if _, err := jsonrpc.Header(strings.NewReader(in), nil, nil).Read(ctx); err == nil || err.Error() != want {
 			t.Errorf("%.30q: got %v, want %s", in, err, want)
+		}
+	}
+	for read, want := range map[string]error{"": errFailing, "Content-Length: 3\r\n\r\n12": errFailing} {
+		r := io.MultiReader(strings.NewReader(read), iotest.ErrReader(errFailing))
+		if _, err := jsonrpc.Header(r, nil, nil).Read(ctx); !errors.Is(err, want) {
+			t.Errorf("a failure after %q: %v", read, err)
 		}
 	}
 	p := jsonrpc.NewPeer(jsonrpc.Header(strings.NewReader("Content-Length: 100\r\n\r\n12"), nil, nil), nil, &jsonrpc.Options{MaxMessage: 10})
 	if err := p.Run(ctx); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("Run: %v", err)
 	}
+}
+
+// TestHeaderLimit checks that a message beyond the limit is skipped and not held, and that an empty one
+// is no JSON.
+func TestHeaderLimit(t *testing.T) {
+	in, out := strings.Builder{}, bytes.Buffer{}
+	for _, m := range []string{`{"id":1,"method":"raw"}`, `{"id":22,"method":"raw"}`, "", `{"id":3,"method":"raw"}`} {
+		fmt.Fprintf(&in, "Content-Length: %d\r\n\r\n%s", len(m), m)
+	}
+	tr := jsonrpc.Header(strings.NewReader(in.String()), &out, nil)
+	p := jsonrpc.NewPeer(headerReads{tr, t}, echoMux(), &jsonrpc.Options{MaxMessage: 23, LenientVersion: true})
+	if err := p.Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+	got := map[string]bool{}
+	for h := jsonrpc.Header(&out, nil, nil); ; {
+		m, err := h.Read(context.Background())
+		if err != nil {
+			break
+		}
+		got[string(m)] = true
+	}
+	want := map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"result":null}`: true, `{"jsonrpc":"2.0","id":3,"result":null}`: true,
+		`{"jsonrpc":"2.0","id":22,"error":{"code":-32600,"message":"message is longer than 23 bytes"}}`: true,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON at byte 0"}}`:      true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// headerReads fails the test if a Read returns a message that is too long.
+type headerReads struct {
+	jsonrpc.Transport
+	t *testing.T
+}
+
+func (h headerReads) SetReadLimit(n int) {
+	h.Transport.(interface{ SetReadLimit(int) }).SetReadLimit(n)
+}
+
+func (h headerReads) Read(ctx context.Context) ([]byte, error) {
+	m, err := h.Transport.Read(ctx)
+	if len(m) > 23 {
+		h.t.Errorf("%d bytes are held", len(m))
+	}
+	return m, err
 }
 
 func TestHeaderPeers(t *testing.T) {

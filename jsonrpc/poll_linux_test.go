@@ -1,0 +1,155 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// opened are two ends of what the standard input and output may be.
+func opened(t *testing.T, kind string) (r, w *os.File) {
+	t.Helper()
+	var err error
+	switch kind {
+	case "pipe":
+		r, w, err = os.Pipe()
+	case "blocking pipe":
+		var fds [2]int
+		err = syscall.Pipe2(fds[:], syscall.O_CLOEXEC)
+		r, w = os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+	case "socket":
+		var fds [2]int
+		fds, err = syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		r, w = os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+	case "file":
+		path := filepath.Join(t.TempDir(), "file")
+		w, err = os.Create(path)
+		if err == nil {
+			r, err = os.Open(path)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r, w
+}
+
+// TestPrompt fills a descriptor with messages that are written only if that does not block. Each arrives
+// whole or not at all, and there is room again after a read.
+func TestPrompt(t *testing.T) {
+	for _, kind := range []string{"pipe", "blocking pipe", "socket", "socket through the poller"} {
+		for _, size := range []int{1, 1000, promptBytes - 1} {
+			r, f := opened(t, strings.TrimSuffix(kind, " through the poller"))
+			var w io.WriteCloser = f
+			if strings.HasSuffix(kind, "poller") {
+				c, err := net.FileConn(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w = c
+				_ = f.Close()
+			}
+			l := Lines(nil, w, nil).(*lines)
+			if !l.prompts() || l.ready.atomic != (kind == "pipe") {
+				t.Errorf("%s: prompts %t", kind, l.prompts())
+			}
+			if sent, err := l.prompt(make([]byte, promptBytes)); sent || err != nil {
+				t.Errorf("%s: a long message: %t, %v", kind, sent, err)
+			}
+			m := bytes.Repeat([]byte("x"), size)
+			for range 2 {
+				n := 0
+				for {
+					sent, err := l.prompt(m)
+					if err != nil {
+						t.Fatalf("%s: %v", kind, err)
+					}
+					if !sent {
+						break
+					}
+					n++
+				}
+				if n == 0 {
+					t.Errorf("%s: there is no room for %d bytes", kind, size)
+				}
+				got := make([]byte, n*(size+1))
+				if _, err := io.ReadFull(r, got); err != nil || !bytes.Equal(got, bytes.Repeat(append(m, '\n'), n)) {
+					t.Errorf("%s: %d messages of %d bytes do not arrive: %v", kind, n, size, err)
+				}
+			}
+			if sent, err := l.prompt(m); !sent || err != nil {
+				t.Errorf("%s: there is no room after the reads: %t, %v", kind, sent, err)
+			}
+			_, again := opened(t, strings.TrimSuffix(kind, " through the poller"))
+			closed := Lines(nil, again, nil).(*lines)
+			if sent, err := closed.prompt(m); !sent || err != nil {
+				t.Errorf("%s: before Close: %t, %v", kind, sent, err)
+			}
+			_ = again.Close()
+			if sent, _ := closed.prompt(m); sent {
+				t.Errorf("%s: written after Close", kind)
+			}
+			_ = r.Close()
+			if sent, err := l.prompt(m); sent || l.ready.atomic && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("%s: written to nobody: %t, %v", kind, sent, err)
+			}
+			_ = w.Close()
+			if sent, err := l.prompt(m); sent || l.ready.atomic && err == nil {
+				t.Errorf("%s: written after Close: %t, %v", kind, sent, err)
+			}
+			if Lines(nil, w, nil).(*lines).prompts() {
+				t.Errorf("%s: it prompts although it is closed", kind)
+			}
+		}
+	}
+	if Lines(nil, new(bytes.Buffer), nil).(*lines).prompts() {
+		t.Error("a buffer prompts")
+	}
+}
+
+// TestPolled checks which descriptors go through the runtime's poller, and that Close ends their Read.
+func TestPolled(t *testing.T) {
+	for kind, want := range map[string]struct{ polled, reopened, file bool }{
+		"pipe": {true, false, true}, "blocking pipe": {true, true, true}, "socket": {polled: true}, "file": {},
+	} {
+		r, _ := opened(t, kind)
+		l := Lines(r, nil, nil).(*lines)
+		if (l.own != nil) != want.reopened || (l.file != nil) != want.file || l.interrupt() != want.file {
+			t.Errorf("%s: Lines has opened it again: %t, can interrupt it: %t", kind, l.own != nil, l.file != nil)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		p, ok := polled(r, os.O_RDONLY)
+		if ok != want.polled {
+			t.Errorf("%s is polled: %t", kind, ok)
+		}
+		if ok {
+			ended := make(chan error)
+			go func() {
+				_, err := p.Read(make([]byte, 1))
+				ended <- err
+			}()
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := <-ended; err == nil {
+				t.Errorf("%s: a Read ends without an error", kind)
+			}
+		}
+		_ = r.Close()
+		if _, ok := polled(r, os.O_RDONLY); ok {
+			t.Errorf("%s is polled after Close", kind)
+		}
+		if _, ok := reopen(r, os.O_RDONLY); ok || nonBlocking(r) {
+			t.Errorf("%s is open after Close", kind)
+		}
+	}
+}
