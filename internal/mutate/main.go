@@ -21,7 +21,6 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -47,7 +46,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, parallel, accepts int, only string, list, unlisted, short bool) error {
+func run(ctx context.Context, patterns []string, parallel, accepts int, only string, names, unlisted, short bool) error {
 	accepted, err := parseList(survivors)
 	if err != nil {
 		return err
@@ -63,9 +62,9 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 	open := 0
 	for _, p := range packages {
 		p.mutants = slices.DeleteFunc(p.mutants, func(m *mutant) bool {
-			return !wanted.MatchString(m.name) || unlisted && accepted[m.name] != ""
+			return !wanted.MatchString(m.name) || unlisted && accepted.has(m.name)
 		})
-		if list {
+		if names {
 			for _, m := range p.mutants {
 				fmt.Println(m.name)
 			}
@@ -82,16 +81,16 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 	if open > accepts {
 		return fmt.Errorf("%d survivors have no reason in internal/mutate/survivors.txt", open)
 	}
-	if !list && only == "" && !unlisted && open < accepts {
+	if !names && only == "" && !unlisted && open < accepts {
 		fmt.Printf("only %d survivors have no reason: lower -open to that\n", open)
 	}
 	return nil
 }
 
 // unlisted counts the survivors that the list does not have.
-func (p *pkg) unlisted(accepted map[string]string) (n int) {
+func (p *pkg) unlisted(accepted *list) (n int) {
 	for _, m := range p.mutants {
-		if _, listed := accepted[m.name]; !listed && (m.fate == survived || m.fate == unreached) {
+		if (m.fate == survived || m.fate == unreached) && !accepted.has(m.name) {
 			n++
 		}
 	}
@@ -107,46 +106,4 @@ func (p *pkg) score() string {
 	dead, all := n[killed]+n[timedOut], len(p.mutants)
 	return fmt.Sprintf("%s: %d mutants, %d killed (%d by time), %d survived, %d unreached: %.1f %%",
 		p.path, all, dead, n[timedOut], n[survived], n[unreached], 100*float64(dead)/float64(max(all, 1)))
-}
-
-// parseList reads survivors.txt: names of mutants, one a line, and after one or more of them the
-// reason, indented. A reason begins with one of the words of kinds.
-func parseList(list string) (map[string]string, error) {
-	accepted := map[string]string{}
-	var names []string
-	for n, line := range strings.Split(list, "\n") {
-		reason, indented := strings.CutPrefix(line, "\t")
-		switch {
-		case line == "" || line[0] == '#':
-		case indented && len(names) == 0:
-			return nil, fmt.Errorf("survivors.txt:%d: a reason without a mutant", n+1)
-		case indented:
-			kind, _, ok := strings.Cut(reason, ": ")
-			if _, known := kinds[kind]; !ok || !known {
-				return nil, fmt.Errorf("survivors.txt:%d: the reason begins with no known kind", n+1)
-			}
-			for _, name := range names {
-				accepted[name] = reason
-			}
-			names = nil
-		case accepted[line] != "":
-			return nil, fmt.Errorf("survivors.txt:%d: the mutant is listed twice", n+1)
-		default:
-			names = append(names, line)
-		}
-	}
-	if names != nil {
-		return nil, fmt.Errorf("survivors.txt: no reason for %s", names[0])
-	}
-	return accepted, nil
-}
-
-// kinds are the kinds of reasons. None of them allows more than the code does.
-var kinds = map[string]string{
-	"same":     "no input tells the mutant from the code",
-	"stricter": "the mutant asks, denies or refuses where the code need not, or does so more often",
-	"words":    "only what is shown, logged or reported differs",
-	"effort":   "only time, memory or a limit far from what occurs differs",
-	"guarded":  "another check, which is named, refuses the same; the mutant removes one of two",
-	"system":   "the difference needs a system, a failure or a race that tests cannot make; never for a decision",
 }

@@ -20,8 +20,8 @@ func TestListIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(accepted) < 50 {
-		t.Errorf("only %d survivors", len(accepted))
+	if len(accepted.names) < 50 {
+		t.Errorf("only %d survivors", len(accepted.names))
 	}
 	var patterns []string
 	for _, p := range listed {
@@ -37,21 +37,44 @@ func TestListIsTrue(t *testing.T) {
 			known[m.name] = true
 		}
 	}
-	for name := range accepted {
+	for name := range accepted.names {
 		if !known[name] {
 			t.Errorf("survivors.txt has a line that is no mutant any more: %s", name)
+		}
+	}
+	for _, pattern := range accepted.patterns {
+		n := 0
+		for name := range known {
+			if !pattern.has(name) {
+				continue
+			}
+			if n++; accepted.names[name] != "" {
+				t.Errorf("survivors.txt has a mutant also by the pattern %s %s: %s", pattern.file, pattern.rest, name)
+			}
+		}
+		if n < 2 {
+			t.Errorf("a pattern of survivors.txt matches %d mutants: %s %s", n, pattern.file, pattern.rest)
 		}
 	}
 }
 
 func TestParseList(t *testing.T) {
-	list, err := parseList("# a comment\n\na: b\nc: d\n\tsame: why\n")
-	if err != nil || len(list) != 2 || list["c: d"] != "same: why" {
-		t.Errorf("%v, %v", list, err)
+	l, err := parseList("# a comment\n\na: b\nc: d\n\tsame: why\n^p/a.go F: skip (x|y)\n\twords: why\n")
+	if err != nil || len(l.names) != 2 || l.names["c: d"] != "same: why" {
+		t.Fatalf("%v, %v", l, err)
 	}
-	for _, bad := range []string{"\tsame: why\n", "a: b\n", "a: b\n\twhy\n", "a: b\n\tapproves: why\n", "a: b\n\tsame: x\na: b\n\tsame: y\n"} {
-		if list, err := parseList(bad); err == nil {
-			t.Errorf("%q: %v", bad, list)
+	for name, want := range map[string]bool{"c: d": true, "c": false, "p/a.go F: skip y": true, "p/a.go F: skip yes": false, "q/p/a.go F: skip y": false} {
+		if l.has(name) != want {
+			t.Errorf("has %q: %t", name, !want)
+		}
+	}
+	for _, bad := range []string{
+		"\tsame: why\n", "a: b\n", "a: b\n\twhy\n", "a: b\n\tapproves: why\n",
+		"a: b\n\tsame: x\na: b\n\tsame: y\n", "a: b\na: b\n\tsame: x\n",
+		"^a.go F: .*\n", "^a.go F: .*\n\tguarded: why\n", "^.*\n\twords: why\n", "^a.go F(: .*\n\twords: why\n",
+	} {
+		if l, err := parseList(bad); err == nil {
+			t.Errorf("%q: %v", bad, l)
 		}
 	}
 }
@@ -109,7 +132,7 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := packages[0]
-	if err := p.test(t.Context(), 2, nil); err != nil {
+	if err := p.test(t.Context(), 2, new(list)); err != nil {
 		t.Fatal(err)
 	}
 	left := map[string]bool{}

@@ -72,7 +72,7 @@ type unit struct {
 
 // test builds the package with its mutants and finds the fate of each. It prints the survivors
 // that the list does not have, and the lines of the list that are not true any more.
-func (p *pkg) test(ctx context.Context, parallel int, accepted map[string]string) error {
+func (p *pkg) test(ctx context.Context, parallel int, accepted *list) error {
 	work, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *pkg) test(ctx context.Context, parallel int, accepted map[string]string
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		_, listed := accepted[m.name]
+		listed := accepted.has(m.name)
 		switch {
 		case m.fate == survived && !listed:
 			fmt.Printf("SURVIVES %s (line %d)\n", m.name, m.line)
