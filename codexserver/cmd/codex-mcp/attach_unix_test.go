@@ -30,7 +30,7 @@ func TestEndToEndAttach(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		ask = exec.Command(built(t), "ask", "--connect", url)
-		ask.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home}
+		ask.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, detector()}
 		return func() *process { return start(t, f, "--connect", url) }, ask
 	})
 }

@@ -69,7 +69,8 @@ func workModel(f folders) providertest.Turn {
 
 // TestEndToEndKilledTasks kills the program at moments of tasks: after a change of the
 // conversation's file, or at any time; some servers that continue a task are killed too. The
-// next program continues each task to its end. Package history checks what happened.
+// next program continues each task to its end. Package history checks what happened. With -short
+// there are a quarter of the kills.
 func TestEndToEndKilledTasks(t *testing.T) {
 	f := newFolders(t)
 	model := providertest.New(workModel(f))
@@ -83,9 +84,13 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{Free: func([]string) bool { return false }}
+	times := *kills
+	if testing.Short() {
+		times /= 4
+	}
 	foreground, killed, interrupted := 0, 0, 0
 	var rollouts []string
-	for n, hit := 0, 0; hit < *kills && n < 10**kills; n++ {
+	for n, hit := 0, 0; hit < times && n < 10*times; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
 		killed += kills
@@ -122,10 +127,10 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		t.Error(fault)
 	}
 	t.Logf("%d kills; %d tasks, in %d of them a call was interrupted; %d calls without a task", killed, len(h.Tasks), interrupted, foreground)
-	if killed < *kills {
+	if killed < times {
 		t.Error("too few servers were killed within their tasks")
 	}
-	for n := 0; n < *kills && !t.Failed(); {
+	for n := 0; n < times && !t.Failed(); {
 		i := mathrand.N(len(h.Tasks))
 		if k.plant(h, h.Tasks[i], left{rollout: k.read(rollouts[i]), record: k.read(record), ran: ran}) {
 			n++
@@ -307,7 +312,7 @@ func (k *killer) start(args ...string) *mortal {
 	bin := built(k.t)
 	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "tasks.grace=0s"}, args...)...)
 	cmd.Dir = k.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark, detector()}
 	return k.launch(cmd)
 }
 

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,19 +25,34 @@ import (
 // limit bounds every wait of these tests. Only a failing test reaches it.
 const limit = 20 * time.Second
 
-// binary is the program under test, built once.
+// programs is the folder of the program under test, and of the reports of its data races.
+var programs string
+
+// binary is the program under test, built once, with the race detector if the tests have it.
 var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "codex-mcp")
-	if err != nil {
-		return "", err
+	bin := filepath.Join(programs, "codex-mcp.exe") // a name that every system runs
+	args := []string{"build", "-buildvcs=false", "-o", bin}
+	if detects() {
+		args = append(args, "-race")
 	}
-	bin := filepath.Join(dir, "codex-mcp.exe") // a name that every system runs
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, ".").CombinedOutput()
+	out, err := exec.Command("go", append(args, ".")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %v\n%s", err, out)
 	}
 	return bin, nil
 })
+
+// detects reports whether the tests have the race detector.
+func detects() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// detector is the variable that makes the program write its data races next to it, where TestMain
+// finds them, also those of a program that was killed.
+func detector() string {
+	return "GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(programs, "race")
+}
 
 // built returns the program under test.
 func built(t *testing.T) string {
@@ -50,12 +68,26 @@ func TestMain(m *testing.M) {
 	sandbox.Main() // so that package sandboxtest can try the sandbox
 	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	code := m.Run()
-	if bin, err := binary(); err == nil {
-		os.Remove(bin)
-		os.Remove(filepath.Dir(bin))
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	if programs, err = os.MkdirTemp("", "codex-mcp"); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	code = m.Run()
+	races, err := filepath.Glob(filepath.Join(programs, "race.*"))
+	for _, path := range races {
+		text, _ := os.ReadFile(path)
+		err = errors.Join(err, fmt.Errorf("in the program:\n%s", text))
+	}
+	return code, err
 }
 
 // configOf is the format of a configuration, without a policy, for a provider's address.
@@ -134,7 +166,7 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 	p.cmd.Dir = f.cwd
 	p.cmd.Env = []string{
 		"PATH=" + strings.TrimPrefix(f.path+string(filepath.ListSeparator), string(filepath.ListSeparator)) + os.Getenv("PATH"), "TERM=xterm", "HOME=" + f.user, "CODEX_HOME=" + f.home,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8", detector(),
 	}
 	for _, v := range os.Environ() {
 		if strings.HasPrefix(v, "OTEL_") {

@@ -55,7 +55,7 @@ func newSharing(t *testing.T, f folders) *sharing {
 func (s *sharing) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = s.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, "XDG_RUNTIME_DIR=" + s.runtime}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, "XDG_RUNTIME_DIR=" + s.runtime, detector()}
 	return cmd
 }
 
