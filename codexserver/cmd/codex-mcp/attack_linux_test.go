@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
 )
 
 // attack is one way to run, write or hide something without an approval.
@@ -335,28 +337,83 @@ func (v *victim) plant(file, text string) string {
 	return fmt.Sprintf("cat > %[1]s <<'END'\n%[2]sEND\nchmod +x %[1]s", file, text)
 }
 
-// TestEndToEndAttacks plays every attack at every entry, in both tiers of the native engine.
+var whole = flag.Bool("whole", false, "play every attack at every entry, in both tiers")
+
+// attackCell is an entry, and a tier of the native engine.
+type attackCell struct {
+	entry attackEntry
+	tier  string
+}
+
+// entries returns the entries at which an attack exists.
+func (a attack) entries() []attackEntry {
+	return slices.DeleteFunc(slices.Clone(attackEntries), func(e attackEntry) bool { return a.never[e.name] != "" })
+}
+
+// places returns where attack n is played: with whole at every entry in both tiers, else in two
+// cells, one in each tier. The two with short, as the gate runs it with the race detector, are at
+// other entries.
+func (a attack) places(n int, whole, short bool) (places []attackCell) {
+	entries := a.entries()
+	tiers := slices.DeleteFunc([]string{"thread", "namespaces"}, func(tier string) bool { return a.never[tier] != "" })
+	if whole {
+		for _, e := range entries {
+			for _, tier := range tiers {
+				places = append(places, attackCell{e, tier})
+			}
+		}
+		return places
+	}
+	if short {
+		n += 2
+	}
+	for i := 0; i < 2 && len(tiers) > 0; i++ {
+		places = append(places, attackCell{entries[(n+i)%len(entries)], tiers[i%len(tiers)]})
+	}
+	return places
+}
+
+// TestEndToEndAttacks plays every attack in the places that it has.
 func TestEndToEndAttacks(t *testing.T) {
-	for _, a := range attacks {
+	for n, a := range attacks {
 		if a.try == nil {
 			continue // of another package
 		}
 		t.Run(a.name, func(t *testing.T) {
-			for _, entry := range attackEntries {
-				for _, tier := range []string{"thread", "namespaces"} {
-					if a.never[tier] != "" || a.never[entry.name] != "" {
-						continue
+			for _, place := range a.places(n, *whole, testing.Short()) {
+				t.Run(place.entry.name+" "+place.tier, func(t *testing.T) {
+					t.Parallel()
+					servertest.NeedTier(t, sandbox.Tier(place.tier))
+					if got := a.try(newVictim(t, place.entry, false, place.tier)); got != "" {
+						t.Error(got)
 					}
-					t.Run(entry.name+" "+tier, func(t *testing.T) {
-						t.Parallel()
-						servertest.NeedTier(t, sandbox.Tier(tier))
-						v := newVictim(t, entry, false, tier)
-						if got := a.try(v); got != "" {
-							t.Error(got)
-						}
-					})
-				}
+				})
 			}
 		})
+	}
+}
+
+// TestAttackPlaces checks that the gate, which runs the attacks twice, plays each of them at every
+// entry and in every tier that it has, and all together in every cell.
+func TestAttackPlaces(t *testing.T) {
+	together := map[string]bool{}
+	for n, a := range attacks {
+		if a.try == nil {
+			continue
+		}
+		want, got := map[string]bool{}, map[string]bool{}
+		for _, p := range a.places(n, true, false) {
+			want[p.entry.name], want[p.tier] = true, true
+		}
+		for _, p := range slices.Concat(a.places(n, false, false), a.places(n, false, true)) {
+			got[p.entry.name], got[p.tier] = true, true
+			together[p.entry.name+" "+p.tier] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s is not played everywhere (-whole +gate):\n%s", a.name, diff)
+		}
+	}
+	if want := 2 * len(attackEntries); len(together) != want {
+		t.Errorf("the attacks are played in %d cells of %d", len(together), want)
 	}
 }
