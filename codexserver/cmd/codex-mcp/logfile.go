@@ -41,7 +41,7 @@ func (l *logFile) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	defer func() { unlock() }()
-	if l.max > 0 && size > 0 && size+int64(len(line)) > l.max && os.Rename(l.path, l.path+".1") == nil {
+	for l.max > 0 && size > 0 && size+int64(len(line)) > l.max && os.Rename(l.path, l.path+".1") == nil {
 		unlock()
 		if size, unlock, err = l.lock(); err != nil {
 			return 0, err
