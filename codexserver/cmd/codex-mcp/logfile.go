@@ -40,7 +40,11 @@ func (l *logFile) Write(line []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { unlock() }()
+	defer func() {
+		if unlock != nil {
+			unlock()
+		}
+	}()
 	for l.max > 0 && size > 0 && size+int64(len(line)) > l.max && os.Rename(l.path, l.path+".1") == nil {
 		unlock()
 		if size, unlock, err = l.lock(); err != nil {
