@@ -152,8 +152,9 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
-	if questions.Timeout > 0 && !r.Asked.IsZero() {
-		questions.Timeout = max(questions.Timeout-time.Since(r.Asked), min(questions.Timeout, leastAgain))
+	if !r.Asked.IsZero() {
+		since := max(0, time.Since(r.Asked)) // the clock may have been set back
+		questions.Timeout = max(questions.Timeout-since, min(questions.Timeout, leastAgain))
 	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()

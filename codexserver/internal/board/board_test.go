@@ -149,30 +149,67 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestStricterAnswerCounts has two places answer at the same time.
+// TestStricterAnswerCounts has one place answer when it learns that another one has, which is the
+// latest moment of an answer that still counts.
 func TestStricterAnswerCounts(t *testing.T) {
-	for range 100 {
+	for _, tt := range []struct {
+		first, second string
+		want          elicit.Decision
+		by            approval.Decider
+	}{
+		{servertest.Accept, servertest.Decline, elicit.Denied, "second"},
+		{servertest.ForSession, servertest.Accept, elicit.Approved, "second"},
+		{servertest.Accept, servertest.Cancel, elicit.Abort, "second"},
+		{servertest.Decline, servertest.Accept, elicit.Denied, "first"},
+		{servertest.Cancel, servertest.Decline, elicit.Abort, "first"},
+		{servertest.Accept, servertest.ForSession, elicit.Approved, "first"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := board.New(&board.Options{Desk: &servertest.Desk{Answer: servertest.Say(servertest.Decline)}}, nil)
-			at := make(chan struct{})
-			meet := func(words string) servertest.Answer {
-				return func(context.Context) (string, error) {
-					<-at
-					return words, nil
-				}
-			}
-			for _, words := range []string{servertest.Accept, servertest.ForSession} {
-				defer b.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-					words, _ := meet(words)(ctx)
+			b := board.New(&board.Options{}, nil)
+			say := func(by approval.Decider, words string, when func(context.Context)) raw {
+				return raw{by, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+					when(ctx)
 					return r.Question.Read([]byte(words), nil), nil
-				}})()
+				}}
 			}
-			go func() {
-				synctest.Wait()
-				close(at)
-			}()
-			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied {
-				t.Errorf("decided %q by %q", got.Decision, got.By)
+			defer b.Attach(say("first", tt.first, func(context.Context) {}))()
+			defer b.Attach(say("second", tt.second, func(ctx context.Context) { <-ctx.Done() }))()
+			if got := b.Decide(t.Context(), request()); got.Decision != tt.want || got.By != tt.by {
+				t.Errorf("%s, then %s: decided %q by %q", tt.first, tt.second, got.Decision, got.By)
+			}
+		})
+	}
+}
+
+// TestAskedAgain checks how long a question stays open that a server which has ended had asked.
+func TestAskedAgain(t *testing.T) {
+	const limit = 5 * time.Minute
+	for _, tt := range []struct{ limit, ago, want time.Duration }{
+		{limit, 0, limit},
+		{limit, 2 * time.Minute, 3 * time.Minute},
+		{limit, limit - time.Second, time.Minute},
+		{limit, time.Hour, time.Minute},
+		{10 * time.Second, time.Hour, 10 * time.Second},
+		{limit, -time.Hour, limit}, // the clock was set back
+		{0, time.Hour, elicit.DefaultTimeout},
+		{-1, time.Hour, 0}, // as long as the turn
+		{-1, -time.Hour, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Hour) // of synctest
+			b := board.New(&board.Options{Questions: elicit.Options{Timeout: tt.limit}}, nil)
+			defer b.Attach(newClient(servertest.Never, &elicit.Options{Timeout: -1}))()
+			r := request()
+			if tt.ago != 0 {
+				r.Asked = time.Now().Add(-tt.ago)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			begin := time.Now()
+			got := b.Decide(ctx, r)
+			took := time.Since(begin)
+			if tt.want == 0 && (took != 24*time.Hour || got.Reason != elicit.ReasonInterrupted) || tt.want != 0 && (took != tt.want || got.Reason != elicit.ReasonTimeout) {
+				t.Errorf("of %v, asked %v ago: %q after %v", tt.limit, tt.ago, got.Reason, took)
 			}
 		})
 	}

@@ -2,13 +2,17 @@ package board_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestRecordFails checks that an approval that cannot be recorded does not count, and that the
@@ -43,5 +47,28 @@ func TestRecordFails(t *testing.T) {
 				t.Errorf("logged %s", &log)
 			}
 		})
+	}
+}
+
+// TestDenialIsNotRecorded checks that a denial stays what it is when it cannot be recorded, and
+// what an approval becomes.
+func TestDenialIsNotRecorded(t *testing.T) {
+	words := "the approval could not be recorded, so it does not count: broken"
+	for answer, want := range map[string]approval.Decision{
+		servertest.Decline: {Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Detail: "declined by the client"}},
+		servertest.Cancel:  {Outcome: elicit.Outcome{Decision: elicit.Abort, Reason: elicit.ReasonCancelled, Detail: "cancelled by the client"}},
+		servertest.ForSession: {
+			Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: words, Level: slog.LevelWarn},
+			Remarks: []string{"Nothing was run: " + words + "."},
+		},
+	} {
+		b := board.New(&board.Options{Record: board.NewRecord(brokenWriter{})}, nil)
+		leave := b.Attach(newClient(servertest.Say(answer), nil))
+		got := b.Decide(t.Context(), request())
+		leave()
+		want.By = approval.ByClient
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(elicit.Outcome{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", answer, diff)
+		}
 	}
 }
