@@ -76,7 +76,10 @@ func (k *killer) plant(whole *history.History, task history.Task, l left) bool {
 		switch {
 		case id.Thread != task.Thread:
 		case c.Patch && len(c.Files) > 0:
-			patch = id.Call
+			// Otherwise it is no fault: nothing was applied, or the client knows.
+			if f := c.Files[0]; f.State == history.After && !strings.Contains(task.Told, f.Path) {
+				patch = id.Call
+			}
 		case c.Effects == 1:
 			command = id.Call
 		}
