@@ -26,8 +26,12 @@ var orders = []struct{ first, second, want string }{
 
 // TestFirstAnswerOfATaskCounts sends two answers to a task's question in one write.
 func TestFirstAnswerOfATaskCounts(t *testing.T) {
+	rounds := 100
+	if testing.Short() {
+		rounds = 10
+	}
 	for _, tt := range orders {
-		for range 100 {
+		for range rounds {
 			synctest.Test(t, func(t *testing.T) {
 				c, heard := askedTask(t)
 				c.writeAll(c.update(10, tt.first), c.update(11, tt.second))

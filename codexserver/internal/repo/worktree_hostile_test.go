@@ -49,9 +49,9 @@ var programs = []string{
 	"alias.write-tree", "alias.diff-tree", "trailer.x.command", "submodule.nested.update",
 }
 
-// TestHostile checks that no program runs that a repository or a command in the worktree
+// TestHostileWorktree checks that no program runs that a repository or a command in the worktree
 // configures, and that their configuration does not change where files are read or written.
-func TestHostile(t *testing.T) {
+func TestHostileWorktree(t *testing.T) {
 	configure := func(b *bench, dir string, tr *trap) {
 		for _, key := range programs {
 			value := tr.script
