@@ -4,7 +4,7 @@
 //	go test -json ./... | go run ./internal/skips
 //
 // With CI=true in the environment the skipped tests must be those that list.txt has for this
-// system, because in CI a skipped test looks like one that passed.
+// system, of the tests that ran, because in CI a skipped test looks like one that passed.
 package main
 
 import (
@@ -53,11 +53,8 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// result has the packages that were tested, and the tests that were skipped.
-type result struct {
-	tested  map[string]bool
-	skipped map[string]bool // package and test
-}
+// result has the tests that ran, and those of them that were skipped, each as package and test.
+type result struct{ ran, skipped map[string]bool }
 
 const module = "github.com/codexmcp/codexmcp/"
 
@@ -78,8 +75,8 @@ func read(in io.Reader, out io.Writer) (*result, error) {
 			return nil, err
 		}
 		pkg := strings.TrimPrefix(e.Package, module)
-		r.tested[pkg] = true
 		name := pkg + " " + e.Test
+		r.ran[name] = true
 		if e.Test == "" && e.Action == "fail" { // also of tests that did not end
 			for _, of := range slices.Sorted(maps.Keys(output)) {
 				if strings.HasPrefix(of, name) {
@@ -120,7 +117,7 @@ func (r *result) compare(list, system string) error {
 	want := map[string]bool{}
 	for line := range strings.Lines(list) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), system+" ")
-		if pkg, _, _ := strings.Cut(name, " "); ok && r.tested[pkg] {
+		if ok && r.ran[name] {
 			want[name] = true
 		}
 	}

@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, tt := range []struct{ list, want string }{
 		{"# a note\nhere a TestSkips/sub\n", ""},
-		{"here a TestSkips/sub\nhere d TestOther\nthere a TestFails\n", ""}, // d was not tested
+		{"here a TestSkips/sub\nhere a TestOther\nhere d TestOther\nthere a TestFails\n", ""}, // neither TestOther ran
 		{"", "for here:\na TestSkips/sub was skipped"},
 		{"there a TestSkips/sub\n", "for here:\na TestSkips/sub was skipped"},
 		{"here a TestSkips/sub\nhere a TestPasses\n", "for here:\na TestPasses was not skipped"},
