@@ -34,6 +34,7 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 		want    elicit.Decision
 	}{
 		{"shown", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
+		{"shown before another", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r); b.Offer(new(*r)) }, accepts, elicit.ApprovedAlways},
 		{"offered, but not shown", func(b *board.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
 		{"shown by another", func(_ *board.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
 		{"no decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
