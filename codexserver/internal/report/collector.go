@@ -150,7 +150,7 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	case protocol.PlanUpdate:
 		c.report.Plan = m.Plan
 	case protocol.ExecCommandBegin:
-		c.acts.begin(m.CallID, false, nil)
+		c.acts.begin(m.CallID, m.Began, false, nil)
 		c.last++
 		command := &Command{ID: c.last, Shown: showCommand(m.Command), Cwd: show(m.Cwd, maxPath), ApprovedBy: c.approved[m.CallID]}
 		delete(c.approved, m.CallID)
@@ -165,11 +165,11 @@ func (c *Collector) Event(m protocol.EventMsg) {
 	case protocol.TurnDiff:
 		c.diff = m.UnifiedDiff
 	case protocol.MCPToolCallBegin:
-		c.acts.begin(m.CallID, false, nil)
+		c.acts.begin(m.CallID, time.Time{}, false, nil)
 	case protocol.MCPToolCallEnd:
 		c.acts.done(m.CallID, true)
 	case protocol.PatchApplyBegin:
-		c.acts.begin(m.CallID, true, c.patches.begin(m))
+		c.acts.begin(m.CallID, m.Began, true, c.patches.begin(m))
 	case protocol.PatchApplyEnd:
 		c.acts.done(m.CallID, m.Success)
 		c.patches.end(m)

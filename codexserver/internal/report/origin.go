@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -152,11 +153,12 @@ func bounded(spans []span) []span {
 	return []span{all}
 }
 
-// begin records the start of a command, or of a patch of files.
-func (a *timeline) begin(call string, patch bool, paths []string) {
+// begin records the start of a command, or of a patch of files, which is now unless began says
+// when.
+func (a *timeline) begin(call string, began time.Time, patch bool, paths []string) {
 	a.turns.mu.Lock()
 	defer a.turns.mu.Unlock()
-	a.open[call] = action{from: time.Now().Add(-a.slack), patch: patch, paths: paths}
+	a.open[call] = action{from: cmp.Or(began, time.Now()).Add(-a.slack), patch: patch, paths: paths}
 }
 
 // done records the end. A patch that was not applied has changed nothing for sure.

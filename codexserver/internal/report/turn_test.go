@@ -298,6 +298,29 @@ func TestTurnInADirtyTree(t *testing.T) {
 	}
 }
 
+// TestTurnBeganEarlier checks that a command made what was changed between its beginning and the
+// event of it.
+func TestTurnBeganEarlier(t *testing.T) {
+	for name, want := range map[string]report.Origin{"began": report.ByCommand, "no time": report.ByOther} {
+		tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+		tt.run("", 0, func() {}, "true")  // waits for the snapshot
+		time.Sleep(50 * time.Millisecond) // file systems have a coarse clock
+		begin := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}, Cwd: tt.dir}
+		if want == report.ByCommand {
+			begin.Began = time.Now()
+		}
+		tt.write("a.go", "b\n")
+		time.Sleep(100 * time.Millisecond) // more than the slack
+		tt.emit(begin)
+		tt.emit(protocol.ExecCommandEnd{CallID: "1"})
+		tt.c.End(nil)
+		r := tt.c.Report()
+		if len(r.Changes) != 1 || r.Changes[0].Origin != want {
+			t.Errorf("%s: %+v", name, r.Changes)
+		}
+	}
+}
+
 // TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no
 // snapshot.
 func TestTurnWithoutSnapshot(t *testing.T) {
