@@ -87,7 +87,8 @@ func (t *task) keep() {
 		c.mu.Lock()
 		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
-		if now.status != file.Status || acted || ticked && now.doing != file.Message {
+		// A task of another server has no job yet.
+		if job != nil && (now.status != file.Status || acted || ticked && now.doing != file.Message) {
 			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), c.keepsake(job, false)
 			if cancelled {
 				file.Resume = nil
@@ -134,7 +135,11 @@ func (t *task) end() {
 		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
 			// The client may read this from another process, and does not know that this
 			// server was stopped.
-			answer, _ = mcptool.Ended(file.Thread(), c.job.Did())
+			did := file.Did
+			if c.job != nil {
+				did = c.job.Did()
+			}
+			answer, _ = mcptool.Ended(file.Thread(), did)
 		}
 		result, err := modern.Encode(c.complete(answer))
 		if err != nil { // does not happen: it was encoded before

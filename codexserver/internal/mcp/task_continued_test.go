@@ -97,6 +97,41 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	})
 }
 
+// TestAskingTaskIsTakenOver kills a server whose task asks. At first the task has another state
+// in the next server, which continues it.
+func TestAskingTaskIsTakenOver(t *testing.T) {
+	asks := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: "/work"})
+		return errors.New("released")
+	})
+	for range 20 { // it may take another way each time
+		synctest.Test(t, func(t *testing.T) {
+			home := t.TempDir()
+			first, end := serveHome(t, heir{Engine: asks}, home)
+			id := newTask(t, first, "go")
+			synctest.Wait()
+			left := t.TempDir() // as the file was when the first server was killed
+			if err := os.CopyFS(left, os.DirFS(home)); err != nil {
+				t.Fatal(err)
+			}
+			end()
+			next := heir{asks, make(chan struct{}), make(chan struct{}, 1)}
+			close(next.may)
+			p, end := serveHome(t, next, left)
+			defer end()
+			task := getTask(t, p, id)
+			for range 10 {
+				if _, done := task.(*modern.CompletedTask); done {
+					return
+				}
+				<-time.After(time.Second)
+				task = getTask(t, p, id)
+			}
+			t.Errorf("it did not end: %+v", task)
+		})
+	}
+}
+
 // TestStoppedTaskIsNotContinued stops a task, by a cancellation or by the answer to a question,
 // and looks at its file before the turn has ended: the next server would not continue it.
 func TestStoppedTaskIsNotContinued(t *testing.T) {
