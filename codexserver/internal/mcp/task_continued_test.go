@@ -51,19 +51,26 @@ func (c inherited) Continue(context.Context, protocol.TurnInput, func(string)) e
 	return nil
 }
 
+// killedTask starts a task and returns its home as it was when its server was killed.
+func killedTask(t *testing.T, e engine.Engine) (left, id string) {
+	t.Helper()
+	home := t.TempDir()
+	p, end := serveHome(t, heir{Engine: e}, home)
+	defer end()
+	id = newTask(t, p, "go")
+	synctest.Wait()
+	left = t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(home)); err != nil {
+		t.Fatal(err)
+	}
+	return left, id
+}
+
 // TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes
 // it over. Every poll waits for that, and then has the state of the task here.
 func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		home := t.TempDir()
-		first, end := serveHome(t, heir{Engine: lostWork}, home)
-		id := newTask(t, first, "go")
-		synctest.Wait()
-		left := t.TempDir() // as the file was when the first server was killed
-		if err := os.CopyFS(left, os.DirFS(home)); err != nil {
-			t.Fatal(err)
-		}
-		end()
+		left, id := killedTask(t, lostWork)
 		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
 		p, end := serveHome(t, next, left)
 		defer end()
@@ -106,15 +113,7 @@ func TestAskingTaskIsTakenOver(t *testing.T) {
 	})
 	for range 20 { // it may take another way each time
 		synctest.Test(t, func(t *testing.T) {
-			home := t.TempDir()
-			first, end := serveHome(t, heir{Engine: asks}, home)
-			id := newTask(t, first, "go")
-			synctest.Wait()
-			left := t.TempDir() // as the file was when the first server was killed
-			if err := os.CopyFS(left, os.DirFS(home)); err != nil {
-				t.Fatal(err)
-			}
-			end()
+			left, id := killedTask(t, asks)
 			next := heir{asks, make(chan struct{}), make(chan struct{}, 1)}
 			close(next.may)
 			p, end := serveHome(t, next, left)
