@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -43,6 +44,13 @@ func (n *newcomer) command(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
+func save(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // wants runs a line and checks that it prints the text want.
 func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	t.Helper()
@@ -51,10 +59,21 @@ func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	}
 }
 
-// TestReadme runs the commands of the README and of the clients from top to bottom. It fails
-// for a command that it does not know.
+// TestReadme runs the commands of the README and of the documents from top to bottom. It fails for
+// a command that neither it nor another test runs.
 func TestReadme(t *testing.T) {
 	n := &newcomer{bin: t.TempDir(), home: t.TempDir()}
+	model := providertest.New(providertest.Turn{Text: []string{"Hello."}, Repeat: true})
+	defer model.Close()
+	save(t, filepath.Join(n.home, "config.toml"),
+		"model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \""+model.BaseURL()+"\"\nwire_api = \"chat\"\n")
+	claude := func(t *testing.T, line string) {
+		// Claude Code cannot be installed in CI; interop/claudecode drives it by hand.
+		_, command, _ := strings.Cut(line, "-- ")
+		n.wants(t, command, greeting+"\n", `"serverInfo"`)
+	}
+	// The step terminal checks the completion itself.
+	completion := func(t *testing.T, line string) { n.run(t, "export HOME='"+n.home+"'; "+line, "") }
 	known := map[string]func(t *testing.T, line string){
 		"git clone https://github.com/codexmcp/codexmcp && cd codexmcp": func(t *testing.T, line string) {
 			// The repository is not published, so clone this one.
@@ -68,7 +87,6 @@ func TestReadme(t *testing.T) {
 			n.wants(t, line, "decline\n", "proof: the folder is not a git repository")
 			n.wants(t, line, "cancel\n", "proof: the folder is not a git repository")
 		},
-		"go test ./...": func(*testing.T, string) {}, // the gate's step test is this line
 		"go run ./codexserver/cmd/codex-mcp ask --demo": func(t *testing.T, line string) {
 			n.wants(t, line, "", "This was a demo")
 		},
@@ -78,13 +96,10 @@ func TestReadme(t *testing.T) {
 			n.wants(t, "codex-mcp --help", "", "mcp-server")
 		},
 		"codex-mcp doctor": func(t *testing.T, line string) {
-			n.wants(t, line+" || true", "", "OPENAI_API_KEY") // the key that is missing
+			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
-		"claude mcp add codex -- codex-mcp": func(t *testing.T, line string) {
-			// Claude Code cannot be installed in CI; interop/claudecode drives it by hand.
-			_, command, _ := strings.Cut(line, "-- ")
-			n.wants(t, command, greeting+"\n", `"serverInfo"`)
-		},
+		"claude mcp add codex -- codex-mcp":          claude,
+		"claude mcp add codex -- codex-mcp --shared": claude,
 		"npx @modelcontextprotocol/inspector codex-mcp": func(t *testing.T, line string) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -96,37 +111,75 @@ func TestReadme(t *testing.T) {
 			n.wants(t, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH "+line, "", "codex-reply")
 		},
 		`codex-mcp ask "write a script that says hello, and run it"`: func(t *testing.T, line string) {
-			model := providertest.New(providertest.Say("Hello."))
-			defer model.Close()
-			config := "model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \"" + model.BaseURL() + "\"\nwire_api = \"chat\"\n"
-			if err := os.WriteFile(filepath.Join(n.home, "config.toml"), []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			n.wants(t, line, "", "Hello.")
 		},
+		`codex-mcp ask --approvals page "Add a health check."`: func(t *testing.T, line string) {
+			n.wants(t, line, "", "http://127.0.0.1:")
+		},
+		`echo "summarise the last ten commits" | codex-mcp ask > summary.txt`: func(t *testing.T, line string) {
+			n.wants(t, "cd '"+t.TempDir()+"' && "+line+" && cat summary.txt", "", "Hello.")
+		},
+		"codex-mcp --approvals page": func(t *testing.T, line string) {
+			n.wants(t, line, greeting+"\n", "http://127.0.0.1:")
+		},
+		"codex-mcp --engine native < request.json > answer.json": func(t *testing.T, line string) {
+			dir := t.TempDir()
+			save(t, filepath.Join(dir, "request.json"), greeting)
+			n.wants(t, "cd '"+dir+"' && "+line+" && cat answer.json", "", `"serverInfo"`)
+		},
+		"codex-mcp -c model=gpt-5 -c 'sandbox_workspace_write.writable_roots=[\"/data\"]' -c approvals.timeout=30s": func(t *testing.T, line string) {
+			n.wants(t, line, greeting+"\n", `"serverInfo"`)
+		},
+		"codex-mcp --version": func(t *testing.T, line string) { n.wants(t, line, "", "codex-mcp ") },
+		"codex-mcp doctor --engine native": func(t *testing.T, line string) {
+			n.wants(t, line+" || true", "", "sandbox")
+		},
+		"codex-mcp tasks": func(t *testing.T, line string) { n.run(t, line, "") },
+		"codex-mcp rules": func(t *testing.T, line string) { n.run(t, line, "") },
+		"codex-mcp rules check -a on-request -s workspace-write -- git push --force": func(t *testing.T, line string) {
+			n.wants(t, line, "", "to run outside the sandbox: asked")
+		},
+		"codex-mcp http --show-token": func(t *testing.T, line string) { n.wants(t, line, "", "Bearer ") },
+		"codex-mcp http": func(t *testing.T, line string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			awaitLine(t, n.command(ctx, line), cancel, "serving MCP at http://127.0.0.1:4517/mcp")
+		},
+		"mkdir -p ~/.local/share/bash-completion/completions":                              completion,
+		"codex-mcp completion bash > ~/.local/share/bash-completion/completions/codex-mcp": completion,
+		"mkdir -p ~/.zfunc": completion,
+		"codex-mcp completion zsh > ~/.zfunc/_codex-mcp":                        completion,
+		"echo 'fpath+=(~/.zfunc); autoload -Uz compinit; compinit' >> ~/.zshrc": completion,
+		"mkdir -p ~/.config/fish/completions":                                   completion,
+		"codex-mcp completion fish > ~/.config/fish/completions/codex-mcp.fish": completion,
+		"go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp": func(t *testing.T, line string) {
+			program := filepath.Join(t.TempDir(), "codex-mcp")
+			n.wants(t, strings.ReplaceAll(line, "/tmp/codex-mcp", program)+" && "+program+" --version", "", "codex-mcp ")
+		},
 	}
-	unused := maps.Clone(known)
-	for _, file := range []string{"README.md", "docs/clients.md", "docs/hosts/claude-code.md"} {
-		for _, block := range fence.FindAllStringSubmatch(read(t, file), -1) {
-			if block[1] != "sh" {
-				continue
-			}
-			for line := range strings.Lines(block[2]) {
-				line = strings.TrimSpace(line)
-				run := known[line]
-				if run == nil {
-					t.Errorf("%s has a command that this test does not run: %s", file, line)
-					continue
-				}
-				if _, first := unused[line]; first {
-					t.Run(line, func(t *testing.T) { run(t, line) })
-				}
-				delete(unused, line)
-			}
+	seen := map[string]bool{}
+	for _, c := range commandLines(t) {
+		if c.page == "docs/recipes.md" || seen[c.line] { // TestRecipes runs the recipes, each with its task
+			continue
+		}
+		seen[c.line] = true
+		place, ok := elsewhere[c.line]
+		run := known[c.line]
+		switch {
+		case run != nil:
+			t.Run(c.line, func(t *testing.T) { run(t, c.line) })
+		case ok && !strings.Contains(read(t, place[0]), place[1]):
+			t.Errorf("%s: %s: %s does not run it: it has no %q", c.page, c.line, place[0], place[1])
+		case !ok && byHand[c.line] == "":
+			t.Errorf("%s has a command that no test runs: %s", c.page, c.line)
 		}
 	}
-	for line := range unused {
-		t.Errorf("no page has the command %s", line)
+	for _, lines := range []iter.Seq[string]{maps.Keys(known), maps.Keys(elsewhere), maps.Keys(byHand)} {
+		for line := range lines {
+			if !seen[line] {
+				t.Errorf("no page has the command %s", line)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,102 @@
+//go:build readme && unix
+
+package house_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// typed is a line that a page tells its reader to type.
+type typed struct {
+	page, line string
+}
+
+// commandLines returns the lines of scripts, and the lines after "$ " in recordings.
+func commandLines(t *testing.T) []typed {
+	t.Helper()
+	var all []typed
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			for line := range strings.Lines(b.text) {
+				line = strings.TrimSpace(line)
+				prompted, ok := strings.CutPrefix(line, "$ ")
+				switch {
+				case b.lang == "sh" && line != "" && line[0] != '#':
+					all = append(all, typed{p.file, line})
+				case b.lang == "text" && ok:
+					all = append(all, typed{p.file, prompted})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// elsewhere names a file that runs a command of the pages, and a text in it.
+var elsewhere = map[string][2]string{
+	"go build ./...":                     {".ci/run", "go build ./..."},
+	"go test ./...":                      {".ci/run", "step_test()"},
+	"go test -race ./codexserver/native": {".ci/run", "step_race()"},
+	".ci/run":                            {".github/workflows/ci.yml", ".ci/run fmt"},
+	".ci/run vet race":                   {".github/workflows/ci.yml", ".ci/run race"},
+
+	`codex-mcp ask "publish it"`:                     {recordings, "publish it"},
+	`codex-mcp ask "count to thirty, slowly"`:        {recordings, "count to thirty, slowly"},
+	`codex-mcp ask --resume last "to three will do"`: {recordings, "to three will do"},
+	"sh hello.sh  # ~/hello":                         {recordings, `"sh", "hello.sh"`},
+	"sh -c 'seq 30; sleep 100'  # ~/hello":           {recordings, "seq 30; sleep 100"},
+	"codex-mcp ask --attach 01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37 --connect http://127.0.0.1:4517/mcp": {commandTests + "attach_unix_test.go", `"--attach", id`},
+
+	"go get github.com/codexmcp/codexmcp":                                  {"gen/field_test.go", "docs/embedding.md"},
+	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/field_test.go", "docs/embedding.md"},
+
+	"codex-mcp-gateway":                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
+	"codex-mcp-gateway --new-token ann": {"codexserver/gateway/cmd/codex-mcp-gateway/token_test.go", `"--new-token", "ann`},
+
+	"mkdir ~/portkey": {".ci/run", "testdata/models"},
+	`echo '{"overrides": {"@hono/node-server": "1.13.7"}}' >~/portkey/package.json`:                                     {commandTests + "testdata/models/package.json", `"@hono/node-server": "1.13.7"`},
+	"npm install --prefix ~/portkey @portkey-ai/gateway@1.15.2":                                                         {commandTests + "testdata/models/package.json", `"@portkey-ai/gateway": "1.15.2"`},
+	"node ~/portkey/node_modules/@portkey-ai/gateway/build/start-server.js --headless --port=8787":                      {commandTests + "models_server_test.go", "start-server.js"},
+	"llama-server -m qwen3-coder.gguf --jinja -c 32768":                                                                 {commandTests + "models_server_test.go", "--jinja"},
+	"go run ./bench/tasks -base-url http://localhost:11434/v1 -model qwen3-coder":                                       {"bench/tasks/tasks_test.go", "play(options{"},
+	"go run ./bench/tasks -scripted    # the tasks' own solutions: all pass":                                            {"bench/tasks/tasks_test.go", "options{scripted: true}"},
+	"go run ./bench/tasks -wrong       # solutions that only look right: all fail":                                      {"bench/tasks/tasks_test.go", "options{wrong: true}"},
+	"go run ./bench/tasks -program /tmp/codex-mcp -opencode /tmp/opencode/node_modules/opencode-linux-x64/bin/opencode": {".ci/run", `"$bin/tasks" -program "$bin/codex-mcp" -opencode`},
+	"npm install --prefix /tmp/opencode opencode-linux-x64@1.18.33":                                                     {"interop/hosts/programs/package.json", `"opencode-linux-x64": "1.18.33"`},
+
+	"npm install --global ./codexmcp-codex-mcp-linux-x64-0.2.0.tgz ./codexmcp-codex-mcp-0.2.0.tgz":                   {"internal/house/release_test.go", "func tryNPM("},
+	"sha256sum --ignore-missing -c SHA256SUMS":                                                                       {"internal/house/signature_test.go", "## Checking a release"},
+	"ssh-keygen -Y verify -f allowed_signers -I release@codexmcp -n codex-mcp-release -s SHA256SUMS.sig <SHA256SUMS": {"internal/house/signature_test.go", "## Checking a release"},
+
+	".ci/run install interop":               {".github/workflows/ci.yml", ".ci/run interop"},
+	".ci/run install hosts":                 {".ci/run", "step_hosts()"},
+	"cd interop":                            {".ci/run", "cd interop"},
+	"export CODEX_NPM=~/.cache/codexmcp-ci": {".ci/run", "CODEX_NPM"},
+	"go test -run 'TestClients/cells/native/mcp-go/decline' .": {".ci/run", "step_interop()"},
+}
+
+const (
+	commandTests = "codexserver/cmd/codex-mcp/"
+	recordings   = commandTests + "ask_recording_test.go"
+)
+
+// byHand has the commands that the gate does not run, with the reason.
+var byHand = map[string]string{
+	"go test ./codexserver/cmd/codex-mcp -update":                                                                                 "writes the files that the gate compares",
+	"go test ./codexserver/appserver -update":                                                                                     "the same",
+	"go test ./gen -update":                                                                                                       "the same",
+	"go test ./internal/house -run 'API|Arrows|Program' -update":                                                                  "the same",
+	"go test ./internal/house -run API -update":                                                                                   "the same",
+	"go test -run 'TestClients|TestConformance' -update .":                                                                        "the same",
+	"go test -v -run 'TestClients/cells/background$' -turn-length 5m -call-limit 60s .":                                           "takes five minutes",
+	"npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.329":                                                          "Claude Code's licence does not let CI install it",
+	"go test -tags claudecode -v -parallel 1 -timeout 30m ./claudecode -claude /tmp/claude/node_modules/.bin":                     "the same",
+	"go test -tags claudecode ./claudecode -claude /tmp/claude/node_modules/.bin -run /task -keep":                                "the same",
+	"go run ./bench/tasks -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5":               "needs a key",
+	"go test -run xxx -bench LongConversation -benchtime 3x ./codexserver/native":                                                 "a benchmark",
+	"OLLAMA_CONTEXT_LENGTH=65536 ollama serve":                                                                                    "needs a large model",
+	"vllm serve Qwen/Qwen3-Coder-30B-A3B-Instruct --max-model-len 65536 --enable-auto-tool-choice --tool-call-parser qwen3_coder": "needs a large model",
+	"lms server start --port 1234":                                                                                                "needs a large model",
+	"ssh -L 8765:127.0.0.1:8765 workstation":                                                                                      "needs a second machine",
+}
