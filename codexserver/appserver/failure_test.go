@@ -92,7 +92,7 @@ func TestNotSignedInFailsAtOnce(t *testing.T) {
 		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
 			return map[string]any{"config": map[string]any{"model_provider": "mock"}}, nil
 		}
-		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); !errors.Is(err, appserver.ErrNotSignedIn) {
+		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); !errors.Is(err, appserver.ErrNotSignedIn) || !strings.Contains(err.Error(), "not signed in to the model provider, or it refused the credentials: run") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -229,7 +229,7 @@ func fullBefore(d *smallDisk) {
 	d.fill()
 	asked := len(d.model.Requests())
 	d.model.Reset(d.command("two"), d.command("three"))
-	d.fails(d.call(2, "codex", diskWork, ""), "nothing was started")
+	d.fails(d.call(2, "codex", diskWork, ""), "there is no room to write to", "nothing was started")
 	result, _ := first["result"].(map[string]any)
 	structured, _ := result["structuredContent"].(map[string]any)
 	d.fails(d.call(3, "codex-reply", map[string]any{"prompt": "more", "threadId": structured["threadId"]}, ""), "nothing was started")

@@ -349,7 +349,7 @@ func TestSharedUnsure(t *testing.T) {
 			p.hello(`{}`)
 			p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
 			p.stdin.Close()
-			if code := p.wait(); code != 0 || !strings.Contains(p.errors(), "serves its client itself") {
+			if code := p.wait(); code != 0 || !strings.Contains(p.errors(), "this process serves its client itself: it cannot share a server") {
 				t.Errorf("exit status %d, %s", code, p.errors())
 			}
 		})
@@ -371,6 +371,10 @@ func TestSharedKeys(t *testing.T) {
 		}
 		p.stdin.Close()
 		p.wait()
+	}
+	out, err := s.command(t.Context(), built(t), "ask", "--attach", "x").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "4 shared servers run, none for these flags and this environment") {
+		t.Errorf("ask --attach with other flags: %v %s", err, out)
 	}
 }
 

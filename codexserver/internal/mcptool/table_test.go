@@ -121,7 +121,7 @@ func TestChosenTools(t *testing.T) {
 				}
 				for _, name := range tt.refused {
 					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
-					if !strings.Contains(got, "codex: argument /"+name+" is locked") {
+					if !strings.Contains(got, "codex: argument /"+name+" is locked: the server's own configuration decides") {
 						t.Errorf("%s: %s", name, got)
 					}
 				}

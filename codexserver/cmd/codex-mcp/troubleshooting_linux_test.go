@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTroubleshootingSystem provokes texts of docs/troubleshooting.md that depend on the system.
+func TestTroubleshootingSystem(t *testing.T) {
+	doctor := []string{built(t), "doctor", "--engine", "native", "-c", "sandbox.tier=namespaces"}
+	home := t.TempDir()
+	for _, tt := range []struct {
+		want string
+		cmd  *exec.Cmd
+		run  func(*exec.Cmd) ([]byte, error)
+	}{
+		{
+			"namespaces: ",
+			exec.Command("unshare", append([]string{"-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`}, doctor...)...),
+			(*exec.Cmd).CombinedOutput,
+		},
+		{"the kernel has no Landlock, or it is switched off", exec.Command(doctor[0], doctor[1:]...), withoutLandlock},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			tt.cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
+			out, err := tt.run(tt.cmd)
+			if !strings.Contains(string(out), tt.want) {
+				t.Errorf("%v, want %q in\n%s", err, tt.want, out)
+			}
+		})
+	}
+}
+
+// withoutLandlock runs a command as on a kernel without Landlock: the system calls fail with ENOSYS.
+func withoutLandlock(cmd *exec.Cmd) (out []byte, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and not unlocked: the thread ends with its filter
+		filter := []unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		}
+		program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return
+		}
+		if err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil {
+			return
+		}
+		out, err = cmd.CombinedOutput()
+	}()
+	<-done
+	return out, err
+}
+
+// TestGreeting starts the server at a terminal, where a person may wait for a prompt.
+func TestGreeting(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if err := unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	cmd := exec.CommandContext(t.Context(), built(t), "--engine", "native")
+	cmd.Env, cmd.Stdin = append(os.Environ(), "CODEX_HOME="+t.TempDir()), screen
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	if want := "is an MCP server: it waits for a client's JSON-RPC messages"; !strings.Contains(line, want) {
+		t.Errorf("%q, %v; want %q", line, err, want)
+	}
+	if _, err := terminal.WriteString("\x04"); err != nil { // the end of the input
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
