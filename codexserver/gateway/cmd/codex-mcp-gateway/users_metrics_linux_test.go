@@ -57,6 +57,7 @@ func collect(t *testing.T) *collector {
 	}))
 	t.Cleanup(server.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=hunter2")
 	return c
 }

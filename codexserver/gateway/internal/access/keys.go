@@ -32,8 +32,9 @@ const (
 // keySet holds the keys of an issuer and fetches them on demand. It is safe for concurrent
 // use.
 //
-// The key set of go-oidc does not fit: it keeps a key forever, and sends a request to the
-// issuer for each unknown kid.
+// The key sets of go-oidc and of jwkset, which keyfunc uses, do not fit. Both keep a key for as
+// long as the issuer cannot be reached. The first sends a request to the issuer for each unknown
+// kid, and the second reads an answer of any length.
 type keySet struct {
 	issuer string
 	client *http.Client

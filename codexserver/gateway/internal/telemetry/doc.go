@@ -7,9 +7,8 @@
 //	       ├─ command
 //	       └─ question
 //
-// Metrics are served in the text format of Prometheus. Traces are sent by OTLP over HTTP, as
-// JSON. OpenTelemetry's SDK records both, but this package writes and sends them. The usual
-// exporters depend on gRPC, Protocol Buffers and /proc.
+// Metrics are served in the formats of Prometheus. Traces are sent by OTLP over HTTP. Both are
+// OpenTelemetry's, with its own exporters.
 //
 // Labels and attributes never contain a prompt, a command, a path or a token.
 package telemetry

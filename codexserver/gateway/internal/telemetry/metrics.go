@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -62,13 +61,6 @@ func (i *instruments) register(m metric.Meter, g *gauges, version string) error 
 		keep(err)
 		return h
 	}
-	gauge := func(name, words string, read func() int64, labels ...attribute.KeyValue) {
-		_, err := m.Int64ObservableGauge(name, metric.WithDescription(words), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(read(), metric.WithAttributes(labels...))
-			return nil
-		}))
-		keep(err)
-	}
 	loaded := func(name, words string) metric.Int64ObservableGauge {
 		g, err := m.Int64ObservableGauge(name, metric.WithDescription(words))
 		keep(err)
@@ -100,10 +92,9 @@ func (i *instruments) register(m metric.Meter, g *gauges, version string) error 
 		return nil
 	}, requests, sessions, draining)
 	keep(err)
-	gauge("codex_mcp_build_info", "Always 1.", func() int64 { return 1 }, attribute.String("version", version), attribute.String("go", runtime.Version()))
-	gauge("go_goroutines", "Goroutines that exist.", func() int64 { return int64(runtime.NumGoroutine()) })
-	began := time.Now().Unix()
-	gauge("process_start_time_seconds", "When the process began, in seconds since 1970.", func() int64 { return began })
+	build, err := m.Int64Gauge("codex_mcp_build_info", metric.WithDescription("Always 1."))
+	keep(err)
+	build.Record(context.Background(), 1, metric.WithAttributes(label("version", version), label("go", runtime.Version())))
 	return errors.Join(errs...)
 }
 

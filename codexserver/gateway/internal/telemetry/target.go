@@ -24,10 +24,15 @@ type target struct {
 	headers map[string]string
 	timeout time.Duration // of one attempt
 	gzip    bool
+	json    bool           // instead of Protocol Buffers
 	roots   *x509.CertPool // nil: those of the system
 }
 
-const defaultTimeout = 10 * time.Second
+const (
+	defaultTimeout = 10 * time.Second
+	// firstPause is the delay before the second attempt.
+	firstPause = time.Second
+)
 
 // maxCertificates bounds a file of certificates, in bytes.
 const maxCertificates = 1 << 20
@@ -52,8 +57,12 @@ func readTarget(getenv func(string) string) (*target, error) {
 	if u, err := url.Parse(t.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: want an http or https URL")
 	}
-	if protocol := variable("PROTOCOL"); protocol != "" && !strings.HasPrefix(protocol, "http/") {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not supported, want http/json", protocol)
+	switch protocol := variable("PROTOCOL"); protocol {
+	case "", "http/protobuf":
+	case "http/json":
+		t.json = true
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not supported, want http/protobuf or http/json", protocol)
 	}
 	if ms := variable("TIMEOUT"); ms != "" {
 		n, err := strconv.Atoi(ms)

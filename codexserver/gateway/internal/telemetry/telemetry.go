@@ -5,7 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/exemplar"
@@ -27,9 +33,9 @@ type Options struct {
 
 // Telemetry records metrics and traces of a gateway. It is safe for concurrent use.
 type Telemetry struct {
-	meters *metric.MeterProvider
-	reader *metric.ManualReader
-	gauges gauges
+	meters  *metric.MeterProvider
+	metrics http.Handler
+	gauges  gauges
 	instruments
 
 	spans  *sdktrace.TracerProvider // nil without an endpoint
@@ -42,10 +48,8 @@ const scope = "github.com/codexmcp/codexmcp"
 // New returns a Telemetry, which the caller must close. It sends traces if an environment
 // variable names an endpoint.
 func New(o Options) (*Telemetry, error) {
-	reader := metric.NewManualReader()
-	t := &Telemetry{reader: reader, meters: metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(resource.Empty()), metric.WithExemplarFilter(exemplar.AlwaysOffFilter))}
-	err := t.instruments.register(t.meters.Meter(scope), &t.gauges, o.Version)
-	if err != nil {
+	t := &Telemetry{}
+	if err := t.measure(o); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	t.tracer = noop.NewTracerProvider().Tracer(scope)
@@ -57,13 +61,33 @@ func New(o Options) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	t.spans = sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(&exporter{target: target, client: target.client(), log: o.Logger}),
-		sdktrace.WithResource(about),
-	)
+	sends, err := newExporter(context.Background(), target, o.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	t.spans = sdktrace.NewTracerProvider(sdktrace.WithBatcher(sends), sdktrace.WithResource(about))
 	t.tracer = t.spans.Tracer(scope)
 	return t, nil
 }
+
+// measure creates the metrics, and the handler that serves them with those of Go and of the process.
+func (t *Telemetry) measure(o Options) error {
+	registry := prometheus.NewRegistry()
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo(),
+		otelprometheus.WithTranslationStrategy(otlptranslator.NoTranslation)) // the names are those of Prometheus
+	if err != nil {
+		return err
+	}
+	t.meters = metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(resource.Empty()), metric.WithExemplarFilter(exemplar.AlwaysOffFilter))
+	t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)})
+	return errors.Join(
+		registry.Register(collectors.NewGoCollector()), registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+		t.instruments.register(t.meters.Meter(scope), &t.gauges, o.Version),
+	)
+}
+
+// ServeHTTP answers with all metrics in a format of Prometheus.
+func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) { t.metrics.ServeHTTP(w, r) }
 
 // Close sends the remaining spans, until ctx ends.
 func (t *Telemetry) Close(ctx context.Context) error {

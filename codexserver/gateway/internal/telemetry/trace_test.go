@@ -1,9 +1,11 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -133,7 +135,7 @@ func TestTraces(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCollector(t, 0)
-			tel := newTelemetry(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL + "/"})
+			tel := newTelemetry(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL + "/", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
 			root, tool := "tools/call codex", "codex"
 			if tt.name == "an unknown tool" {
 				root, tool = "tools/call", "a prompt"
@@ -192,6 +194,7 @@ func TestTarget(t *testing.T) {
 		{"below a path", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL + "/otlp/"}, "", "/otlp/v1/traces"},
 		{"of traces", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": c.URL + "/x"}, "", "/x"},
 		{"compressed", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"}, "", "/v1/traces"},
+		{"as JSON", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, "", "/v1/traces"},
 		{"turned off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_SDK_DISABLED": "true"}, "", ""},
 		{"no exporter", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_TRACES_EXPORTER": "none"}, "", ""},
 		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "ENDPOINT", ""},
@@ -208,7 +211,7 @@ func TestTarget(t *testing.T) {
 				tt.env["OTEL_EXPORTER_OTLP_HEADERS"] = "X-Key=a%20b, Other=c"
 			}
 			if tt.fault != "" {
-				_, err := telemetry.New(telemetry.Options{Getenv: func(name string) string { return tt.env[name] }})
+				_, err := telemetry.New(telemetry.Options{Getenv: func(name string) string { return tt.env[name] }, Logger: slog.New(slog.DiscardHandler)})
 				if err == nil || !strings.Contains(err.Error(), tt.fault) || strings.Contains(err.Error(), "hunter2") {
 					t.Errorf("error %v, want one about %s", err, tt.fault)
 				}
@@ -227,8 +230,48 @@ func TestTarget(t *testing.T) {
 				}
 				return
 			}
-			if len(c.bodies) != 1 || !strings.HasPrefix(c.bodies[0], tt.sent+" ") || c.headers[0].Get("X-Key") != "a b" || c.headers[0].Get("Other") != "c" {
+			content := "application/x-protobuf"
+			if tt.name == "as JSON" {
+				content = "application/json"
+			}
+			if len(c.bodies) != 1 || c.headers[0].Get("Content-Type") != content || !strings.HasPrefix(c.bodies[0], tt.sent+" ") || c.headers[0].Get("X-Key") != "a b" || c.headers[0].Get("Other") != "c" {
 				t.Errorf("sent: %s %v, want one to %s", c.bodies, c.headers, tt.sent)
+			}
+		})
+	}
+}
+
+// TestRefusingCollector has collectors that take nothing. The headers go to no other host, the log names
+// the failure without them and without most of a long answer, and closing does not fail.
+func TestRefusingCollector(t *testing.T) {
+	other := newCollector(t, 0)
+	for name, answer := range map[string]http.HandlerFunc{
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		},
+		"bad request": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
+		"long answer": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("x", 1<<20), http.StatusBadRequest)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := httptest.NewServer(answer)
+			defer c.Close()
+			env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_EXPORTER_OTLP_HEADERS": "X-Key=hunter2"}
+			var log bytes.Buffer
+			tel, err := telemetry.New(telemetry.Options{Getenv: func(name string) string { return env[name] }, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			beginCall(tel).End(nil)
+			if err := tel.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := log.String(); !strings.Contains(got, "cannot send traces") || strings.Contains(got, "hunter2") || len(got) > 8<<10 {
+				t.Errorf("%d bytes: %.500s", len(got), got)
+			}
+			if len(other.spans(t)) > 0 {
+				t.Error("the other host got spans")
 			}
 		})
 	}
