@@ -6,7 +6,7 @@
 //	go run ./examples/quickstart -base-url http://localhost:11434/v1 -model qwen3
 //
 // It needs nothing but Go and git. Without -base-url the model is a script on loopback: it
-// asks for `git init` and then reports the result.
+// asks for `git init -b main` and then reports the result.
 package main
 
 import (

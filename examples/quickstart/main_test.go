@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,22 +19,18 @@ func TestMain(m *testing.M) {
 
 // TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {
-	gitconfig := filepath.Join(t.TempDir(), "gitconfig") // keeps git from printing hints
-	if err := os.WriteFile(gitconfig, []byte("[init]\n\tdefaultBranch = main\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GIT_CONFIG_GLOBAL", gitconfig)
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("LC_ALL", "C")
 	const begin = `task: a task
   event session_configured
   event task_started
   event exec_approval_request
-Allow Codex to run ` + "`git init` in `DIR/work`" + `?
+Allow Codex to run ` + "`git init -b main` in `DIR/work`" + `?
 If approved, it runs outside the sandbox, once: files and network are open.
 `
 	const asks = "accept, decline or cancel? "
 	const accepted = `=> approved
-  running: git init
+  running: git init -b main
   | Initialized empty Git repository in DIR/work/.git/
   exit code 0
   model: Your repository is ready. git said: Initialized empty Git repository in DIR/work/.git/

@@ -10,7 +10,7 @@ import (
 // own words.
 func scriptedModel() *providertest.Server {
 	return providertest.New(
-		providertest.Call(providertest.Shell("call-1", "git", "init")),
+		providertest.Call(providertest.Shell("call-1", "git", "init", "-b", "main")),
 		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 			output := strings.TrimSpace(r.LastToolOutput())
 			if i := strings.Index(output, "Initialized"); i >= 0 {
