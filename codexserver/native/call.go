@@ -31,7 +31,12 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 	if cfg.ShellEnvironment.UseProfile {
 		shell = e.getenv("SHELL")
 	}
+	pages := e.web
+	if cfg.Offline {
+		pages = nil
+	}
 	return tool.Options{
+		Web:        pages,
 		Environ:    environ(cfg),
 		Shell:      shell,
 		Strict:     e.sandbox.Strict,

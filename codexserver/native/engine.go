@@ -17,10 +17,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -46,6 +48,8 @@ type Options struct {
 	Sandbox Sandbox
 	// Tools are the tools that a model is offered beside the shell. Default: ToolsAuto.
 	Tools Tools
+	// Fetch lets models read pages of the web. Default: they cannot.
+	Fetch Fetch
 	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
 	// sign-in with the Codex CLI counts here, too.
 	Auth Auth
@@ -89,6 +93,16 @@ const (
 	// ToolsCodex is Codex's own set: the shell, and patches.
 	ToolsCodex Tools = "codex"
 )
+
+// Fetch says which pages of the web models may read, with the tool fetch.
+type Fetch struct {
+	// Enabled offers the tool. The user is asked about each page unless the sandbox of the
+	// conversation has network access.
+	Enabled bool
+	// Hosts are those that nobody is asked about, such as "docs.example.com",
+	// "*.example.com", "example.com:8443" and "http://127.0.0.1:8080".
+	Hosts []string
+}
 
 // Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
 // systems than Linux and macOS have no sandbox.
@@ -159,6 +173,7 @@ type Engine struct {
 	limits    Limits
 	sandbox   Sandbox
 	tools     Tools
+	web       *web.Client      // nil unless models may read pages
 	folders   *sandbox.Folders // shared by all conversations
 	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
@@ -229,6 +244,11 @@ func New(o *Options) (*Engine, error) {
 		}
 		e.http = client
 	}
+	if o.Fetch.Enabled {
+		if err := e.allowFetch(o.Fetch.Hosts); err != nil {
+			return nil, err
+		}
+	}
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.searches = make(slots, 8)
@@ -251,6 +271,21 @@ func New(o *Options) (*Engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// allowFetch lets models read pages of the web. Like requests to a provider, these trust the
+// authorities of the file that CODEX_CA_CERTIFICATE names.
+func (e *Engine) allowFetch(list []string) error {
+	hosts, err := webaddr.ParseHosts(list)
+	if err != nil {
+		return fmt.Errorf("native: fetch.hosts: %w", err)
+	}
+	roots, err := model.Roots(e.getenv)
+	if err != nil {
+		return err
+	}
+	e.web = web.New(web.Options{Hosts: hosts, Roots: roots, Proxy: http.ProxyFromEnvironment})
+	return nil
 }
 
 // Close frees the engine's connections, and ends running commands and a sign-in in

@@ -1,6 +1,9 @@
 package native
 
-import "github.com/codexmcp/codexmcp/codexserver/engine"
+import (
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
+)
 
 // UserAgent is userAgent.
 func (e *Engine) UserAgent() string { return e.userAgent() }
@@ -19,3 +22,6 @@ func Unloaded(c engine.Conversation) bool {
 	defer it.use.Unlock()
 	return it.unloaded && it.history == nil
 }
+
+// ReadPages lets models read pages of the web with a client of a test.
+func (e *Engine) ReadPages(c *web.Client) { e.web = c }

@@ -12,17 +12,18 @@ import (
 // the conversation do not count, and its policies stay unchanged.
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	o := c.engine.toolOptions(c.cfg, &c.left)
-	o.PatchTool, o.PlanTool = false, false
+	o.PatchTool, o.PlanTool, o.Web = false, false, nil
 	o.Strict, o.ReadOnly = true, true
 	t := &turn{conversation: c, box: tool.New(o), reviews: true}
 	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, t)
 }
 
-// readOnly makes a configuration read-only: without MCP servers and web search.
+// readOnly makes a configuration read-only: without MCP servers, web search and pages of the web.
 func readOnly(cfg *config.Config) {
 	cfg.SandboxMode, cfg.ApprovalPolicy = protocol.SandboxReadOnly, protocol.ApprovalNever
 	cfg.MCPServers = nil
 	cfg.Tools.WebSearch = false
+	cfg.Offline = true
 }
 
 // confine restores the policies of a read-only conversation after a rollout or a turn has

@@ -122,6 +122,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
 		Tools:     native.Tools(c.settings.ModelTools),
+		Fetch:     native.Fetch(c.settings.Fetch),
 		Sandbox:   native.Sandbox{Tier: native.Tier(box.Tier), Helper: box.Helper, Strict: box.Strict},
 		Self:      self(),
 		Version:   version(),

@@ -75,6 +75,8 @@ type Config struct {
 	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
 	// configuration, that is of config.toml and the command line, but not of a call.
 	NamedRoots []string `json:"-"`
+	// Offline is true when no page of the web may be read, whatever the settings allow.
+	Offline bool `json:"-"`
 	// ReadOnly are paths that stay read-only below a writable folder.
 	ReadOnly []string `json:"-"`
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 )
@@ -34,6 +35,8 @@ type Settings struct {
 	// ModelTools are the tools that the native engine offers to models: "auto", "files" or
 	// "codex".
 	ModelTools string
+	// Fetch lets the models of the native engine read pages of the web.
+	Fetch Fetch
 	// Shared connects the client with a server of the user that all clients share.
 	Shared bool
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
@@ -92,6 +95,7 @@ type settingsFile struct {
 	Tools      []string `json:"tools"`
 	ModelTools string   `json:"model_tools"`
 	AlwaysLoad bool     `json:"always_load"`
+	Fetch      Fetch    `json:"fetch"`
 
 	Tasks struct {
 		Mode   string   `json:"mode"`
@@ -164,6 +168,7 @@ func (f *settingsFile) settings() *Settings {
 		PagePort:    a.PagePort,
 		Tools:       f.Tools,
 		ModelTools:  f.ModelTools,
+		Fetch:       f.Fetch,
 		Shared:      f.Shared,
 		AlwaysLoad:  f.AlwaysLoad,
 		MaxResult:   l.Result,
@@ -218,6 +223,13 @@ type Auth struct {
 	ClientID string `json:"client_id"`
 	// Port is the port to which the browser returns. Default: 1455, or a free one.
 	Port int `json:"port"`
+}
+
+// Fetch says which pages of the web models may read. See the native engine's type of the same
+// name.
+type Fetch struct {
+	Enabled bool     `json:"enabled"`
+	Hosts   []string `json:"hosts"`
 }
 
 // Sandbox says how commands are confined. See the native engine's type of the same name.
@@ -342,7 +354,7 @@ func (p patience) settings() time.Duration {
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "http", "keep", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "fetch", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -540,6 +552,9 @@ func (f *settingsFile) check() error {
 	}
 	if !slices.Contains(modelTools, f.ModelTools) {
 		return fmt.Errorf("model_tools: %q is not one of %q", f.ModelTools, modelTools)
+	}
+	if _, err := webaddr.ParseHosts(f.Fetch.Hosts); err != nil {
+		return fmt.Errorf("fetch.hosts: %w", err)
 	}
 	switch c := f.Changes; {
 	case c.Files < 1:

@@ -32,19 +32,33 @@ func HTTPClient(getenv func(string) string) (*http.Client, error) {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
-	if file := getenv(caVariable); file != "" {
-		pem, err := safefile.Read(file, maxCertificates)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", caVariable, err)
-		}
-		roots, err := x509.SystemCertPool()
-		if err != nil {
-			roots = x509.NewCertPool()
-		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s has no certificate in PEM format", caVariable, file)
-		}
+	roots, err := Roots(getenv)
+	if err != nil {
+		return nil, err
+	}
+	if roots != nil {
 		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return &http.Client{Transport: t}, nil
+}
+
+// Roots returns the authorities of the system and those of the file that CODEX_CA_CERTIFICATE
+// names, or nil if it names none.
+func Roots(getenv func(string) string) (*x509.CertPool, error) {
+	file := getenv(caVariable)
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := safefile.Read(file, maxCertificates)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", caVariable, err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: %s has no certificate in PEM format", caVariable, file)
+	}
+	return roots, nil
 }

@@ -202,16 +202,23 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 		}
 		look = func(f func() error) error { return f() }
 	}
+	return t.carryOut(ctx, call, argv, parsed, func() (text string, err error) {
+		err = look(func() (err error) {
+			text, err = f()
+			return err
+		})
+		return text, err
+	})
+}
+
+// carryOut runs a call that may run, between its events. An error of f is the answer to the model.
+func (t *Turn) carryOut(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	if err := t.acting(Act{}); err != nil {
 		return Result{}, err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
-	var text string
 	exit := 0
-	err := look(func() (err error) {
-		text, err = f()
-		return err
-	})
+	text, err := f()
 	if err != nil {
 		text, exit = err.Error(), 1
 	}

@@ -1,0 +1,4 @@
+package tool
+
+// FetchNote is fetchNote.
+const FetchNote = fetchNote
