@@ -74,6 +74,9 @@ func TestOfferedTools(t *testing.T) {
 			if size > 4*2500 {
 				t.Errorf("the tools have %d bytes", size)
 			}
+			if several := strings.Contains(string(body), `"parallel_tool_calls":true`); several != (tt.wire == "responses" && tt.want == files) {
+				t.Errorf("the request allows several calls: %t", several)
+			}
 			if has := strings.Contains(string(body), "*** Begin Patch"); has == (tt.want == files) {
 				t.Errorf("the instructions explain patches: %t", has)
 			}

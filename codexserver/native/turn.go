@@ -243,6 +243,7 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 		Instructions:   t.instructions,
 		Items:          t.history,
 		Tools:          t.offer(),
+		SeveralCalls:   t.engine.fileTools(t.cfg),
 		Reasoning:      t.reasoning(),
 		OutputSchema:   t.form.schema(),
 		Verbosity:      t.cfg.Verbosity,

@@ -18,6 +18,9 @@ type Request struct {
 	// Effort is sent on the Chat wire unless it is "". Reasoning has the effort for the
 	// Responses wire.
 	Effort protocol.ReasoningEffort
+	// SeveralCalls lets an answer call several tools, on the Responses wire. On the Chat wire
+	// the provider decides.
+	SeveralCalls bool
 	// Verbosity is "low", "medium", "high" or "".
 	Verbosity string
 	// OutputSchema is the JSON schema of the answer, sent unchanged. Nil allows any form.

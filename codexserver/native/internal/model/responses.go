@@ -84,7 +84,7 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	tail := responsesTail{ToolChoice: "auto", Reasoning: req.Reasoning, Stream: true, PromptCacheKey: req.ConversationID}
+	tail := responsesTail{ToolChoice: "auto", ParallelToolCalls: req.SeveralCalls, Reasoning: req.Reasoning, Stream: true, PromptCacheKey: req.ConversationID}
 	if req.Reasoning != nil {
 		tail.Include = []string{"reasoning.encrypted_content"}
 	}
