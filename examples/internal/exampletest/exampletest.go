@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // Repository makes a git repository whose branch main has a.txt with the line "one".
@@ -50,6 +51,24 @@ func Write(t *testing.T, dir, name, text string) {
 // with [native.Main].
 func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 	t.Helper()
+	return Start(t, &client.Options{Server: Server(t, elicit.Options{}, turns...)})
+}
+
+// Start starts a client and closes it when the test ends.
+func Start(t *testing.T, o *client.Options) *client.Client {
+	t.Helper()
+	c, err := client.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Server makes a server whose model says the turns and which asks as the options say. TestMain
+// must begin with [native.Main].
+func Server(t *testing.T, approvals elicit.Options, turns ...providertest.Turn) *codexserver.Server {
+	t.Helper()
 	model, home := providertest.New(turns...), t.TempDir()
 	t.Cleanup(model.Close)
 	Write(t, home, "config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", model.BaseURL()))
@@ -58,10 +77,5 @@ func Connect(t *testing.T, turns ...providertest.Turn) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	c, err := client.Start(t.Context(), &client.Options{Server: codexserver.New(engine, &codexserver.Options{Home: home})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	return codexserver.New(engine, &codexserver.Options{Home: home, Approvals: approvals})
 }
