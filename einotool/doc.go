@@ -17,6 +17,7 @@
 //
 // # Where to go next
 //
-// Package client starts the server as a child, in the same process, or connects to a URL. The
-// module gosdkmcp connects a client of the official SDK.
+// The program examples/eino is an agent that asks in the terminal. Package client starts the
+// server as a child, in the same process, or connects to a URL. The module gosdkmcp connects a
+// client of the official SDK.
 package einotool

@@ -172,6 +172,9 @@ func licence(t *testing.T, folder, m string) string {
 		return ""
 	}
 	texts, err := filepath.Glob(filepath.Join(dir, "LICEN[SC]E*"))
+	if len(texts) == 0 && err == nil {
+		texts, err = filepath.Glob(filepath.Join(dir, "*.go")) // the files name it when the text is above the module
+	}
 	if err != nil || len(texts) == 0 {
 		t.Fatalf("%s has no licence, %v", m, err)
 	}
