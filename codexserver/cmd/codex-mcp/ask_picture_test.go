@@ -62,26 +62,36 @@ func (s style) span(text string) string {
 		attributes += ` font-weight="bold"`
 	}
 	if s.faint {
-		attributes += ` opacity="0.6"`
+		attributes += ` fill-opacity="0.6"` // opacity is for whole texts only
 	}
 	return "<tspan" + attributes + ">" + strings.ReplaceAll(html.EscapeString(text), " ", "\u00a0") + "</tspan>"
 }
 
+// TestTerminalPicture checks that without its styles the picture is the last screen.
+func TestTerminalPicture(t *testing.T) {
+	svg := animation([]string{"one", "two", "\x1b[2mthree\x1b[0m"})
+	plain := regexp.MustCompile(`(?s)<style>.*</style>\n`).ReplaceAllString(svg, "")
+	shown := regexp.MustCompile(`(?s)<g [^>]*visibility="hidden">.*?</g>\n`).ReplaceAllString(plain, "")
+	if svg == plain || strings.Count(shown, "<text ") != 1 || !strings.Contains(shown, `fill-opacity="0.6">three<`) {
+		t.Errorf("without styles:\n%s", shown)
+	}
+}
+
 var sgr = regexp.MustCompile("\x1b\\[([0-9;]*)m")
 
-// animation returns an SVG that shows the screens one after another, again and again. For
-// users who prefer reduced motion it shows only the last one.
+// animation returns an SVG that shows the screens one after another, again and again. Programs that
+// ignore styles or do not animate, and users who prefer reduced motion, see only the last one.
 func animation(screens []string) string {
 	var b strings.Builder
 	width, height := pictureWidth, pictureRows*lineHeight+40
 	total := frameSeconds * (len(screens) + 1) // the last one stays for two
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" xml:space="preserve">`+"\n", width, height)
 	b.WriteString("<title>codex-mcp ask in a terminal: a task, two questions that a person approves, the result</title>\n<style>\n")
 	fmt.Fprintf(&b, "@media (prefers-reduced-motion: no-preference) {\n  .screen { visibility: hidden; animation: %ds step-end infinite; }\n", total)
 	for i := range screens {
 		fmt.Fprintf(&b, "  .s%d { animation-name: s%d; }\n", i, i)
 	}
-	b.WriteString("}\n@media (prefers-reduced-motion: reduce) { .screen:not(:last-of-type) { visibility: hidden; } }\n")
+	b.WriteString("}\n")
 	for i := range screens {
 		begin := 100 * frameSeconds * i / total
 		end := fmt.Sprintf("%d%%", 100*frameSeconds*(i+1)/total)
@@ -96,7 +106,11 @@ func animation(screens []string) string {
 	}
 	fmt.Fprintf(&b, "</style>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"#0d1117\"/>\n", width, height)
 	for i, screen := range screens {
-		fmt.Fprintf(&b, "<g class=\"screen s%d\" fill=\"#e6edf3\">\n", i)
+		hidden := ""
+		if i < len(screens)-1 {
+			hidden = ` visibility="hidden"` // unless the styles say something else
+		}
+		fmt.Fprintf(&b, "<g class=\"screen s%d\" fill=\"#e6edf3\"%s>\n", i, hidden)
 		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 		lines = lines[max(len(lines)-pictureRows, 0):]
 		var s style
