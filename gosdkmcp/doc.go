@@ -9,6 +9,14 @@
 //
 //	session, err := mcp.NewClient(me, options).Connect(ctx, &gosdkmcp.Transport{Server: server}, nil)
 //
+// # An agent of adk
+//
+// The toolset of adk takes the client and the transport, and its model sees the tools of Codex.
+// The questions reach the client's ElicitationHandler; adk's own confirmations are not needed:
+//
+//	codex, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: &gosdkmcp.Transport{Server: server}})
+//	planner, err := llmagent.New(llmagent.Config{Name: "planner", Model: model, Toolsets: []tool.Toolset{codex}})
+//
 // # Errors
 //
 // A client without an ElicitationHandler cannot be asked: whatever needs an approval is
