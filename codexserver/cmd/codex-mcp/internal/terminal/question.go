@@ -337,7 +337,7 @@ func (p *prompt) body() {
 // reach shows that what is asked runs without a sandbox.
 func (p *prompt) reach() {
 	if words := p.params.Meta.Approval.Reach; words != "" {
-		p.s.line("  "+p.s.paint(red, "!")+" ", plain, elicit.OneLine(words, 0))
+		p.s.words("  "+p.s.paint(red, "!")+" ", 4, plain, " ", strings.Fields(elicit.OneLine(words, 0)))
 	}
 }
 
@@ -380,12 +380,12 @@ func (p *prompt) offer() {
 	if p.always != "" {
 		p.s.line("  ", dim, "w: "+p.always)
 	}
-	p.s.line("  ", plain, strings.Join(keys, "   "))
+	p.s.words("  ", 2, plain, "   ", keys)
 }
 
 // help explains the keys.
 func (p *prompt) help() {
 	for _, c := range p.choices() {
-		p.s.line("  "+p.s.paint(bold, c.key)+" ", dim, c.long)
+		p.s.words("  "+p.s.paint(bold, c.key)+" ", 4, dim, " ", strings.Fields(c.long))
 	}
 }

@@ -76,6 +76,24 @@ func (s *screen) line(prefix string, st style, text string) {
 	s.write(prefix + s.paint(st, unmarked.Replace(expand(text))) + "\n")
 }
 
+// words shows words of ours after a prefix of indent cells, and breaks the line between them where it
+// is wider than the terminal. Text of others is never broken here: it is shown as it is.
+func (s *screen) words(prefix string, indent int, st style, gap string, words []string) {
+	width, row := s.width(), ""
+	for i, word := range words {
+		switch {
+		case i == 0:
+			row = word
+		case indent+len(row)+len(gap)+len(word) < width:
+			row += gap + word
+		default:
+			s.line(prefix, st, row)
+			prefix, row = strings.Repeat(" ", indent), word
+		}
+	}
+	s.line(prefix, st, row)
+}
+
 // title shows a line with a remark.
 func (s *screen) title(prefix, text, remark string) {
 	if remark != "" {
