@@ -26,7 +26,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-var screenshots = flag.String("screenshots", "", "folder to write screenshots to")
+var (
+	screenshots = flag.String("screenshots", "", "folder to write screenshots to")
+	update      = flag.Bool("update", false, "make docs/page.png and its text again")
+)
 
 // browser is the one Chromium of all tests; each test has tabs of its own in a
 // context of its own, as private windows have.
@@ -275,7 +278,8 @@ func get(t *testing.T, answer <-chan string) string {
 	}
 }
 
-// faintText is what text has less contrast than 4.5 to 1 (WCAG 2.2, 1.4.3).
+// faintText is what text has less contrast than 4.5 to 1 (WCAG 2.2, 1.4.3). What is written in an
+// empty field is text.
 const faintText = `(() => {
 	const parse = (color) => color.match(/[\d.]+/g).map(Number)
 	const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
@@ -289,13 +293,22 @@ const faintText = `(() => {
 	}
 	const faint = []
 	for (const e of document.querySelectorAll("body *")) {
-		const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
-		if (!text || !e.checkVisibility() || e.closest(":disabled, .settled, kbd")) continue
-		const a = light(parse(getComputedStyle(e).color)), b = light(behind(e))
+		const text = e.placeholder || [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
+		if (!text || !e.checkVisibility() || e.closest(":disabled, kbd")) continue
+		const style = getComputedStyle(e, e.placeholder && "::placeholder"), back = behind(e)
+		let opacity = e.placeholder ? +style.opacity : 1
+		for (let p = e; p; p = p.parentElement) opacity *= getComputedStyle(p).opacity
+		const a = light(parse(style.color).map((v, i) => v * opacity + back[i] * (1 - opacity))), b = light(back)
 		if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5) faint.push(e.outerHTML.slice(0, 120))
 	}
 	return faint
 })()`
+
+// still waits for the end of all animations.
+func (b *tab) still() {
+	b.t.Helper()
+	eval[bool](b, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true)`)
+}
 
 // look writes screenshots of the whole page, if any are wanted: two widths in
 // two schemes. It also checks that nothing is wider than the screen, and that
@@ -306,6 +319,7 @@ func (b *tab) look(name string) {
 		for _, width := range []int64{1200, 380} {
 			b.scheme(scheme)
 			b.do(chromedp.EmulateViewport(width, 900))
+			b.still()
 			if !eval[bool](b, `document.scrollingElement.scrollWidth <= innerWidth`) {
 				b.t.Errorf("%s: wider than %d pixels", name, width)
 			}
@@ -315,7 +329,6 @@ func (b *tab) look(name string) {
 			if *screenshots == "" {
 				continue
 			}
-			eval[bool](b, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true)`)
 			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 			if err != nil {
 				b.t.Fatal(err)

@@ -155,7 +155,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	b.settle()
 	b.press("a")
 	b.see(`document.querySelector("#toast").textContent.startsWith("This question is answered")`)
-	b.look("elsewhere")
+	b.look("settled")
 
 	// Another page answers.
 	other.see(`open().length === 1`)

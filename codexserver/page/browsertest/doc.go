@@ -3,5 +3,6 @@
 // the page in the browser answers.
 //
 //	go test .                        needs chromium, and fails without it
-//	go test . -screenshots DIR       also writes pictures of the page there, docs/page.png too
+//	go test . -screenshots DIR       also writes pictures of the page there
+//	go test . -update                makes docs/page.png and its words again
 package browsertest

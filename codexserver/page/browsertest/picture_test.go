@@ -1,9 +1,11 @@
 package browsertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -12,7 +14,8 @@ import (
 )
 
 // TestPicture shows the page as docs/page.png does: a command that asks to run
-// outside of the sandbox, above the work so far. With -screenshots it makes that picture.
+// outside of the sandbox, above the work so far. testdata/page.txt has the words of that picture, so
+// that the picture is made again when they change: -update makes both.
 func TestPicture(t *testing.T) {
 	outside, err := json.Marshal(map[string]any{
 		"command":                    []string{"docker", "compose", "up", "--detach", "db"},
@@ -57,16 +60,26 @@ func TestPicture(t *testing.T) {
 	b.see(`document.querySelector(".timeline").innerText.includes("POST /order")`)
 	b.scheme("light")
 	b.do(chromedp.EmulateViewport(920, 920))
-	if *screenshots != "" {
-		b.settle()
-		eval[bool](b, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true)`)
-		picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	b.settle()
+	b.still()
+	changing := regexp.MustCompile(regexp.QuoteMeta(r.cwd) + `|\d\d:\d\d(.[AP]M)?|[0-9a-f]{8}-[0-9a-f-]{27}|exit 0( · [\d.]+ m?s)?`)
+	words := changing.ReplaceAllString(eval[string](b, `document.body.innerText`), "…") + "\n"
+	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "page.png")
+	if *update {
+		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(*screenshots, "page.png"), picture, 0o644); err != nil {
+		if err := cmp.Or(os.WriteFile(picture, pixels, 0o644), os.WriteFile(text, []byte(words), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	} else if want, err := os.ReadFile(text); err != nil || string(want) != words {
+		t.Errorf("docs/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
+	}
+	// A phone shows the whole task.
+	b.do(chromedp.EmulateViewport(390, 844))
+	if !eval[bool](b, `(() => { const t = document.querySelector(".task"); return t.scrollWidth <= t.clientWidth && t.scrollHeight <= t.clientHeight + 1 })()`) {
+		t.Error("the task is cut")
 	}
 	b.click("Deny")
 	if got := get(t, answer); got != "Done." {

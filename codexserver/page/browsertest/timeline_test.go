@@ -123,6 +123,9 @@ func TestSideBySide(t *testing.T) {
 	b.see(`[...document.querySelectorAll(".conversation .task")].map((t) => t.textContent).join() === "npm install left-pad,go generate ./..."`)
 	b.see(`[...document.querySelectorAll(".ask .command")].map((c) => c.textContent).join() === "go generate ./...,npm install left-pad"`)
 	b.see(`document.title.startsWith("(2)") && document.querySelector("#questions-title").textContent === "2 questions to decide"`)
+	// A screen reader tells what each button is about.
+	b.see(`[...document.querySelectorAll(".ask legend")].map((l) => l.textContent).join() === "Your decision on go generate ./...,Your decision on npm install left-pad"`)
+	b.see(`[...document.querySelectorAll(".bar button")].map((s) => s.ariaLabel).join() === "Stop the turn: npm install left-pad,Stop the turn: go generate ./..."`)
 	b.look("two")
 	b.settle()
 	b.press("j")

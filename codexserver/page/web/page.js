@@ -204,7 +204,7 @@ function showQuestion(c, e, first) {
     questions.set(e.id, q);
     $("questions").append(q.node);
     settledAt = performance.now();
-    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(q.view.command || "");
+    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(asked(q.view));
     if (!selected) select(q);
   }
   q.view = e.question;
@@ -289,6 +289,9 @@ function outcome(v) {
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
 }
 
+// asked names what a question is about.
+const asked = (v) => v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || v.facts || "this";
+
 // newCard makes the card of an open question. Nothing in it is cut.
 function newCard(c, e) {
   const v = e.question;
@@ -298,7 +301,7 @@ function newCard(c, e) {
     el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
   q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A note to the agent (optional)" });
   q.fields = el("fieldset", { class: "actions" },
-    el("legend", { class: "unseen" }, "Your decision"),
+    el("legend", { class: "unseen" }, "Your decision on " + short(asked(v))), // two cards may have the same heading
     el("div", { class: "row" },
       button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
       v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
@@ -512,6 +515,7 @@ function head(c) {
   c.stop.hidden = c.view.state !== "running";
   c.facts.textContent = [clock(c.view.began), c.view.model, c.view.id].filter(Boolean).join(" · ");
   c.list.setAttribute("aria-label", "What happened: " + c.title.textContent);
+  c.stop.setAttribute("aria-label", "Stop the turn: " + c.title.textContent);
 }
 
 // A model gets stuck without any news of it.
@@ -592,7 +596,7 @@ function showEntry(c, e) {
       break;
     case "question": {
       const v = e.question;
-      grow(part("code", "title"), short(v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || ""));
+      grow(part("code", "title"), short(asked(v)));
       grow(part("span", "result"), v.state === "open" ? "open, see above" : outcome(v));
       part("span", "result").dataset.good = v.state === "decided" ? String(v.decision.startsWith("approved")) : "";
       break;
