@@ -70,7 +70,7 @@ func (a *askOptions) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
-var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input`)
+var errNoTask = errors.New(`there is no task: pass it as an argument, as in codex-mcp ask "why do the tests fail?", or pass - to read it from standard input; --demo shows how it works`)
 
 // read returns the task; stdin is nil when it is a terminal.
 func (a *askOptions) read(stdin io.Reader) (string, error) {

@@ -58,16 +58,16 @@ func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	var report bytes.Buffer
-	code := doctor(ctx, o, &report, c, err)
+	code := doctor(ctx, o, &report, terminal.Width(stdout), c, err)
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return fail(stderr, err)
 	}
 	return code
 }
 
-// doctor checks everything that the server depends on, prints one screen (or JSON) and
-// returns the exit status: 0 when turns can run, else 1.
-func doctor(ctx context.Context, o *options, stdout io.Writer, c *configuration, err error) int {
+// doctor checks everything that the server depends on, prints one screen of a terminal with a
+// width (or JSON) and returns the exit status: 0 when turns can run, else 1.
+func doctor(ctx context.Context, o *options, stdout io.Writer, width int, c *configuration, err error) int {
 	d := diagnose(ctx, o, c, err)
 	if o.json {
 		enc := json.NewEncoder(stdout)
@@ -76,7 +76,7 @@ func doctor(ctx context.Context, o *options, stdout io.Writer, c *configuration,
 			return 1
 		}
 	} else {
-		d.print(stdout)
+		d.print(stdout, width)
 	}
 	if d.Problem != "" {
 		return 1
@@ -173,9 +173,19 @@ func abilities(e engine.Engine) (can, cannot []string) {
 	return can, cannot
 }
 
-func (d *diagnosis) print(w io.Writer) {
+// print prints the rows. On a terminal a row is broken between its words; programs that read the
+// rows get each in one line.
+func (d *diagnosis) print(w io.Writer, width int) {
+	const column = 15
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-14s %s\n", name, terminal.Row(fmt.Sprintf(format, args...)))
+		rows := []string{terminal.Row(fmt.Sprintf(format, args...))}
+		if width > 0 {
+			rows = terminal.Wrap(strings.Fields(rows[0]), " ", width-1-column)
+		}
+		for _, part := range rows {
+			fmt.Fprintf(w, "%-*s%s\n", column, name, part)
+			name = ""
+		}
 	}
 	row("codex-mcp", "%s on %s", d.Version, d.System)
 	name := "configuration"
@@ -204,7 +214,11 @@ func (d *diagnosis) print(w io.Writer) {
 	}
 	if d.Engine != "" {
 		row("calls", "%s", callsRow(d.TrustedCalls))
-		row("engine", "%s (%s)", d.Engine, d.Reason)
+		reason := d.Reason
+		if d.Codex != nil && d.Codex.Problem != "" {
+			reason = strings.Replace(reason, d.Codex.Problem, "see codex", 1)
+		}
+		row("engine", "%s (%s)", d.Engine, reason)
 		row("", "can: %s", strings.Join(d.Can, ", "))
 		if len(d.Cannot) > 0 {
 			row("", "cannot: %s", strings.Join(d.Cannot, ", "))
@@ -239,7 +253,7 @@ func callsRow(trusted bool) string {
 	if trusted {
 		return "trusted: the argument config may set every key, and so start any program"
 	}
-	return "the argument config may set only the keys of a list"
+	return "the argument config of a call may set only some keys, none of which starts a program"
 }
 
 func orFine(problem string) string {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
@@ -228,4 +229,39 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// TestDoctorOnTerminal checks that a terminal gets rows that it need not break, and that what is said
+// of Codex is said once.
+func TestDoctorOnTerminal(t *testing.T) {
+	const problem = "codex not found: install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
+	d := &diagnosis{Version: "v1", System: "linux/amd64", Home: "/home/you/.codex", Codex: &appserver.Report{Problem: problem},
+		Engine: "native", Reason: "Codex cannot be used: " + problem, Can: []string{"resume"}}
+	for width, want := range map[int]string{
+		60: `codex-mcp      v1 on linux/amd64
+configuration  /home/you/.codex: fine
+codex          codex not found: install it with ` + "`npm i -g" + `
+               @openai/codex` + "`" + `, or name the program with
+               --codex or CODEX_BIN
+calls          the argument config of a call may set only
+               some keys, none of which starts a program
+engine         native (Codex cannot be used: see codex)
+               can: resume
+result         turns can run
+`,
+		0: `codex-mcp      v1 on linux/amd64
+configuration  /home/you/.codex: fine
+codex          ` + problem + `
+calls          the argument config of a call may set only some keys, none of which starts a program
+engine         native (Codex cannot be used: see codex)
+               can: resume
+result         turns can run
+`,
+	} {
+		var screen bytes.Buffer
+		d.print(&screen, width)
+		if diff := cmp.Diff(want, screen.String()); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
 }

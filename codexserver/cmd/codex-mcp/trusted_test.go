@@ -15,7 +15,7 @@ func TestDoctorReportsTrustedCalls(t *testing.T) {
 		trusted bool
 		row     string
 	}{
-		{nil, false, "calls          the argument config may set only the keys of a list"},
+		{nil, false, "calls          the argument config of a call may set only some keys, none of which starts a program"},
 		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: the argument config may set every key"},
 	} {
 		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)

@@ -61,13 +61,7 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 		able := getenv("TERM") != "dumb" && enableSequences(screen)
 		c.Moves = able
 		c.Color = able && getenv("NO_COLOR") == ""
-		c.Width = func() int {
-			w, _, err := term.GetSize(int(screen.Fd()))
-			if err != nil || w <= 0 {
-				return usualWidth
-			}
-			return w
-		}
+		c.Width = func() int { return Width(screen) }
 	}
 	if isTerminal(stdin) {
 		c.Keys = &keyboard{stdin}
@@ -76,6 +70,19 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 }
 
 const usualWidth = 80
+
+// Width returns the width of the terminal that w writes to in cells, or 0 if w is no terminal.
+func Width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return usualWidth
+	}
+	return width
+}
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 

@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // style is a parameter of the control sequence SGR.
@@ -79,19 +80,23 @@ func (s *screen) line(prefix string, st style, text string) {
 // words shows words of ours after a prefix of indent cells, and breaks the line between them where it
 // is wider than the terminal. Text of others is never broken here: it is shown as it is.
 func (s *screen) words(prefix string, indent int, st style, gap string, words []string) {
-	width, row := s.width(), ""
-	for i, word := range words {
-		switch {
-		case i == 0:
-			row = word
-		case indent+len(row)+len(gap)+len(word) < width:
-			row += gap + word
-		default:
-			s.line(prefix, st, row)
-			prefix, row = strings.Repeat(" ", indent), word
+	for _, row := range Wrap(words, gap, s.width()-1-indent) {
+		s.line(prefix, st, row)
+		prefix = strings.Repeat(" ", indent)
+	}
+}
+
+// Wrap joins words to rows of at most width characters; a longer word is a row of its own.
+func Wrap(words []string, gap string, width int) []string {
+	var rows []string
+	for _, word := range words {
+		if last := len(rows) - 1; last >= 0 && utf8.RuneCountInString(rows[last]+gap+word) <= width {
+			rows[last] += gap + word
+		} else {
+			rows = append(rows, word)
 		}
 	}
-	s.line(prefix, st, row)
+	return rows
 }
 
 // title shows a line with a remark.
