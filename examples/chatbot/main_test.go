@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // TestDecisions hands over a task, and presses each button.
 func TestDecisions(t *testing.T) {
-	const folder = "<b>made *[x](tg:user?id=7)*" // no markup: it is shown as it is
+	const folder = "_made_ [x](tg) &lt;b&gt;" // no markup: it is shown as it is
 	model := providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 		return providertest.Say("I was told: " + r.LastToolOutput())
 	}}
