@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
@@ -310,11 +312,31 @@ func (b *tab) still() {
 	eval[bool](b, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true)`)
 }
 
+// nameless lists what the keyboard reaches and a screen reader has no name for.
+func (b *tab) nameless() []string {
+	b.t.Helper()
+	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all []string
+	for _, n := range tree.Nodes {
+		focusable := slices.ContainsFunc(n.Properties, func(p *accessibility.Property) bool { return p.Name == "focusable" && string(p.Value.Value) == "true" })
+		if focusable && !n.Ignored && (n.Name == nil || string(n.Name.Value) == `""`) {
+			all = append(all, string(n.Role.Value))
+		}
+	}
+	return all
+}
+
 // look writes screenshots of the whole page, if any are wanted: two widths in
-// two schemes. It also checks that nothing is wider than the screen, and that
-// text can be read.
+// two schemes. It also checks that nothing is wider than the screen, that
+// text can be read, and that what the keyboard reaches has a name.
 func (b *tab) look(name string) {
 	b.t.Helper()
+	if parts := b.nameless(); len(parts) > 0 {
+		b.t.Errorf("%s: without a name for screen readers: %q", name, parts)
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 380} {
 			b.scheme(scheme)

@@ -21,6 +21,9 @@ function el(tag, attributes, ...children) {
   return node;
 }
 
+// scrolls has the attributes of a part that the keyboard scrolls, with its name for a screen reader.
+const scrolls = (name) => ({ tabindex: "0", role: "group", "aria-label": name });
+
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 const count = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
 const firstLine = (s) => s.trim().split("\n", 1)[0];
@@ -330,10 +333,10 @@ function newCard(c, e) {
 function details(v) {
   const parts = [];
   if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
-  if (v.facts) parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.facts)));
+  if (v.facts) parts.push(box(el("pre", { class: "command", ...scrolls("What it is about") }, v.facts)));
   if (v.command) {
-    parts.push(box(el("pre", { class: "command", tabindex: "0" }, v.command)));
-    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", tabindex: "0" }, v.script))));
+    parts.push(box(el("pre", { class: "command", ...scrolls("The command") }, v.command)));
+    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", ...scrolls("The command, line by line") }, v.script))));
     if (v.hidden) parts.push(el("p", { class: "warning" }, "It has invisible characters. They are written as \\x… and \\u{…} here."));
   }
   if (v.files) parts.push(...v.files.map(showFile));
@@ -341,7 +344,7 @@ function details(v) {
   if (v.grantRoot) parts.push(el("p", { class: "warning" }, "An approval for the session allows later changes under ", el("code", {}, v.grantRoot), " too."));
   if (v.reach) parts.push(el("p", { class: "reach" }, el("strong", { class: "outside" }, "not confined"), " ", v.reach));
   for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
-  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", { tabindex: "0" }, v.reason))));
+  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", scrolls("The model’s reason"), v.reason))));
   if (v.covers) parts.push(el("p", { class: "where covers" }, v.covers));
   if (v.deadline) parts.push(el("p", { class: "where deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."));
   return parts;
@@ -363,20 +366,20 @@ function showFile(f) {
       el("span", { class: "kind " + f.kind }, kind), " ", el("code", {}, f.path), f.moveTo ? " → " : "", f.moveTo && el("code", {}, f.moveTo),
       el("span", { class: "counts" }, el("span", { class: "plus" }, "+" + f.added), " ", el("span", { class: "minus" }, "−" + f.removed)),
       f.outside && el("strong", { class: "outside" }, "outside the folder")),
-    f.diff && box(diff(f.diff, /^@@/)), // it has no other headings
+    f.diff && box(diff(f.diff, "The changes of " + f.path, /^@@/)), // it has no other headings
     f.cut && el("p", { class: "size" }, "The rest is not kept."));
 }
 
 // diff colours lines by their sign, and headings. Lines of one colour are one element, and
 // the last ones of very many have no colour, so that a long patch does not slow the page.
-function diff(text, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
+function diff(text, name, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
   const runs = [];
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const kind = runs.length > 5000 ? "" : heading.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
     if (runs.length && runs.at(-1).kind === kind) runs.at(-1).lines.push(line);
     else runs.push({ kind, lines: [line] });
   }
-  return el("pre", { class: "diff", tabindex: "0" }, ...runs.map((r) => el("span", { class: r.kind }, r.lines.join("\n") + "\n")));
+  return el("pre", { class: "diff", ...scrolls(name) }, ...runs.map((r) => el("span", { class: r.kind }, r.lines.join("\n") + "\n")));
 }
 
 // ---- deciding
@@ -553,7 +556,7 @@ function showEntry(c, e) {
     box.shown = text;
     if (make || !box.lastElementChild.matches("pre")) {
       while (box.children.length > 1) box.lastElementChild.remove();
-      box.append(make ? make(text) : el("pre", { tabindex: "0" }, text));
+      box.append(make ? make(text) : el("pre", scrolls(who[e.kind]), text));
     } else {
       grow(box.lastElementChild, text);
     }
@@ -592,7 +595,7 @@ function showEntry(c, e) {
       break;
     }
     case "diff":
-      folded("whole", "All changes of this turn" + cut, e.text || "", diff);
+      folded("whole", "All changes of this turn" + cut, e.text || "", (text) => diff(text, "All changes of this turn"));
       break;
     case "question": {
       const v = e.question;
