@@ -3,7 +3,7 @@ module github.com/codexmcp/codexmcp/gosdkmcp
 go 1.26.0
 
 require (
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
@@ -21,5 +21,3 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
-
-replace github.com/codexmcp/codexmcp => ..

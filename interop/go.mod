@@ -4,9 +4,9 @@ go 1.26.0
 
 require (
 	github.com/cloudwego/eino v0.7.36
-	github.com/codexmcp/codexmcp v0.0.0
-	github.com/codexmcp/codexmcp/einotool v0.0.0
-	github.com/codexmcp/codexmcp/gosdkmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
+	github.com/codexmcp/codexmcp/einotool v0.1.0
+	github.com/codexmcp/codexmcp/gosdkmcp v0.1.0
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-oauth2/oauth2/v4 v4.5.4

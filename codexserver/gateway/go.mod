@@ -2,10 +2,8 @@ module github.com/codexmcp/codexmcp/codexserver/gateway
 
 go 1.26.0
 
-replace github.com/codexmcp/codexmcp => ../..
-
 require (
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/google/go-cmp v0.7.0

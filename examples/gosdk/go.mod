@@ -3,8 +3,8 @@ module github.com/codexmcp/codexmcp/examples/gosdk
 go 1.26.0
 
 require (
-	github.com/codexmcp/codexmcp v0.0.0
-	github.com/codexmcp/codexmcp/gosdkmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
+	github.com/codexmcp/codexmcp/gosdkmcp v0.1.0
 	github.com/google/go-cmp v0.7.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )

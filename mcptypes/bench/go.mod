@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/codexmcp/codexmcp => ../..
 
 require (
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0

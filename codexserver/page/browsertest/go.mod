@@ -7,7 +7,7 @@ replace github.com/codexmcp/codexmcp => ../../..
 require (
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.0
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 )
 
 require (

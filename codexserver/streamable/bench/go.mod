@@ -3,7 +3,7 @@ module github.com/codexmcp/codexmcp/codexserver/streamable/bench
 go 1.26.0
 
 require (
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 

@@ -238,15 +238,14 @@ func surviveBrokenPipes() (stop func()) {
 	return func() { signal.Stop(received) }
 }
 
-// released is the version that .ci/release sets, or "". The build records none, because it
-// takes the module from a folder.
-var released string
-
+// version returns the version of the module that the build recorded, without the v, or "dev"
+// without a record.
 func version() string {
-	if released == "" {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "dev"
 	}
-	return released
+	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
 // versionLine returns the version in one line, with what a bug report needs.

@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/codexmcp/codexmcp => ../../../..
 
 require (
-	github.com/codexmcp/codexmcp v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
 	github.com/google/go-cmp v0.7.0
 	github.com/openai/openai-go/v3 v3.94.0
 )
