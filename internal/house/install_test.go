@@ -1,0 +1,181 @@
+package house_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"os/exec"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
+)
+
+// publishedModules returns the folders of the nested modules with versions: those with a go.work,
+// which takes the module of this checkout for the published one.
+func publishedModules(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("git", "ls-files", "--", "*/go.work").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for file := range strings.FieldsSeq(string(out)) {
+		folders = append(folders, path.Dir(file))
+	}
+	return folders
+}
+
+// TestPublishedModules checks that go install and go get accept the published modules: they have
+// no replace line, and require the version that the next tag gives. go.work adds nothing but the module of this checkout, so that
+// a build here has the dependencies of go.mod.
+func TestPublishedModules(t *testing.T) {
+	folders := publishedModules(t)
+	if diff := cmp.Diff([]string{"codexserver/gateway", "einotool", "gosdkmcp"}, folders); diff != "" {
+		t.Error(diff)
+	}
+	version := pluginVersion(t)
+	for _, file := range files(t, ".mod") {
+		for _, r := range modFile(t, file).Require {
+			if (r.Mod.Path == module || strings.HasPrefix(r.Mod.Path, module+"/")) && r.Mod.Version != "v"+version {
+				t.Errorf("%s requires %s, and the plugin has version %s", file, r.Mod, version)
+			}
+		}
+	}
+	for _, folder := range folders {
+		if mod := modFile(t, folder+"/go.mod"); len(mod.Replace)+len(mod.Exclude) > 0 {
+			t.Errorf("%s: go install refuses replace and exclude", folder)
+		}
+		work, err := modfile.ParseWork(folder+"/go.work", []byte(read(t, folder, "go.work")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(work.Use) != 1 || work.Use[0].Path != "." || len(work.Replace) != 1 || work.Replace[0].Old.Path != module || path.Join(folder, work.Replace[0].New.Path) != "." {
+			t.Errorf("%s/go.work does more than take this checkout", folder)
+		}
+	}
+}
+
+// pluginVersion returns the version of the plugin for Claude Code, which is that of the next or last release.
+func pluginVersion(t *testing.T) string {
+	t.Helper()
+	return readJSON(t, "plugin/.claude-plugin/plugin.json").(map[string]any)["version"].(string)
+}
+
+// TestPlugin checks that the marketplace has the plugin, under the names of
+// docs/hosts/claude-code.md, and that the plugin starts the npm package of its own version.
+func TestPlugin(t *testing.T) {
+	var market struct {
+		Name    string
+		Plugins []struct{ Name, Source string }
+	}
+	var plugin struct {
+		Name       string
+		MCPServers map[string]any
+	}
+	for file, v := range map[string]any{".claude-plugin/marketplace.json": &market, "plugin/.claude-plugin/plugin.json": &plugin} {
+		if err := json.Unmarshal([]byte(read(t, file)), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./plugin" || market.Plugins[0].Name != plugin.Name {
+		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
+	}
+	const page = "docs/hosts/claude-code.md"
+	if got, want := documented(t, page, "claude plugin install "), "claude plugin install "+plugin.Name+"@"+market.Name; got != want {
+		t.Errorf("%s has %q, want %q", page, got, want)
+	}
+	if got, want := documented(t, page, "claude plugin marketplace add "), "claude plugin marketplace add "+strings.TrimPrefix(module, "github.com/"); got != want {
+		t.Errorf("%s has %q, want %q", page, got, want)
+	}
+	words := strings.Fields(documented(t, "docs/releasing.md", "npx -y ") + "@" + pluginVersion(t))
+	want := map[string]any{"codex": map[string]any{"command": words[0], "args": []any{words[1], words[2]}}}
+	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// documented returns the only command of a page that begins with the words.
+func documented(t *testing.T, page, words string) string {
+	t.Helper()
+	found := regexp.MustCompile(regexp.QuoteMeta(words)+"[^\\s`]+").FindAllString(strings.Join(strings.Fields(read(t, page)), " "), -1)
+	if len(found) != 1 {
+		t.Fatalf("%s has %d commands %q: %q", page, len(found), words, found)
+	}
+	return found[0]
+}
+
+// TestInstallLinks decodes the links that install the server in editors: they are what the page
+// says to write, with the command of the npm package.
+func TestInstallLinks(t *testing.T) {
+	words := strings.Fields(documented(t, "docs/releasing.md", "npx -y "))
+	for file, tt := range map[string]struct {
+		table string
+		links []string
+	}{
+		"docs/hosts/vs-code.md": {"servers", []string{"https://vscode.dev/redirect/mcp/install?", "vscode:mcp/install?"}},
+		"docs/hosts/cursor.md":  {"mcpServers", []string{"https://cursor.com/en/install-mcp?", "cursor://anysphere.cursor-deeplink/mcp/install?"}},
+	} {
+		text := read(t, file)
+		_, block, _ := strings.Cut(text, "```json\n")
+		block, _, _ = strings.Cut(block, "```")
+		var set map[string]map[string]map[string]any
+		if err := json.Unmarshal([]byte(block), &set); err != nil {
+			t.Fatal(err)
+		}
+		want := set[tt.table]["codex"]
+		if want["command"] != "codex-mcp" {
+			t.Fatalf("%s: %v", file, want)
+		}
+		want["command"], want["args"] = words[0], []any{words[1], words[2]}
+		for _, prefix := range tt.links {
+			found := regexp.MustCompile(regexp.QuoteMeta(prefix)+`[^\s)]+`).FindAllString(text, -1)
+			if len(found) != 1 {
+				t.Errorf("%s has %d links %s", file, len(found), prefix)
+				continue
+			}
+			name, got, err := decodeLink(strings.TrimPrefix(found[0], prefix))
+			if err != nil || name != "codex" {
+				t.Errorf("%s: the name %q, %v", found[0], name, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", found[0], diff)
+			}
+		}
+	}
+}
+
+// decodeLink reads the query of an install link: a JSON object with the name in it, or a name and
+// a configuration, in JSON or in Base64 of JSON.
+func decodeLink(query string) (name string, config map[string]any, err error) {
+	text := ""
+	if strings.HasPrefix(query, "%7B") {
+		if text, err = url.PathUnescape(query); err != nil {
+			return "", nil, err
+		}
+	} else {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return "", nil, err
+		}
+		name, text = values.Get("name"), values.Get("config")
+		if !strings.HasPrefix(text, "{") {
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				return "", nil, err
+			}
+			text = string(b)
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", nil, err
+	}
+	if name == "" {
+		name, _ = config["name"].(string)
+		delete(config, "name")
+	}
+	return name, config, nil
+}
