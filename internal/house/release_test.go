@@ -5,7 +5,6 @@ package house_test
 import (
 	"archive/zip"
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,7 +20,10 @@ import (
 	"testing"
 )
 
-var whole = flag.Bool("whole", false, "make the release for all six systems")
+var (
+	whole  = flag.Bool("whole", false, "make the release for all six systems")
+	claude = flag.String("claude", "", "the `folder` of the program claude, to install the plugin")
+)
 
 // TestRelease makes a release of the commit, as a maintainer would, and uses it as people
 // will. A second release for this system alone has the same bytes. Without -whole the release has
@@ -31,21 +33,26 @@ func TestRelease(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
 	command(t, ".", "git", "clone", "-q", ".", one)
 	command(t, one, "git", "tag", "v"+version)
-	if out, err := exec.Command(filepath.Join(one, ".ci/release")).CombinedOutput(); err == nil || !strings.Contains(string(out), "CHANGELOG.md has no section") {
-		t.Fatalf("a release without a changelog: %v\n%s", err, out)
+	fails := func(repo, why string) {
+		t.Helper()
+		if out, err := exec.Command(filepath.Join(repo, ".ci/release")).CombinedOutput(); err == nil || !strings.Contains(string(out), why) {
+			t.Fatalf("%v, want %q\n%s", err, why, out)
+		}
 	}
-	changes := filepath.Join(one, "CHANGELOG.md")
-	text, err := os.ReadFile(changes)
-	if err != nil {
-		t.Fatal(err)
+	fails(one, "CHANGELOG.md has no section")
+	command(t, one, "git", "tag", "-d", "v"+version)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "a")
+		t.Setenv("GIT_"+who+"_EMAIL", "a@example.com")
 	}
-	text = bytes.Replace(text, []byte("## [Unreleased]\n"), []byte("## [Unreleased]\n\n## ["+version+"] - 2026-11-20\n"), 1)
-	if err := os.WriteFile(changes, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	command(t, one, "git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "release")
-	command(t, one, "git", "tag", "-f", "v"+version)
+	command(t, one, ".ci/tag", version)
 	command(t, ".", "git", "clone", "-q", one, two)
+	for _, published := range publishedModules(t) {
+		tag := published + "/v" + version
+		command(t, two, "git", "tag", "-d", tag)
+		fails(two, "the tag "+tag+" is missing")
+		command(t, two, "git", "fetch", "-q", "--tags")
+	}
 	dist := filepath.Join(t.TempDir(), "dist")
 	system := runtime.GOOS + "_" + runtime.GOARCH
 	own := runtime.GOOS + "/" + runtime.GOARCH
@@ -63,19 +70,19 @@ func TestRelease(t *testing.T) {
 	sums := read(t, dist, "SHA256SUMS")
 	same := 0
 	for line := range strings.Lines(read(t, two, "dist/SHA256SUMS")) {
-		if strings.HasSuffix(line, "  codexmcp-codex-mcp-"+version+".tgz\n") || strings.HasSuffix(line, "  server.json\n") {
+		if strings.HasSuffix(line, "  codexmcp-codex-mcp-"+version+".tgz\n") || strings.HasSuffix(line, "  server.json\n") || strings.HasSuffix(line, "  codex-mcp.rb\n") {
 			continue // these list the systems
 		}
 		if same++; !strings.Contains(sums, line) {
 			t.Errorf("the second release differs: %s", line)
 		}
 	}
-	if want := map[bool]int{true: 6, false: 4}[runtime.GOOS == "linux"]; same != want {
-		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package and a list of parts, and on Linux the gateway with its own", same)
+	if want := map[bool]int{true: 7, false: 4}[runtime.GOOS == "linux"]; same != want {
+		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package and a list of parts, and on Linux a Debian package, and the gateway with a list of its own", same)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 4*systems+2*gateways+2 {
-		t.Errorf("%d files in SHA256SUMS, want four for each of %d systems, two for each of %d gateways, the npm package that starts them, and server.json", n, systems, gateways)
+	if n := strings.Count(sums, "\n"); n != 4*systems+3*gateways+3 {
+		t.Errorf("%d files in SHA256SUMS, want four for each of %d systems, three for each of %d of Linux, the npm package that starts them, the formula and server.json", n, systems, gateways)
 	}
 
 	t.Run("archive", func(t *testing.T) {
@@ -101,6 +108,10 @@ func TestRelease(t *testing.T) {
 	t.Run("parts of the gateway", func(t *testing.T) { checkParts(t, dist, "codex-mcp-gateway", version, system) })
 	t.Run("signature", func(t *testing.T) { checkSignature(t, dist) })
 	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
+	t.Run("npx", func(t *testing.T) { tryNPX(t, dist, one, version) })
+	t.Run("debian", func(t *testing.T) { tryDebian(t, dist, version) })
+	t.Run("formula", func(t *testing.T) { checkFormula(t, dist, version) })
+	t.Run("modules", func(t *testing.T) { tryModules(t, one, version) })
 	t.Run("bundle", func(t *testing.T) {
 		entry := readJSON(t, filepath.Join(dist, "server.json"))
 		validate(t, "server.schema.json", entry)
