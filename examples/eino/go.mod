@@ -5,8 +5,8 @@ go 1.26.0
 require (
 	github.com/cloudwego/eino v0.7.36
 	github.com/cloudwego/eino-ext/components/model/openai v0.1.7
-	github.com/codexmcp/codexmcp v0.0.0
-	github.com/codexmcp/codexmcp/einotool v0.0.0
+	github.com/codexmcp/codexmcp v0.1.0
+	github.com/codexmcp/codexmcp/einotool v0.1.0
 	github.com/google/go-cmp v0.7.0
 )
 
