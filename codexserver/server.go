@@ -24,6 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -59,6 +60,11 @@ type Options struct {
 	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
 	// conversations have no worktrees.
 	Home string
+	// Store keeps tasks, decisions and the rules that people accepted elsewhere, too, so that
+	// they outlive the machine. It is that of Home, and the engine must have the same. While
+	// it takes no writes, calls that would begin a turn are refused, and approvals do not
+	// count. Default: they are only files.
+	Store *store.Mirror
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: 80,000.
 	MaxResult int
@@ -200,10 +206,10 @@ func New(e engine.Engine, o *Options) *Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	approvals := &board.Options{
-		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.Record), Logger: log,
+		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.record()), Logger: log,
 	}
 	if o.Home != "" {
-		kept := &rulefile.Options{}
+		kept := &rulefile.Options{Mirror: o.Store}
 		if reacher, ok := e.(engine.Reacher); ok {
 			kept.Writable = reacher.Reach
 		}
@@ -222,7 +228,7 @@ func New(e engine.Engine, o *Options) *Server {
 	table := mcptool.New(e, &mcptool.Options{
 		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
+		Home: o.Home, Store: o.Store, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 		Worktrees: max(o.Keep.Worktrees, 0), MaxWorktrees: max(o.Keep.MaxWorktrees, 0),
 	})
 	folder := o.Folder
@@ -236,7 +242,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log}), mcp.TaskOptions{
+		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), mcp.TaskOptions{
 			Grace: max(cmp.Or(o.Tasks.Grace, defaultGrace), 0),
 			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks), Continue: !o.Tasks.NoResume,
 		}, log.Warn)
@@ -270,6 +276,19 @@ func New(e engine.Engine, o *Options) *Server {
 		trace:    *trace(o.Trace),
 		log:      log,
 		observer: o.Observer,
+	}
+}
+
+// record returns where decisions are written, nil for nowhere. The store is first: it decides
+// whether an approval counts.
+func (o *Options) record() io.Writer {
+	switch kept := o.Store.Decisions(); {
+	case kept == nil:
+		return o.Record
+	case o.Record == nil:
+		return kept
+	default:
+		return io.MultiWriter(kept, o.Record)
 	}
 }
 

@@ -128,7 +128,7 @@ func (c *conversation) open(ctx context.Context) error {
 	c.keepPrompts(&meta)
 	meta.WebSearch = c.search
 	c.meta = meta
-	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta)
+	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta, c.engine.store)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // Options change what an [Engine] does. Nil is valid; the zero value of each
@@ -32,6 +33,9 @@ type Options struct {
 	// CodexHome is the folder of config.toml, AGENTS.md and the rollouts.
 	// Default: $CODEX_HOME, or .codex in the user's home.
 	CodexHome string
+	// Store keeps the conversations of CodexHome elsewhere, too: what a turn does waits until
+	// it is recorded there. It must be that of the server. Default: they are only files.
+	Store *store.Mirror
 	// Overrides are configuration keys, dotted or nested, that override
 	// config.toml. A conversation's own configuration overrides them.
 	Overrides map[string]any
@@ -167,6 +171,7 @@ func (l Limits) resolved() Limits {
 // implements [engine.Engine] and is safe for concurrent use.
 type Engine struct {
 	home      string
+	store     *store.Mirror // nil for files alone
 	overrides map[string]any
 	environ   []string
 	http      *http.Client
@@ -208,6 +213,7 @@ func New(o *Options) (*Engine, error) {
 	}
 	e := &Engine{
 		home:      o.CodexHome,
+		store:     o.Store,
 		overrides: o.Overrides,
 		environ:   slices.Clone(o.Environ),
 		http:      o.HTTPClient,

@@ -142,7 +142,7 @@ func (c *conversation) refresh() error {
 // reload reads the history from the rollout.
 func (c *conversation) reload() (*rollout.Rollout, error) {
 	path := c.file.Path()
-	file, err := rollout.Open(path)
+	file, err := rollout.Open(path, c.engine.store)
 	if err != nil {
 		return nil, err
 	}

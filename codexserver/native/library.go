@@ -118,7 +118,7 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	case !errors.As(err, &held) || !held.Own: // a conversation of ours follows its file
 		return &engine.RefusedError{Err: err}
 	}
-	return rollout.Archive(e.home, path)
+	return rollout.Archive(e.home, path, e.store)
 }
 
 // inSessions resolves a path from a client. It fails unless the path leads to a file in the

@@ -37,9 +37,18 @@ func (t *turn) begins() {
 	t.write(r)
 }
 
-// ends records the end of the turn, before anybody is told.
-func (t *turn) ends(end *rollout.End) {
+// ends records the end of the turn, before anybody is told. It fails if there is a store and it
+// does not have the end: another process may end the turn otherwise.
+func (t *turn) ends(end *rollout.End) error {
 	t.write(rollout.Record{Kind: rollout.TurnEnds, Turn: t.key, End: end})
+	if t.engine.store == nil {
+		return nil
+	}
+	err := t.file.Sync()
+	if t.checkWrite(err); err != nil {
+		return fmt.Errorf("the turn has ended, and its end is not in the store: %w", err)
+	}
+	return nil
 }
 
 // act is called before a call does anything. It adds the response to the history, and
@@ -47,6 +56,9 @@ func (t *turn) ends(end *rollout.End) {
 // record, because that process could do it again.
 func (t *turn) act(a tool.Act) error {
 	t.commit()
+	if t.key == "" {
+		t.checkWrite(t.file.Sync())
+	}
 	if err := t.kept(); err != nil {
 		return err
 	}
@@ -81,6 +93,7 @@ func (t *turn) asks(call string) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	t.write(rollout.Record{Kind: rollout.CallAsks, Call: call})
+	t.checkWrite(t.file.Sync())
 }
 
 // decided records the decision about a call, and returns it. The end of the turn is none.

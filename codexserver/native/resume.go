@@ -47,7 +47,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	if c.file, err = rollout.Open(rolloutPath); err != nil {
+	if c.file, err = rollout.Open(rolloutPath, e.store); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)

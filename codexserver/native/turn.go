@@ -114,7 +114,9 @@ func (t *turn) finish(ctx context.Context, err error) error {
 	var limit *limitError
 	switch {
 	case err == nil:
-		t.ends(&rollout.End{Message: last.message(), Incomplete: last.incomplete()})
+		if err := t.ends(&rollout.End{Message: last.message(), Incomplete: last.incomplete()}); err != nil {
+			return c.fail(err)
+		}
 		c.emit(protocol.TaskComplete{LastAgentMessage: last.message(), Incomplete: last.incomplete()})
 		return nil
 	case ctx.Err() != nil:
@@ -126,11 +128,11 @@ func (t *turn) finish(ctx context.Context, err error) error {
 		errors.As(err, &abort)
 	}
 	if abort != nil {
-		t.ends(&rollout.End{Aborted: abort.Error()})
+		_ = t.ends(&rollout.End{Aborted: abort.Error()}) // it is aborted in any case
 		c.emit(protocol.TurnAborted{Reason: abort.Reason})
 		return abort
 	}
-	t.ends(&rollout.End{Error: err.Error()})
+	_ = t.ends(&rollout.End{Error: err.Error()}) // it fails in any case
 	return c.fail(err)
 }
 
@@ -235,6 +237,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	t.readInbox()
 	t.checkWrite(t.file.TurnContext(t.now))
+	t.checkWrite(t.file.Sync())
 	if err := t.kept(); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ var readers = []string{
 	"codexserver/internal/repo/lock.go",             // files of its own, for locking and writing
 	"codexserver/internal/repo/private.go",          // folders of its own, for locking
 	"codexserver/internal/repo/sweep.go",            // the same
+	"codexserver/store/decisions.go",                // a file of its own, for writing
 	"codexserver/native/internal/rollout/writer.go", // conversations, for writing
 	"codexserver/native/internal/rollout/lock.go",   // files of its own, for locking
 }

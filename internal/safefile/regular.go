@@ -149,6 +149,9 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ReadAt implements [io.ReaderAt].
+func (f *File) ReadAt(p []byte, at int64) (int, error) { return f.file.ReadAt(p, at) }
+
 // ReadAll reads the rest of the file. The error is a [*SizeError] if that has more than max
 // bytes.
 func (f *File) ReadAll(max int64) ([]byte, error) {

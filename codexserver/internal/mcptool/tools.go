@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -107,6 +108,8 @@ type Options struct {
 	// TrustedCalls lets the argument config of codex set every key, unless there are
 	// Folders.
 	TrustedCalls bool
+	// Store is asked before a turn begins. Nil is not.
+	Store *store.Mirror
 	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
 	// and no reviews.
 	Home string
@@ -275,7 +278,11 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	}
 	own := &call{Call: c, table: t}
 	if IsTurn(name) {
-		if err := t.checkRoom(); err != nil {
+		err := t.checkRoom()
+		if err == nil {
+			err = t.options.Store.Ready(ctx)
+		}
+		if err != nil {
 			return failure("", name+": "+err.Error())
 		}
 		t.sweeper.begin(c.Jobs)

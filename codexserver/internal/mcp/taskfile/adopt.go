@@ -103,7 +103,7 @@ func (s *Store) Remove(id string) error {
 		return err
 	}
 	defer root.Close()
-	return root.Remove(fileName(id))
+	return s.remove(root, id)
 }
 
 // guard keeps other servers from taking over tasks until unguard is called.

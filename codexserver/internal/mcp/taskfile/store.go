@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -29,12 +30,16 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock. Default: [time.Now].
 	Now func() time.Time
+	// Mirror also keeps the tasks. Each change is there before it is in the file. Default:
+	// they are only files.
+	Mirror *store.Mirror
 }
 
 // Store keeps the tasks of a home. It is safe for concurrent use. It keeps nothing about
 // finished tasks in memory.
 type Store struct {
 	dir    string
+	mirror *store.Mirror
 	logger *slog.Logger
 	now    func() time.Time
 	server Server
@@ -61,7 +66,7 @@ func New(home string, o *Options) *Store {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), logger: o.Logger, now: o.Now, most: maxFinished, unfinished: map[string]*entry{}}
+	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: o.Mirror, logger: o.Logger, now: o.Now, most: maxFinished, unfinished: map[string]*entry{}}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -185,9 +190,18 @@ func (s *Store) write(t Task, isNew bool) error {
 	}
 	err = s.replace(root, t.ID, data)
 	if err != nil && isNew {
-		_ = root.Remove(fileName(t.ID)) // the client does not get this task
+		_ = s.mirror.Delete(filepath.Join(s.dir, fileName(t.ID))) // the client does not get this task
+		_ = root.Remove(fileName(t.ID))
 	}
 	return err
+}
+
+// remove removes a task, at last its file.
+func (s *Store) remove(root *os.Root, id string) error {
+	if err := s.mirror.Delete(filepath.Join(s.dir, fileName(id))); err != nil {
+		return err
+	}
+	return root.Remove(fileName(id))
 }
 
 // replace replaces the content of a task's file.
@@ -195,6 +209,9 @@ func (s *Store) replace(root *os.Root, id string, data []byte) error {
 	path := filepath.Join(s.dir, fileName(id))
 	if err := checkFile(root, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // otherwise a link would be followed
+	}
+	if err := s.mirror.Put(path, data); err != nil {
+		return err
 	}
 	if err := safefile.Write(path, data, 0o600); err != nil {
 		return err

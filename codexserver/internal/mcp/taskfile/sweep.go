@@ -68,7 +68,7 @@ func (s *Store) thin(ctx context.Context, root *os.Root, files []fs.DirEntry) er
 	}
 	slices.SortFunc(finished, func(a, b Task) int { return a.Updated.Compare(b.Updated) })
 	for _, t := range finished[:max(0, len(finished)-s.most)] {
-		if err := root.Remove(fileName(t.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.remove(root, t.ID); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("sweeping the tasks: %w", err)
 		}
 	}
@@ -116,5 +116,5 @@ func (s *Store) sweep(root *os.Root, f fs.DirEntry) error {
 	case t.Expires.After(s.now()):
 		return nil
 	}
-	return root.Remove(f.Name())
+	return s.remove(root, id)
 }

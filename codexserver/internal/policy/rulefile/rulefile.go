@@ -21,6 +21,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +48,9 @@ type Options struct {
 	Writable func() []string
 	// Now is the clock. Default: [time.Now].
 	Now func() time.Time
+	// Mirror also keeps the rules. Each change is there before it is in the file. Default:
+	// they are only a file.
+	Mirror *store.Mirror
 }
 
 // Store keeps the rules of a home. It is safe for concurrent use, and by several processes
@@ -256,7 +260,11 @@ func (s *Store) change(edit func(*content) error) error {
 	if err != nil {
 		return err
 	}
-	return safefile.Write(s.path, append(data, '\n'), 0o600)
+	data = append(data, '\n')
+	if err := s.options.Mirror.Put(s.path, data); err != nil {
+		return err
+	}
+	return safefile.Write(s.path, data, 0o600)
 }
 
 func (s *Store) now() time.Time {

@@ -18,7 +18,7 @@ func Example() {
 	}
 	defer os.RemoveAll(home)
 	path := filepath.Join(home, "rollout.jsonl")
-	w, err := rollout.Create(path, protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53", Cwd: "/work"})
+	w, err := rollout.Create(path, protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53", Cwd: "/work"}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,7 +18,7 @@ func Fork(from, path string, meta protocol.SessionMeta) (err error) {
 		return fmt.Errorf("rollout: %w", err)
 	}
 	defer src.Close()
-	w, err := Create(path, meta)
+	w, err := Create(path, meta, nil)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestNoRoom(t *testing.T) {
 		home := t.TempDir()
 		path := rollout.Path(home, id, time.Now())
 		room(t, 10)
-		_, err := rollout.Create(path, meta)
+		_, err := rollout.Create(path, meta, nil)
 		room(t, math.MaxInt64)
 		if err == nil {
 			t.Fatal("there was room")
@@ -78,7 +78,7 @@ func TestNoRoom(t *testing.T) {
 		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
-		if _, err := rollout.Create(path, meta); err != nil {
+		if _, err := rollout.Create(path, meta, nil); err != nil {
 			t.Errorf("after the failed start: %v", err)
 		}
 	})

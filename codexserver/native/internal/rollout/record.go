@@ -123,7 +123,8 @@ type Call struct {
 	Refused *Record
 }
 
-// Record appends a record. With durable it survives a crash of the system when Record returns.
+// Record appends a record. With durable it survives a crash of the system when Record returns,
+// and is in the store.
 func (w *Writer) Record(r Record, durable bool) error {
 	if err := w.append(protocol.RolloutRecord, func(b []byte) ([]byte, error) { return appendJSON(b, r) }); err != nil || !durable {
 		return err
@@ -137,7 +138,7 @@ func (w *Writer) Record(r Record, durable bool) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
-	return nil
+	return w.sync()
 }
 
 // maxTurns is how many of the last turns are kept.

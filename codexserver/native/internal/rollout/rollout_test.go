@@ -30,7 +30,7 @@ func userMessage(text string) protocol.ResponseItem {
 func create(t *testing.T) *rollout.Writer {
 	t.Helper()
 	path := rollout.Path(t.TempDir(), id, time.Date(2025, 9, 30, 10, 11, 12, 0, time.Local))
-	w, err := rollout.Create(path, meta)
+	w, err := rollout.Create(path, meta, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestWriterAfterClose(t *testing.T) {
 
 func TestCreateKeepsAnExistingFile(t *testing.T) {
 	w := create(t)
-	if _, err := rollout.Create(w.Path(), meta); !errors.Is(err, fs.ErrExist) {
+	if _, err := rollout.Create(w.Path(), meta, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create: %v", err)
 	}
 }
@@ -122,7 +122,7 @@ func TestTornAtEveryByte(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		again, err := rollout.Open(w.Path())
+		again, err := rollout.Open(w.Path(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestFindAndArchive(t *testing.T) {
 		at := time.Date(2025, 9, day, 0, 0, 0, 0, time.Local)
 		m := meta
 		m.ID = fmt.Sprintf("0199a2b3-c4d5-7000-8000-00000000000%d", i)
-		w, err := rollout.Create(rollout.Path(home, m.ID, at), m)
+		w, err := rollout.Create(rollout.Path(home, m.ID, at), m, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestFindAndArchive(t *testing.T) {
 	if err != nil || found != paths[1] {
 		t.Errorf("Find: %s, %v", found, err)
 	}
-	if err := rollout.Archive(home, found); err != nil {
+	if err := rollout.Archive(home, found, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rollout.Find(t.Context(), home, "0199a2b3-c4d5-7000-8000-000000000001"); !errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -34,7 +35,8 @@ var ErrChanged = errors.New("another program has written to the conversation's f
 // It opens the file for each write, so conversations hold no descriptors. It keeps the
 // lines that it cannot write, and writes them before the next line.
 type Writer struct {
-	path string
+	path  string
+	store *store.Mirror // nil for files alone
 
 	mu     sync.Mutex
 	lines  []byte      // not yet in the file
@@ -45,11 +47,13 @@ type Writer struct {
 	whole  bool        // no line that was written is too long for Load
 	draft  bool        // there is no file; see Replace
 	closed bool
+	behind bool // the last Sync failed
 }
 
 // Create makes the rollout at path, which must not exist, with its first line. If it fails
-// it leaves no file.
-func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
+// it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
+// else does.
+func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, error) {
 	line, err := metaLine(meta)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -61,7 +65,7 @@ func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, whole: true}
+	w := &Writer{path: path, store: s, whole: true}
 	if w.info, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
@@ -72,9 +76,9 @@ func Create(path string, meta protocol.SessionMeta) (*Writer, error) {
 	return w, nil
 }
 
-// Open continues the rollout at path. It cuts off a torn last line.
-func Open(path string) (*Writer, error) {
-	w := &Writer{path: path, torn: true, whole: true}
+// Open continues the rollout at path. It cuts off a torn last line. S is that of [Create].
+func Open(path string, s *store.Mirror) (*Writer, error) {
+	w := &Writer{path: path, store: s, torn: true, whole: true}
 	f, size, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -199,21 +203,46 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 	}
 	w.lines = lines
 	w.whole = w.whole && len(lines)-before <= maxLine
+	if w.behind { // otherwise a success would mean that the missing lines are there
+		return w.sync()
+	}
 	return w.flush()
 }
 
 // Flush writes the lines that could not be written before, and frees their memory.
 func (w *Writer) Flush() error {
+	err := w.Sync()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.lines) == 0 {
+		w.lines = nil
+	}
+	return err
+}
+
+// Sync writes the lines that could not be written before, and returns nil when the store has all
+// lines. What depends on a line must not happen before.
+func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil
 	}
-	err := w.flush()
-	if len(w.lines) == 0 {
-		w.lines = nil
+	return w.sync()
+}
+
+func (w *Writer) sync() error {
+	if err := w.flush(); err != nil || w.draft || w.store == nil {
+		return err
 	}
-	return err
+	err := w.store.Sync(w.path)
+	if w.behind = err != nil; errors.Is(err, fs.ErrNotExist) {
+		err = ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	return nil
 }
 
 // flush writes all lines with one write.
@@ -247,7 +276,7 @@ func (w *Writer) flush() error {
 func (w *Writer) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.flush(); err != nil {
+	if err := w.sync(); err != nil {
 		return err
 	}
 	f, _, err := w.open()
@@ -284,7 +313,7 @@ func (w *Writer) Whole() bool {
 }
 
 // Replace writes the file again, with meta and the lines that add appends to its writer. It
-// drops lines that were not yet written. After an error the file is unchanged.
+// drops lines that were not yet written. After an error of the file it is unchanged.
 func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	line, err := metaLine(meta)
 	if err != nil {
@@ -305,7 +334,7 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	}
 	w.size, w.lines = int64(len(draft.lines)), nil
 	w.torn, w.other, w.whole = false, false, draft.whole
-	return nil
+	return w.sync()
 }
 
 // Close writes the missing lines. An error means that they are lost.
@@ -315,7 +344,7 @@ func (w *Writer) Close() error {
 	if w.closed {
 		return nil
 	}
-	err := w.flush()
+	err := w.sync()
 	w.closed, w.lines = true, nil
 	return err
 }

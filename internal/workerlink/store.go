@@ -1,0 +1,365 @@
+package workerlink
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/go-json-experiment/json"
+)
+
+// The worker calls the methods of its [store.Store] over a connection to its node. Calls and
+// answers are frames: the length of the rest in four bytes, the highest first, and
+//
+//	a call      the method (1 byte), the length of the name (2), the offset (8), the name, and the
+//	            data; of a read, the data is the number of bytes to read (4)
+//	an answer   the error (1 byte, see errorCodes), and the data, the list as JSON, or the words
+//	            of the error
+//
+// The worker may send further calls before an answer comes. Answers come in the order of the calls.
+
+const (
+	callAppend byte = iota
+	callPut
+	callDelete
+	callRead
+	callList
+)
+
+const (
+	callHead = 1 + 2 + 8
+	// maxCall and maxAnswer are the sizes of the largest frames, in bytes. A longer one ends
+	// the connection.
+	maxCall   = callHead + store.MaxName + store.MaxValue
+	maxAnswer = 1 + store.MaxList*(store.MaxName+64) + store.MaxData
+	// maxCalls is how many calls of a worker the node runs at a time.
+	maxCalls = 16
+)
+
+// errorCodes are the errors of a store; the code of an answer is the index. Other errors are
+// ErrUnavailable.
+var errorCodes = [...]error{nil, store.ErrUnavailable, store.ErrFull, store.ErrFenced, store.ErrNotFound, store.ErrOrder, store.ErrName}
+
+func readFrame(r io.Reader, most int) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size == 0 || size > uint32(most) {
+		return nil, fmt.Errorf("a message of %d bytes; want 1 to %d", size, most)
+	}
+	if size <= 64<<10 {
+		frame := make([]byte, size)
+		_, err := io.ReadFull(r, frame)
+		return frame, err
+	}
+	// What a peer announces takes memory only as it comes.
+	frame, err := io.ReadAll(io.LimitReader(r, int64(size)))
+	if err == nil && len(frame) < int(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	return frame, err
+}
+
+func writeFrame(w io.Writer, parts ...[]byte) error {
+	frame := make([]byte, 4)
+	for _, p := range parts {
+		frame = append(frame, p...)
+	}
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	_, err := w.Write(frame)
+	return err
+}
+
+// ServeStore answers the calls of a worker from s until the connection or ctx ends, which closes
+// the connection. Then it waits for the calls that are running. The error is nil if the worker
+// has closed the connection. What a worker sends is not trusted: a malformed frame ends the
+// connection, and s gets only valid names and sizes.
+func ServeStore(ctx context.Context, conn io.ReadWriteCloser, s store.Store) error {
+	ctx, cancel := context.WithCancel(ctx)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		<-ctx.Done()
+		_ = conn.Close()
+	}()
+	answers := make(chan chan []byte, maxCalls-2) // one more is being written, and one waits for a place
+	var written error
+	var work sync.WaitGroup
+	work.Go(func() {
+		for one := range answers {
+			answer := <-one
+			if written == nil {
+				if written = writeFrame(conn, answer); written != nil {
+					cancel()
+				}
+			}
+		}
+	})
+	var err error
+	for in := bufio.NewReader(conn); ; {
+		var frame []byte
+		if frame, err = readFrame(in, maxCall); err != nil {
+			break
+		}
+		var f func() ([]byte, error)
+		if f, err = parseCall(ctx, frame, s); err != nil {
+			break
+		}
+		one := make(chan []byte, 1)
+		answers <- one
+		work.Go(func() { one <- answerOf(f) })
+	}
+	over := ctx.Err()
+	cancel()
+	close(answers)
+	work.Wait()
+	<-closed
+	switch {
+	case errors.Is(err, io.EOF), over != nil:
+		return nil
+	default:
+		return fmt.Errorf("the store of a worker: %w", err)
+	}
+}
+
+// parseCall returns the function that makes the call of a frame.
+func parseCall(ctx context.Context, frame []byte, s store.Store) (func() ([]byte, error), error) {
+	if len(frame) < callHead {
+		return nil, errors.New("a call is cut off")
+	}
+	method, size, at := frame[0], int(binary.BigEndian.Uint16(frame[1:])), int64(binary.BigEndian.Uint64(frame[3:]))
+	if size > len(frame)-callHead || size > store.MaxName || at < 0 {
+		return nil, errors.New("a call has a wrong length or offset")
+	}
+	name, data := string(frame[callHead:callHead+size]), frame[callHead+size:]
+	if err := store.CheckName(name); err != nil && !(method == callList && name == "") {
+		return func() ([]byte, error) { return nil, err }, nil
+	}
+	switch {
+	case method == callAppend && len(data) <= store.MaxData:
+		return func() ([]byte, error) { return nil, s.Append(ctx, name, at, data) }, nil
+	case method == callPut && len(data) <= store.MaxValue:
+		return func() ([]byte, error) { return nil, s.Put(ctx, name, data) }, nil
+	case method == callDelete && len(data) == 0:
+		return func() ([]byte, error) { return nil, s.Delete(ctx, name) }, nil
+	case method == callRead && len(data) == 4:
+		most := min(binary.BigEndian.Uint32(data), store.MaxData)
+		return func() ([]byte, error) { return s.Read(ctx, name, at, int(most)) }, nil
+	case method == callList && len(data) == 0:
+		return func() ([]byte, error) {
+			list, err := s.List(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(list)
+		}, nil
+	}
+	return nil, fmt.Errorf("a call of the unknown method %d, or with wrong data", method)
+}
+
+func answerOf(f func() ([]byte, error)) []byte {
+	data, err := f()
+	if err == nil && len(data) < maxAnswer {
+		return append([]byte{0}, data...)
+	}
+	for code, known := range errorCodes {
+		if known != nil && errors.Is(err, known) {
+			return append([]byte{byte(code)}, oneLine(err.Error(), maxError)...)
+		}
+	}
+	return append([]byte{1}, oneLine(fmt.Sprint(err), maxError)...)
+}
+
+// Remote is the store of a node, as its worker calls it. It is safe for concurrent use.
+type Remote struct {
+	conn io.ReadWriteCloser
+	over chan struct{} // closed when no answer comes any more
+
+	writing chan struct{} // has an element while a call is queued and written
+	waiting chan chan answer
+
+	mu  sync.Mutex
+	err error // why the connection ended
+}
+
+type answer struct {
+	data []byte
+	err  error
+}
+
+var _ store.Store = (*Remote)(nil)
+
+// NewRemote returns the store behind a connection whose other end is that of [ServeStore].
+func NewRemote(conn io.ReadWriteCloser) *Remote {
+	r := &Remote{conn: conn, over: make(chan struct{}), writing: make(chan struct{}, 1), waiting: make(chan chan answer, maxCalls)}
+	go r.read()
+	return r
+}
+
+// Close closes the connection. Running calls fail.
+func (r *Remote) Close() error {
+	err := r.conn.Close()
+	<-r.over
+	return err
+}
+
+// read reads the answers. Whoever waits for one that does not come learns of it by over.
+func (r *Remote) read() {
+	defer close(r.over)
+	in := bufio.NewReader(r.conn)
+	for {
+		frame, err := readFrame(in, maxAnswer)
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		select {
+		case one := <-r.waiting:
+			one <- parseAnswer(frame)
+		default:
+			r.fail(errors.New("an answer without a call"))
+			return
+		}
+	}
+}
+
+func (r *Remote) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	_ = r.conn.Close()
+}
+
+func parseAnswer(frame []byte) answer {
+	code, data := int(frame[0]), frame[1:]
+	switch {
+	case code == 0:
+		return answer{data: data}
+	case code < len(errorCodes):
+		return answer{err: fmt.Errorf("%w: the node says: %s", errorCodes[code], oneLine(string(data), maxError))}
+	}
+	return answer{err: fmt.Errorf("%w: the answer %d is unknown", store.ErrUnavailable, code)}
+}
+
+// lost returns why there is no answer.
+func (r *Remote) lost() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Errorf("%w: the connection to the node has ended: %w", store.ErrUnavailable, r.err)
+}
+
+func (r *Remote) call(ctx context.Context, method byte, name string, at int64, data []byte) ([]byte, error) {
+	if len(name) > store.MaxName {
+		return nil, store.CheckName(name)
+	}
+	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16([]byte{method}, uint16(len(name))), uint64(at))
+	one := make(chan answer, 1)
+	if err := r.send(ctx, one, head, []byte(name), data); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-one:
+		return a.data, a.err
+	case <-ctx.Done(): // its answer is read nevertheless
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
+	case <-r.over:
+		select {
+		case a := <-one:
+			return a.data, a.err
+		default:
+			return nil, r.lost()
+		}
+	}
+}
+
+// send writes a call whose answer goes to one.
+func (r *Remote) send(ctx context.Context, one chan answer, parts ...[]byte) error {
+	if err := enter(ctx, r, r.writing, struct{}{}); err != nil {
+		return err
+	}
+	defer func() { <-r.writing }()
+	if err := enter(ctx, r, r.waiting, one); err != nil {
+		return err
+	}
+	// A call that is written in part would make the next ones unreadable.
+	stop := context.AfterFunc(ctx, func() { r.fail(context.Cause(ctx)) })
+	defer stop()
+	if err := writeFrame(r.conn, parts...); err != nil {
+		r.fail(err)
+		return r.lost()
+	}
+	return nil
+}
+
+// enter sends a value to a channel, unless the context or the connection ends first.
+func enter[T any](ctx context.Context, r *Remote, c chan<- T, value T) error {
+	select {
+	case <-r.over:
+		return r.lost()
+	default:
+	}
+	select {
+	case c <- value:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
+	case <-r.over:
+		return r.lost()
+	}
+}
+
+// Append implements [store.Store].
+func (r *Remote) Append(ctx context.Context, name string, at int64, data []byte) error {
+	if len(data) > store.MaxData {
+		return fmt.Errorf("%w: %d bytes are too many for an append", store.ErrFull, len(data))
+	}
+	_, err := r.call(ctx, callAppend, name, at, data)
+	return err
+}
+
+// Put implements [store.Store].
+func (r *Remote) Put(ctx context.Context, name string, data []byte) error {
+	if len(data) > store.MaxValue {
+		return fmt.Errorf("%w: %s has %d bytes, and %d are allowed", store.ErrFull, name, len(data), store.MaxValue)
+	}
+	_, err := r.call(ctx, callPut, name, 0, data)
+	return err
+}
+
+// Delete implements [store.Store].
+func (r *Remote) Delete(ctx context.Context, name string) error {
+	_, err := r.call(ctx, callDelete, name, 0, nil)
+	return err
+}
+
+// Read implements [store.Store].
+func (r *Remote) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
+	return r.call(ctx, callRead, name, max(at, 0), binary.BigEndian.AppendUint32(nil, uint32(max(0, min(most, store.MaxData)))))
+}
+
+// List implements [store.Store].
+func (r *Remote) List(ctx context.Context, after string) ([]store.Info, error) {
+	data, err := r.call(ctx, callList, after, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []store.Info
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%w: the list: %w", store.ErrUnavailable, err)
+	}
+	for _, i := range list {
+		if err := store.CheckName(i.Name); err != nil || i.Size < 0 {
+			return nil, fmt.Errorf("%w: the list has %.100q", store.ErrUnavailable, i.Name)
+		}
+	}
+	return list, nil
+}
