@@ -40,6 +40,10 @@ The server that ran your last turn has ended, and another one continues the turn
 </interrupted>`
 )
 
+// errTurnLost reports a turn whose beginning is not in the rollout, which may be that of another
+// machine as it was at the end of the turn before.
+var errTurnLost = errors.New("the server ended before or while this turn ran, and its machine may have been another one: what the turn has done is not known, and was not repeated; find out what it has done, and send the message again")
+
 // CanContinue implements [engine.Continuer].
 func (e *Engine) CanContinue(ctx context.Context) error {
 	c, err := e.child(ctx)
@@ -238,7 +242,10 @@ func (c *conversation) cutTurn(ctx context.Context, key string) (last *wire.Turn
 		}
 		params.Cursor = page.NextCursor
 	}
-	if last == nil {
+	switch {
+	case last == nil && c.engine.options.Store != nil:
+		err = errTurnLost
+	case last == nil:
 		err = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 	}
 	return last, before, err

@@ -172,6 +172,11 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	if err == nil && amend != nil {
 		amend(ctx, s, events)
 	}
+	if c.path != "" {
+		if kept := c.engine.options.Store.Sync(c.path); kept != nil {
+			s.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
+		}
+	}
 	s.finish(events)
 	c.unread = s.unread(c.unread)
 	c.mu.Lock()

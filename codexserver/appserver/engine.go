@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -28,6 +29,10 @@ type Options struct {
 	Overrides map[string]any
 	// CodexHome is Codex's folder. Default: $CODEX_HOME, else ~/.codex.
 	CodexHome string
+	// Store gets the rollout of a conversation at the end of each of its turns. A turn whose
+	// machine dies is then reported as lost elsewhere. It must be that of the server. Default:
+	// the rollouts are only files.
+	Store *store.Mirror
 	// AskUser has the user decide all approvals, even if the configuration leaves them to
 	// a reviewing model (approvals_reviewer). Default: as configured.
 	AskUser bool

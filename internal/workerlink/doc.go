@@ -4,8 +4,10 @@
 //	the gateway ──▶ the socket       the requests of the user and of the approver
 //	            ──▶ the control pipe [Settings], then a message a line
 //	            ◀── the status pipe  a [Status] a line: what the worker does
+//	            ◀──▶ the store       calls of a [store.Store], from [Remote] to [ServeStore]
 //
 // The gateway knows what happens in a worker only by its statuses, with which it counts and
 // traces. They contain no prompt, command, path or token. The gateway does not trust them: a
-// command may have taken over the worker of its user.
+// command may have taken over the worker of its user. Such a worker can write what it likes to
+// the store of its own user, and nothing elsewhere.
 package workerlink

@@ -22,6 +22,8 @@ type Link struct {
 	Listener net.Listener
 	// RecordFile is the approval log and TraceFile the trace file. A missing one is nil.
 	RecordFile, TraceFile *os.File
+	// Store is the store of the home, or nil. The caller closes it.
+	Store *Remote
 	// Drain is closed when the worker must let running work end and accept no new work.
 	// Stop is closed when the worker must stop. AskLoad receives when the gateway asks
 	// for the load.
@@ -56,6 +58,14 @@ func Connect() (*Link, error) {
 			*file.to = os.NewFile(next, "log")
 			next++
 		}
+	}
+	if l.Settings.Store {
+		end := os.NewFile(next, "store")
+		conn, err := net.FileConn(end)
+		if err = errors.Join(err, end.Close()); err != nil {
+			return nil, fmt.Errorf("the connection to the store: %w", err)
+		}
+		l.Store = NewRemote(conn)
 	}
 	drain, stop, askLoad := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	l.Drain, l.Stop, l.AskLoad = drain, stop, askLoad

@@ -11,7 +11,7 @@ import (
 const Name = "codex-mcp-worker"
 
 // Version is the version of this protocol. The gateway and its workers must have the same.
-const Version = 1
+const Version = 2
 
 // The gateway sends these messages over the control pipe, after the settings. Each is a
 // line.
@@ -20,8 +20,8 @@ const (
 	LoadMessage  = "load"  // answer with a [Status] that has the load
 )
 
-// The descriptors that a worker inherits. The approval log and the trace file follow, if
-// there are such files.
+// The descriptors that a worker inherits. The approval log, the trace file and the
+// connection to the store follow, if there are such.
 const (
 	ControlFD = iota + 3
 	StatusFD

@@ -37,4 +37,7 @@ type Settings struct {
 	// trace file, to which it appends.
 	Record bool `json:"record"`
 	Trace  bool `json:"trace"`
+	// Store reports whether the worker inherits a connection to the store of its home,
+	// after these files. The gateway serves it with [ServeStore].
+	Store bool `json:"store"`
 }

@@ -45,6 +45,9 @@ const (
 // ErrUnavailable.
 var errorCodes = [...]error{nil, store.ErrUnavailable, store.ErrFull, store.ErrFenced, store.ErrNotFound, store.ErrOrder, store.ErrName}
 
+// errMalformed is wrapped by the error of what no worker or node sends.
+var errMalformed = errors.New("malformed")
+
 func readFrame(r io.Reader, most int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -52,7 +55,7 @@ func readFrame(r io.Reader, most int) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size == 0 || size > uint32(most) {
-		return nil, fmt.Errorf("a message of %d bytes; want 1 to %d", size, most)
+		return nil, fmt.Errorf("%w: a message of %d bytes; want 1 to %d", errMalformed, size, most)
 	}
 	if size <= 64<<10 {
 		frame := make([]byte, size)
@@ -78,9 +81,9 @@ func writeFrame(w io.Writer, parts ...[]byte) error {
 }
 
 // ServeStore answers the calls of a worker from s until the connection or ctx ends, which closes
-// the connection. Then it waits for the calls that are running. The error is nil if the worker
-// has closed the connection. What a worker sends is not trusted: a malformed frame ends the
-// connection, and s gets only valid names and sizes.
+// the connection. Then it waits for the calls that are running. What a worker sends is not
+// trusted: s gets only valid names and sizes, and a malformed frame ends the connection, which is
+// the only error.
 func ServeStore(ctx context.Context, conn io.ReadWriteCloser, s store.Store) error {
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan struct{})
@@ -116,27 +119,24 @@ func ServeStore(ctx context.Context, conn io.ReadWriteCloser, s store.Store) err
 		answers <- one
 		work.Go(func() { one <- answerOf(f) })
 	}
-	over := ctx.Err()
 	cancel()
 	close(answers)
 	work.Wait()
 	<-closed
-	switch {
-	case errors.Is(err, io.EOF), over != nil:
-		return nil
-	default:
+	if errors.Is(err, errMalformed) {
 		return fmt.Errorf("the store of a worker: %w", err)
 	}
+	return nil
 }
 
 // parseCall returns the function that makes the call of a frame.
 func parseCall(ctx context.Context, frame []byte, s store.Store) (func() ([]byte, error), error) {
 	if len(frame) < callHead {
-		return nil, errors.New("a call is cut off")
+		return nil, fmt.Errorf("%w: a call is cut off", errMalformed)
 	}
 	method, size, at := frame[0], int(binary.BigEndian.Uint16(frame[1:])), int64(binary.BigEndian.Uint64(frame[3:]))
 	if size > len(frame)-callHead || size > store.MaxName || at < 0 {
-		return nil, errors.New("a call has a wrong length or offset")
+		return nil, fmt.Errorf("%w: a call has a wrong length or offset", errMalformed)
 	}
 	name, data := string(frame[callHead:callHead+size]), frame[callHead+size:]
 	if err := store.CheckName(name); err != nil && !(method == callList && name == "") {
@@ -161,7 +161,7 @@ func parseCall(ctx context.Context, frame []byte, s store.Store) (func() ([]byte
 			return json.Marshal(list)
 		}, nil
 	}
-	return nil, fmt.Errorf("a call of the unknown method %d, or with wrong data", method)
+	return nil, fmt.Errorf("%w: a call of the unknown method %d, or with wrong data", errMalformed, method)
 }
 
 func answerOf(f func() ([]byte, error)) []byte {

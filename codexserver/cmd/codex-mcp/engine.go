@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // choice is the engine that runs the turns, and the reason for it.
@@ -33,6 +34,7 @@ type configuration struct {
 	demo      bool // a script takes the place of the model
 	log       *slog.Logger
 	observer  codexserver.Observer // of a worker, else nil
+	store     *store.Mirror        // of a worker whose gateway has a store, else nil
 
 	record, trace *os.File // inherited files; nil opens the files of the settings
 }
@@ -118,6 +120,7 @@ func (c *configuration) nativeOptions() *native.Options {
 	box := c.settings.Sandbox
 	options := &native.Options{
 		CodexHome: c.home,
+		Store:     c.store,
 		Overrides: c.overrides,
 		Limits:    native.Limits(c.settings.Limits),
 		Auth:      native.Auth(c.settings.Auth),
@@ -140,6 +143,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 	o := &appserver.Options{
 		Path:      at,
 		CodexHome: c.home,
+		Store:     c.store,
 		Overrides: c.overrides,
 		Self:      self(),
 		Version:   version(),

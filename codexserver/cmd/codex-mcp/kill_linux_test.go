@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -83,6 +84,13 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	}
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
+	k.killTasks(f.home, func() string { return record })
+}
+
+// killTasks kills servers within their tasks, and checks what they have left: the conversations
+// in a home, and the decisions in the file that record returns.
+func (k *killer) killTasks(home string, record func() string) {
+	t, f := k.t, k.f
 	h := &history.History{Free: func([]string) bool { return false }}
 	times := *kills
 	if testing.Short() {
@@ -108,7 +116,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 			interrupted++
 		}
 		h.Tasks = append(h.Tasks, *task)
-		paths, err := filepath.Glob(filepath.Join(f.home, "sessions", "*", "*", "*", "rollout-*"+task.Thread+".jsonl"))
+		paths, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*"+task.Thread+".jsonl"))
 		if err != nil || len(paths) != 1 {
 			t.Fatalf("%v, %v", paths, err)
 		}
@@ -117,7 +125,8 @@ func TestEndToEndKilledTasks(t *testing.T) {
 		}
 		rollouts = append(rollouts, paths[0])
 	}
-	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
+	decisions := record()
+	if err := h.ReadRecord(decisions); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
 	ran := k.read(filepath.Join(f.cwd, "ran"))
@@ -132,7 +141,7 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	}
 	for n := 0; n < times && !t.Failed(); {
 		i := mathrand.N(len(h.Tasks))
-		if k.plant(h, h.Tasks[i], left{rollout: k.read(rollouts[i]), record: k.read(record), ran: ran}) {
+		if k.plant(h, h.Tasks[i], left{rollout: k.read(rollouts[i]), record: k.read(decisions), ran: ran}) {
 			n++
 		}
 	}
@@ -227,7 +236,7 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 
 // lost returns the id of an unfinished task whose id the client did not get, or "".
 func (k *killer) lost() string {
-	entries, err := taskfile.New(k.f.home, nil).List()
+	entries, err := taskfile.New(cmp.Or(k.kept, k.f.home), nil).List()
 	if err != nil {
 		k.t.Error(err)
 	}
@@ -281,6 +290,9 @@ type killer struct {
 	t    *testing.T
 	f    folders
 	mark string // a variable that all their processes inherit
+	kept string // the folder with what is kept, "" for the home
+
+	launches func() *mortal // starts a server in another way, if not nil
 
 	conversations int // that have begun
 }
@@ -303,12 +315,16 @@ type mortal struct {
 	cmd  *exec.Cmd
 	in   io.Closer
 	peer *jsonrpc.Peer
+	asks func(ctx context.Context, method string, params json.RawMessage, result any) error // if not the peer
 	ends chan error
 	gone sync.Once
 }
 
 func (k *killer) start(args ...string) *mortal {
 	k.t.Helper()
+	if k.launches != nil {
+		return k.launches()
+	}
 	bin := built(k.t)
 	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "tasks.grace=0s"}, args...)...)
 	cmd.Dir = k.f.cwd
@@ -371,7 +387,13 @@ const (
 func (s *mortal) call(method, members string) (v taskView, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	err := s.peer.Call(ctx, method, json.RawMessage(`{`+members+`}`), &v)
+	asks := s.asks
+	if asks == nil {
+		asks = func(ctx context.Context, method string, params json.RawMessage, result any) error {
+			return s.peer.Call(ctx, method, params, result)
+		}
+	}
+	err := asks(ctx, method, json.RawMessage(`{`+members+`}`), &v)
 	if err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
 		s.t.Errorf("%s %s: %v", method, members, err)
 	}

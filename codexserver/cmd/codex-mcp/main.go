@@ -208,6 +208,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		Record:       record,
 		Trace:        traced,
 		Home:         c.home,
+		Store:        c.store,
 		MaxResult:    c.settings.MaxResult,
 		Hint:         c.settings.Hint,
 		Patience:     c.settings.Patience,

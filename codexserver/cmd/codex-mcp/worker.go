@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
@@ -54,6 +55,14 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		return err
 	}
 	c.record, c.trace = link.RecordFile, link.TraceFile
+	if link.Store != nil {
+		defer link.Store.Close()
+		// Before anything reads the home.
+		if c.store, err = store.Open(ctx, c.home, link.Store, &store.Options{Logger: c.log}); err != nil {
+			return err
+		}
+		defer c.store.Close()
+	}
 	// The server has one approval log and one port for all worker.
 	c.settings.ApprovalLog, c.settings.PagePort = "", 0
 	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
@@ -121,6 +130,8 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 		select {
 		case err = <-serving:
 		case <-link.Stop:
+		case <-c.store.Fenced(): // another worker serves the user
+			err = store.ErrFenced
 		case <-ctx.Done():
 		}
 	}

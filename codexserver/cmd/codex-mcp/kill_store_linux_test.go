@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestEndToEndLostMachines is TestEndToEndKilledTasks with a worker whose home is lost each time:
+// the next worker has an empty one, as on another machine. What it knows comes from the store of
+// its node, which is a folder here.
+func TestEndToEndLostMachines(t *testing.T) {
+	f := newFolders(t)
+	model := providertest.New(workModel(f))
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	text, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workers{
+		killer: &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text(), kept: filepath.Join(t.TempDir(), "disk")},
+		files:  map[string][]byte{"config.toml": text, "codex-mcp.toml": []byte("[approvals]\nallow = [{command = [\"dd\"], outside = true}]\n")},
+	}
+	w.launches = w.launch
+	t.Cleanup(func() { w.sweep() })
+	w.killTasks(w.kept, w.record)
+}
+
+// workers starts workers as a gateway does, each with another home, and with the store in the
+// folder kept.
+type workers struct {
+	*killer
+	files map[string][]byte
+	epoch uint64
+}
+
+// record joins the decisions of all workers in their order.
+func (w *workers) record() string {
+	w.t.Helper()
+	var lines []string
+	paths, err := filepath.Glob(filepath.Join(w.kept, "codex-mcp", "decisions", "*.jsonl"))
+	for _, path := range paths {
+		lines = append(lines, strings.SplitAfter(strings.TrimSuffix(w.read(path), "\n"), "\n")...)
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(timeOf(a), timeOf(b)) })
+	path := filepath.Join(w.t.TempDir(), "record")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\n") + "\n"
+	}
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// timeOf returns the time of a decision, without fractions that differ in length.
+func timeOf(line string) string {
+	_, at, _ := strings.Cut(line, `"time":"`)
+	at, _, _ = strings.Cut(at, `Z"`)
+	return at
+}
+
+// launch deletes the home of the last worker, and starts the next one.
+func (w *workers) launch() *mortal {
+	t := w.t
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.RemoveAll(w.f.home))
+	w.epoch++
+	w.f.home = filepath.Join(filepath.Dir(w.f.cwd), fmt.Sprint("home-", w.epoch))
+	check(os.Mkdir(w.f.home, 0o700))
+	disk, err := store.OpenDir(w.kept, w.epoch)
+	check(err)
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	check(err)
+	node, end := os.NewFile(uintptr(pair[0]), "node"), os.NewFile(uintptr(pair[1]), "worker")
+	conn, err := net.FileConn(node)
+	check(err)
+	check(node.Close())
+	served := make(chan error, 1)
+	go func() { served <- workerlink.ServeStore(context.Background(), conn, disk) }()
+	socket := filepath.Join(w.f.home, "socket")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	check(err)
+	l.SetUnlinkOnClose(false)
+	listener, err := l.File()
+	check(err)
+	check(l.Close())
+	controlled, control, err := os.Pipe()
+	check(err)
+	status, reports, err := os.Pipe()
+	check(err)
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	check(err)
+	cmd := &exec.Cmd{
+		Path: built(t), Args: []string{workerlink.Name}, Dir: w.f.cwd, Stderr: said,
+		Env:        []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.f.user, "CODEX_HOME=" + w.f.home, w.mark, detector()},
+		ExtraFiles: []*os.File{controlled, reports, listener, end},
+	}
+	check(cmd.Start())
+	for _, f := range append(cmd.ExtraFiles, said) {
+		_ = f.Close()
+	}
+	t.Cleanup(func() { // when the test failed
+		_ = cmd.Process.Kill()
+		if text, err := os.ReadFile(said.Name()); t.Failed() {
+			t.Logf("%v, %v, stderr:\n%s", cmd.ProcessState, err, text)
+		}
+	})
+	s := &mortal{killer: w.killer, cmd: cmd, in: control, asks: asksOver(socket), ends: make(chan error, 1)}
+	line, err := json.Marshal(workerlink.Settings{
+		Version: workerlink.Version, Principal: "ann", Home: w.f.home, Files: w.files, Engine: "native", Overrides: []string{"tasks.grace=0s"}, Folders: []string{w.f.cwd}, Turns: 64, Tasks: 64, Store: true,
+	})
+	check(err)
+	_, err = control.Write(append(line, '\n'))
+	check(err)
+	ready := make([]byte, 4096)
+	n, err := status.Read(ready)
+	if err != nil || !bytes.Contains(ready[:n], []byte(`"ready":true`)) {
+		t.Fatalf("%v, %s", err, ready[:n])
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, status)
+		_ = status.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		s.ends <- disk.Close()
+	}()
+	return s
+}
+
+// asksOver returns a function that sends requests over HTTP to a worker's socket. Its error is
+// [jsonrpc.ErrClosed] when the worker has ended.
+func asksOver(socket string) func(ctx context.Context, method string, params json.RawMessage, result any) error {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	return func(ctx context.Context, method string, params json.RawMessage, result any) error {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method,
+			workerlink.PrincipalHeader: "ann", workerlink.ScopesHeader: "codex:run codex:approve codex:read",
+		} {
+			r.Header.Set(name, value)
+		}
+		var named struct {
+			Name   string `json:"name"`
+			TaskID string `json:"taskId"`
+		}
+		if err := json.Unmarshal(params, &named); err != nil {
+			return err
+		}
+		if name := named.Name + named.TaskID; name != "" {
+			r.Header.Set("Mcp-Name", name)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			return jsonrpc.ErrClosed
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return jsonrpc.ErrClosed
+		}
+		var message struct {
+			Result json.RawMessage `json:"result"`
+			Error  json.RawMessage `json:"error"`
+		}
+		for line := range strings.Lines(string(text)) { // of a stream, the last message is the answer
+			line = strings.TrimPrefix(line, "data:")
+			if one := strings.TrimSpace(line); strings.HasPrefix(one, "{") {
+				if err := json.Unmarshal([]byte(one), &message); err != nil {
+					return err
+				}
+			}
+		}
+		if message.Result == nil {
+			if answer.StatusCode == http.StatusOK && len(message.Error) == 0 {
+				return jsonrpc.ErrClosed // the stream was cut
+			}
+			return fmt.Errorf("%s: %s", answer.Status, text)
+		}
+		return json.Unmarshal(message.Result, result)
+	}
+}
