@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -102,6 +103,7 @@ type bench struct {
 	home, cwd string
 	engine    *native.Engine
 	limits    native.Limits
+	store     *store.Mirror // nil for files alone
 }
 
 // setup makes a bench. extra is TOML for config.toml; what follows "---" belongs to the
@@ -133,6 +135,7 @@ func (b *bench) reopen(t testing.TB) {
 	t.Helper()
 	e, err := native.New(&native.Options{
 		CodexHome: b.home,
+		Store:     b.store,
 		Limits:    b.limits,
 		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash"},
 	})

@@ -1,0 +1,269 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+)
+
+// failing is a store whose writes fail from one on; that one may happen nevertheless.
+type failing struct {
+	store.Store
+	mu     sync.Mutex
+	writes int
+	from   int // 0 for never
+	err    error
+	does   bool
+}
+
+func (f *failing) do(write func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writes++
+	if f.from == 0 || f.writes < f.from {
+		return write()
+	}
+	if f.does && f.writes == f.from {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return f.err
+}
+
+func (f *failing) Append(ctx context.Context, name string, at int64, data []byte) error {
+	return f.do(func() error { return f.Store.Append(ctx, name, at, data) })
+}
+
+func (f *failing) Put(ctx context.Context, name string, data []byte) error {
+	return f.do(func() error { return f.Store.Put(ctx, name, data) })
+}
+
+// storeBench returns a bench whose home has a store in the folder disk.
+func storeBench(t *testing.T, disk string, turn providertest.Turn) (*bench, *failing) {
+	t.Helper()
+	b := setup(t, "", native.Limits{}, turn)
+	return b, b.keepIn(t, disk, 1)
+}
+
+// keepIn makes another engine, whose home has a store in the folder disk.
+func (b *bench) keepIn(t *testing.T, disk string, epoch uint64) *failing {
+	t.Helper()
+	d, err := store.OpenDir(disk, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{Store: d}
+	m, err := store.Open(t.Context(), b.home, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.store = m
+	b.reopen(t)
+	t.Cleanup(func() {
+		m.Close()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.writes = 0
+	return f
+}
+
+// elsewhere gives the bench an empty home with the same configuration, as on another machine.
+func (b *bench) elsewhere(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.home = t.TempDir()
+	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count returns how often each line is in a file.
+func count(t *testing.T, path string) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	lines := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		lines[strings.TrimSpace(line)]++
+	}
+	return lines
+}
+
+// TestStoreFails makes the store fail at each write of a turn. What ran is in the store; nothing
+// runs afterwards; a turn that succeeded has its end there. Then the home is lost, and the turn
+// continues on another machine, where nothing runs again.
+func TestStoreFails(t *testing.T) {
+	for _, kind := range []error{store.ErrFull, store.ErrUnavailable, store.ErrFenced} {
+		for _, does := range []bool{false, true} {
+			for from := 1; ; from++ {
+				if testing.Short() && from%3 != 0 {
+					continue
+				}
+				over := false
+				t.Run(fmt.Sprint(kind, does, from), func(t *testing.T) { over = storeFails(t, kind, does, from) })
+				if over || t.Failed() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// storeFails reports whether the turn has made fewer writes.
+func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
+	disk := t.TempDir()
+	b, f := storeBench(t, disk, providertest.Turn{})
+	b.provider.Reset(stepModel(work(b.cwd)...))
+	f.from, f.err, f.does = from, kind, does
+	h := &host{exec: approve}
+	c := b.start(t, h, protocol.Config{})
+	in := say("go")
+	in.Key = "key"
+	requests := len(b.provider.Requests())
+	err := c.Turn(t.Context(), in)
+	over = f.writes < from
+	ran := filepath.Join(b.cwd, "ran")
+	path := configured(t, h).RolloutPath
+	rel, rerr := filepath.Rel(b.home, path)
+	if rerr != nil {
+		t.Fatal(rerr)
+	}
+	kept, rerr := os.ReadFile(filepath.Join(disk, rel))
+	if rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+		t.Fatal(rerr)
+	}
+	switch has := strings.Contains(string(kept), `"turn_ends"`); {
+	case err == nil && !has:
+		t.Error("the turn has ended, and its end is not in the store")
+	case err != nil && over:
+		t.Error(err)
+	case err != nil && !strings.Contains(err.Error(), kind.Error()):
+		t.Errorf("the turn failed without the reason: %v", err)
+	}
+	before := count(t, ran)
+	for i, name := range []string{"one", "two", "three"} {
+		call := []string{"c1", "c2", "c4"}[i]
+		if before[name] > 0 && !strings.Contains(string(kept), `"kind":"call_begins","call":"`+call+`"`) {
+			t.Errorf("%s ran, and its beginning is not in the store", name)
+		}
+	}
+	if from == 1 && !does && len(b.provider.Requests()) > requests {
+		t.Error("the model was asked, and the turn is not in the store")
+	}
+	if err := c.Close(); err != nil && !errors.Is(err, kind) {
+		t.Error(err)
+	}
+	if over {
+		return true
+	}
+
+	b.elsewhere(t)
+	b.keepIn(t, disk, 2)
+	c2, err := b.engine.FindRollout(t.Context(), c.ID())
+	if errors.Is(err, engine.ErrNotFound) && len(before) == 0 && len(kept) == 0 {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, notes, err := continued(t, b, c2, "key", &host{exec: approve})
+	after := count(t, ran)
+	never := err != nil && strings.Contains(err.Error(), "nothing of it ran")
+	for _, name := range []string{"one", "two", "three"} {
+		interrupted := strings.Contains(answer, "interrupted") && len(notes) > 0
+		switch {
+		case after[name] > 1:
+			t.Errorf("%s ran %d times", name, after[name])
+		case after[name] == 0 && err == nil && !interrupted:
+			t.Errorf("%s did not run, and nobody was told: %q", name, answer)
+		}
+	}
+	if err != nil && !(never && len(before) == 0) && !strings.Contains(err.Error(), "the conversation cannot be written") {
+		t.Errorf("the turn was not continued: %v", err)
+	}
+	return false
+}
+
+// A rollout outside of the home is not in the store, so no turn begins there.
+func TestStoreElsewhere(t *testing.T) {
+	b, _ := storeBench(t, t.TempDir(), providertest.Say("hello"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	path := configured(t, h).RolloutPath
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(away, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requests := len(b.provider.Requests())
+	c, err = b.engine.Resume(t.Context(), away, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Turn(t.Context(), say("again")); err == nil || !strings.Contains(err.Error(), "is not in") {
+		t.Error(err)
+	}
+	if len(b.provider.Requests()) > requests {
+		t.Error("the model was asked")
+	}
+}
+
+// An archived conversation is in the archive of the store, too.
+func TestStoreArchives(t *testing.T) {
+	disk := t.TempDir()
+	b, f := storeBench(t, disk, providertest.Say("hello"))
+	h := &host{}
+	c := b.start(t, h, protocol.Config{})
+	if err := c.Turn(t.Context(), say("hi")); err != nil {
+		t.Fatal(err)
+	}
+	p := protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: configured(t, h).RolloutPath}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.from, f.err = 1, store.ErrFull
+	if err := b.engine.Archive(t.Context(), p); !errors.Is(err, store.ErrFull) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.RolloutPath); err != nil {
+		t.Errorf("it was moved although the store is full: %v", err)
+	}
+	f.from = 0
+	if err := b.engine.Archive(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(disk, "sessions", "*", "*", "*", "*"))
+	moved, _ := filepath.Glob(filepath.Join(disk, "archived_sessions", "*"))
+	if len(left) != 0 || len(moved) != 1 {
+		t.Errorf("%v, %v", left, moved)
+	}
+}
