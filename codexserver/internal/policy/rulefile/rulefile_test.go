@@ -1,6 +1,7 @@
 package rulefile_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -324,5 +326,40 @@ func TestRacedIn(t *testing.T) {
 	late, err := policy.Explain(&q)
 	if err != nil || late.Rule.Equal(shown.Rule) || late.Words != shown.Words {
 		t.Errorf("a proposal at the answer is the same rule: %+v, %v", late, err)
+	}
+}
+
+// A rule is in the store before it is in the file, and in neither if the store fails.
+func TestMirror(t *testing.T) {
+	home, disk := t.TempDir(), t.TempDir()
+	open := func(home string, epoch uint64) *rulefile.Store {
+		d, err := store.OpenDir(disk, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := store.Open(t.Context(), home, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return rulefile.New(home, &rulefile.Options{Mirror: m})
+	}
+	s := open(home, 1)
+	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"make"}})); err != nil {
+		t.Fatal(err)
+	}
+	next := open(t.TempDir(), 2)
+	if rules, err := next.List(); err != nil || len(rules) != 1 {
+		t.Errorf("%v, %v", rules, err)
+	}
+	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"dd"}})); !errors.Is(err, store.ErrFenced) {
+		t.Error(err)
+	}
+	if rules, err := s.List(); err != nil || len(rules) != 1 {
+		t.Errorf("%v, %v", rules, err)
 	}
 }

@@ -1,0 +1,130 @@
+package taskfile_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+)
+
+// failing is a store that fails while err is set.
+type failing struct {
+	store.Store
+	err error
+}
+
+func (f *failing) Put(ctx context.Context, name string, data []byte) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.Store.Put(ctx, name, data)
+}
+
+func (f *failing) Delete(ctx context.Context, name string) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.Store.Delete(ctx, name)
+}
+
+// mirrored returns a store of tasks that are also in the folder disk, which has the form of a home.
+func mirrored(t *testing.T, home, disk string, epoch uint64, now func() time.Time) (*taskfile.Store, *failing) {
+	t.Helper()
+	d, err := store.OpenDir(disk, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{Store: d}
+	m, err := store.Open(t.Context(), home, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := taskfile.New(home, &taskfile.Options{Mirror: m, Now: now})
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, f
+}
+
+// A change is in the store before it is in the file, and in neither if the store fails. Another
+// machine finds the task without its server.
+func TestMirror(t *testing.T) {
+	home, disk, away := t.TempDir(), t.TempDir(), t.TempDir()
+	now := time.Now()
+	s, f := mirrored(t, home, disk, 1, func() time.Time { return now })
+	kept := newStore(t, disk)
+	task := create(t, s)
+	found(t, kept, task, taskfile.Gone)
+	id, err := taskfile.NewID(thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.err = store.ErrUnavailable
+	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working}); !errors.Is(err, f.err) {
+		t.Error(err)
+	}
+	unknown(t, s, id)
+	unknown(t, kept, id)
+	changed := task
+	changed.Status, changed.Result = taskfile.Completed, []byte(`{}`)
+	if _, err := s.Update(changed); !errors.Is(err, f.err) {
+		t.Error(err)
+	}
+	found(t, s, task, taskfile.Self)
+	if err := s.Remove(task.ID); !errors.Is(err, f.err) {
+		t.Error(err)
+	}
+	found(t, s, task, taskfile.Self)
+	f.err = nil
+	task = create(t, s)
+	found(t, kept, task, taskfile.Gone)
+
+	next, _ := mirrored(t, away, disk, 2, nil)
+	found(t, next, task, taskfile.Gone)
+	adopted, err := next.Adopt(task.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Update(task); !errors.Is(err, store.ErrFenced) {
+		t.Error(err)
+	}
+	done := complete(t, next, adopted)
+	found(t, kept, done, taskfile.NoOwner)
+}
+
+// What a sweep removes is removed from the store, too.
+func TestMirrorSweeps(t *testing.T) {
+	home, disk := t.TempDir(), t.TempDir()
+	now := time.Now()
+	s, f := mirrored(t, home, disk, 1, func() time.Time { return now })
+	kept := newStore(t, disk)
+	task := complete(t, s, create(t, s))
+	found(t, kept, task, taskfile.NoOwner)
+	now = now.Add(2 * taskfile.Keep)
+	f.err = store.ErrFull
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	found(t, s, task, taskfile.NoOwner)
+	f.err = nil
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	unknown(t, s, task.ID)
+	unknown(t, kept, task.ID)
+	gone := create(t, s)
+	if err := s.Remove(gone.ID); err != nil {
+		t.Error(err)
+	}
+	unknown(t, kept, gone.ID)
+	if left, err := os.ReadDir(filepath.Join(disk, "codex-mcp", "tasks")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -1,0 +1,163 @@
+package rollout_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+)
+
+// full is a store that takes no writes while it is full.
+type full struct {
+	store.Store
+	is bool
+}
+
+func (f *full) Append(ctx context.Context, name string, at int64, data []byte) error {
+	if f.is {
+		return store.ErrFull
+	}
+	return f.Store.Append(ctx, name, at, data)
+}
+
+func (f *full) Put(ctx context.Context, name string, data []byte) error {
+	if f.is {
+		return store.ErrFull
+	}
+	return f.Store.Put(ctx, name, data)
+}
+
+// stored returns a mirror of a home, its store, and a function that fails the test unless the
+// store has what a file has.
+func stored(t *testing.T, home string) (*store.Mirror, *full, func(path string)) {
+	t.Helper()
+	disk := t.TempDir()
+	d, err := store.OpenDir(disk, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &full{Store: d}
+	m, err := store.Open(t.Context(), home, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.Close()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m, f, func(path string) {
+		t.Helper()
+		rel, err := filepath.Rel(home, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, err := os.ReadFile(path)
+		there, failed := os.ReadFile(filepath.Join(disk, rel))
+		if err != nil || failed != nil || string(here) != string(there) {
+			t.Errorf("%v, %v; the file has\n%s\nthe store has\n%s", err, failed, here, there)
+		}
+	}
+}
+
+// Events do not wait for the store; records that must last do, and Sync. After a failure every
+// write fails until the store has all lines, although the file has them.
+func TestStore(t *testing.T) {
+	home := t.TempDir()
+	m, f, same := stored(t, home)
+	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
+	path := rollout.Path(home, meta.ID, time.Now())
+	w, err := rollout.Create(path, meta, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
+	steps := map[string]func() error{
+		"a durable record": func() error { return w.Record(rollout.Record{Kind: rollout.CallBegins, Call: "c"}, true) },
+		"sync":             w.Sync, "flush": w.Flush, "check": w.Check,
+		"replace": func() error { return w.Replace(meta, func(*rollout.Writer) {}) },
+	}
+	for name, step := range steps {
+		if err := errors.Join(event(), step()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		same(path)
+		if f.is = true; event() != nil {
+			t.Errorf("before %s: an event waits for the store", name)
+		}
+		for range 2 {
+			if err := step(); !errors.Is(err, store.ErrFull) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := event(); !errors.Is(err, store.ErrFull) {
+				t.Errorf("after %s: %v", name, err)
+			}
+		}
+		if f.is = false; event() != nil {
+			t.Errorf("after %s: the store is not full any more", name)
+		}
+		same(path)
+	}
+	if err := errors.Join(event(), w.Close()); err != nil {
+		t.Error(err)
+	}
+	same(path)
+	if w, err = rollout.Open(path, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Sync(); !errors.Is(err, rollout.ErrGone) {
+		t.Error(err)
+	}
+}
+
+// BenchmarkStore compares events, which do not wait, and durable records.
+func BenchmarkStore(b *testing.B) {
+	for _, kept := range []bool{false, true} {
+		home := b.TempDir()
+		var m *store.Mirror
+		name := "files"
+		if kept {
+			name = "store"
+			d, err := store.OpenDir(b.TempDir(), 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			if m, err = store.Open(b.Context(), home, d, nil); err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close()
+		}
+		meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
+		w, err := rollout.Create(rollout.Path(home, meta.ID, time.Now()), meta, m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("event/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := w.Event(protocol.AgentMessage{Message: "hello"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("record/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := w.Record(rollout.Record{Kind: rollout.CallBegins, Call: "c"}, true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package codexserver_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// fencedOff returns a mirror of a home whose store another server has taken over, and the folder
+// of that store. Before that it calls use.
+func fencedOff(t *testing.T, home string, use func(*store.Mirror)) string {
+	t.Helper()
+	disk := t.TempDir()
+	d, err := store.OpenDir(disk, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	m, err := store.Open(t.Context(), home, d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(m)
+	next, err := store.OpenDir(disk, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	use(m)
+	return disk
+}
+
+// An approval counts if the store has it. Otherwise it is denied, and the record of the server
+// does not have it either.
+func TestStoreOfDecisions(t *testing.T) {
+	var answers []string
+	var record strings.Builder
+	home := t.TempDir()
+	disk := fencedOff(t, home, func(m *store.Mirror) {
+		s := codexserver.New(engine.TurnFunc(pusher), &codexserver.Options{Home: home, Store: m, Record: &record})
+		answer, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: func(context.Context, *approval.Request) elicit.Outcome {
+			return elicit.Outcome{Decision: elicit.Approved}
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+		answers = append(answers, answer.Text)
+	})
+	if len(answers) != 2 || answers[0] != `p: approved ""` || !strings.HasPrefix(answers[1], "p: denied") || !strings.Contains(answers[1], store.ErrFenced.Error()) {
+		t.Errorf("%q", answers)
+	}
+	paths, err := filepath.Glob(filepath.Join(disk, "codex-mcp", "decisions", "*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	text, err := os.ReadFile(paths[0])
+	if err != nil || string(text) != record.String() || strings.Count(record.String(), "\n") != 1 {
+		t.Errorf("%v; the store has\n%s\nthe record has\n%s", err, text, record.String())
+	}
+}
+
+// A call that begins a turn is refused, and nothing begins, if the store takes no writes.
+func TestStoreBeforeTurns(t *testing.T) {
+	began := 0
+	turn := func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		began++
+		host.Emit(protocol.AgentMessage{Message: "hello"})
+		return nil
+	}
+	home := t.TempDir()
+	var answers []string
+	fencedOff(t, home, func(m *store.Mirror) {
+		s := codexserver.New(engine.TurnFunc(turn), &codexserver.Options{Home: home, Store: m})
+		c, err := client.Start(t.Context(), &client.Options{Server: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
+		if err != nil {
+			answers = append(answers, err.Error())
+		} else {
+			answers = append(answers, r.Answer)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if began != 1 || len(answers) != 2 || answers[0] != "hello" || !strings.Contains(answers[1], store.ErrFenced.Error()) {
+		t.Errorf("%d turns: %q", began, answers)
+	}
+}
