@@ -27,6 +27,43 @@ import (
 // the next worker has an empty one, as on another machine. What it knows comes from the store of
 // its node, which is a folder here.
 func TestEndToEndLostMachines(t *testing.T) {
+	w := newWorkers(t)
+	w.killTasks(w.kept, w.record)
+}
+
+// A worker begins nothing without its store: when the connection to its node is lost, and when
+// another worker has taken over, after which it ends.
+func TestEndToEndWithoutStore(t *testing.T) {
+	const call = `"name":"codex","arguments":{"prompt":"task-n1"},` + waitingClient
+	t.Run("lost", func(t *testing.T) {
+		w := newWorkers(t)
+		s := w.launch()
+		_ = w.conn.Close()
+		v, ok := s.call("tools/call", call)
+		if !ok || !v.IsError || !strings.Contains(string(v.Content), store.ErrUnavailable.Error()) {
+			t.Errorf("%t %+v", ok, v)
+		}
+		s.end()
+		w.idle()
+	})
+	t.Run("taken over", func(t *testing.T) {
+		w := newWorkers(t)
+		s := w.launch()
+		next, err := store.OpenDir(w.kept, w.epoch+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close()
+		if v, ok := s.call("tools/call", call); ok && (!v.IsError || !strings.Contains(string(v.Content), store.ErrFenced.Error())) {
+			t.Errorf("%+v", v)
+		}
+		s.wait() // it ends by itself
+		w.idle()
+	})
+}
+
+// newWorkers returns workers whose model is that of workModel.
+func newWorkers(t *testing.T) *workers {
 	f := newFolders(t)
 	model := providertest.New(workModel(f))
 	t.Cleanup(model.Close)
@@ -37,19 +74,30 @@ func TestEndToEndLostMachines(t *testing.T) {
 	}
 	w := &workers{
 		killer: &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text(), kept: filepath.Join(t.TempDir(), "disk")},
+		model:  model,
 		files:  map[string][]byte{"config.toml": text, "codex-mcp.toml": []byte("[approvals]\nallow = [{command = [\"dd\"], outside = true}]\n")},
 	}
 	w.launches = w.launch
 	t.Cleanup(func() { w.sweep() })
-	w.killTasks(w.kept, w.record)
+	return w
 }
 
 // workers starts workers as a gateway does, each with another home, and with the store in the
 // folder kept.
 type workers struct {
 	*killer
+	model *providertest.Server
 	files map[string][]byte
 	epoch uint64
+	conn  net.Conn // the node's end to the last worker
+}
+
+// idle fails the test if the model was asked.
+func (w *workers) idle() {
+	w.t.Helper()
+	if n := len(w.model.Requests()); n > 0 {
+		w.t.Errorf("%d requests to the model", n)
+	}
 }
 
 // record joins the decisions of all workers in their order.
@@ -103,6 +151,7 @@ func (w *workers) launch() *mortal {
 	conn, err := net.FileConn(node)
 	check(err)
 	check(node.Close())
+	w.conn = conn
 	served := make(chan error, 1)
 	go func() { served <- workerlink.ServeStore(context.Background(), conn, disk) }()
 	socket := filepath.Join(w.f.home, "socket")
