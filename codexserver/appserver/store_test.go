@@ -1,0 +1,76 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestStore plays turns in which Codex writes its rollout. It is in the store when a turn has
+// ended; when the store fails the client is told. What became of a turn that Codex does not have
+// is not known.
+func TestStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
+		d, err := store.OpenDir(disk, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		m, err := store.Open(t.Context(), f.home, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		path := filepath.Join(f.home, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		written := ""
+		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock","cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
+		}
+		f.on["thread/turns/list"] = func(*run, *jsonrpc.Request) (any, error) { return json.RawMessage(`{"data":[]}`), nil }
+		f.turn = func(r *run) {
+			written += turnContext("read-only", "", "untrusted") + "\n"
+			writeFile(t, path, written)
+			r.complete("completed")
+		}
+		h := &recorder{}
+		conv, err := f.engine(appserver.Options{CodexHome: f.home, Store: m}).Start(t.Context(), protocol.Config{Cwd: "/work"}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := conv.Turn(t.Context(), text("go")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(disk, name)); err != nil || string(got) != written || h.count("background_event") > 0 {
+				t.Errorf("%v; the store has\n%s\nCodex wrote\n%s", err, got, written)
+			}
+		}
+		err = conv.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: "another"}, nil)
+		if err == nil || !strings.Contains(err.Error(), "is not known") {
+			t.Errorf("a turn that Codex does not have: %v", err)
+		}
+		next, err := store.OpenDir(disk, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close()
+		if err := conv.Turn(t.Context(), text("go")); err != nil || h.count("background_event") != 1 {
+			t.Errorf("%v; events %v", err, h.types())
+		}
+	})
+}
