@@ -48,9 +48,10 @@ type Mirror struct {
 
 // log is a log as it is in the store.
 type log struct {
-	mu   sync.Mutex
-	sent int64       // its size there
-	info fs.FileInfo // of the file whose beginning that is; nil before the first Sync
+	mu    sync.Mutex
+	sent  int64       // its size there
+	info  fs.FileInfo // of the file whose beginning that is; nil before the first Sync
+	other bool        // it may be the beginning of another file
 }
 
 const (
@@ -181,18 +182,40 @@ func (m *Mirror) Copy(from, path string) error {
 	return m.sync(from, path)
 }
 
-func (m *Mirror) sync(file, path string) error {
-	name, err := m.name(path)
-	if err != nil {
-		return err
+// Replaced says that a log's file was replaced, so that the next Sync sends all of it. Sync
+// notices that by itself only if the new file is another one for the system.
+func (m *Mirror) Replaced(path string) {
+	if m == nil {
+		return
 	}
+	name, err := m.name(path)
+	if err != nil { // which Sync reports
+		return
+	}
+	l := m.logOf(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.other = true
+}
+
+// logOf returns the log with a name.
+func (m *Mirror) logOf(name string) *log {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	l := m.logs[name]
 	if l == nil {
 		l = &log{}
 		m.logs[name] = l
 	}
-	m.mu.Unlock()
+	return l
+}
+
+func (m *Mirror) sync(file, path string) error {
+	name, err := m.name(path)
+	if err != nil {
+		return err
+	}
+	l := m.logOf(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f, err := safefile.Open(file)
@@ -210,12 +233,13 @@ func (m *Mirror) send(l *log, name string, f *safefile.File) error {
 	if err != nil {
 		return err
 	}
-	if l.info != nil && !os.SameFile(l.info, info) || end < l.sent {
+	l.other = l.other || l.info != nil && !os.SameFile(l.info, info) || end < l.sent
+	l.info = info
+	if l.other {
 		if err := m.putWhole(l, name, f, end); err != nil {
 			return err
 		}
 	}
-	l.info = info
 	for l.sent < end {
 		data, err := readAt(f, l.sent, min(end-l.sent, MaxData))
 		if err != nil {
@@ -269,7 +293,7 @@ func (m *Mirror) putWhole(l *log, name string, f *safefile.File, end int64) erro
 	if err := m.call(func(ctx context.Context) error { return m.store.Put(ctx, name, data) }); err != nil {
 		return err
 	}
-	l.sent = int64(len(data))
+	l.sent, l.other = int64(len(data)), false
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -254,6 +253,10 @@ func TestMirrorChanges(t *testing.T) {
 				m.Fatal(err)
 			}
 		},
+		"replaced and said": func(m *machine) {
+			m.write(talk, "two\n")
+			m.Replaced(m.path(talk))
+		},
 		"cut":                  func(m *machine) { m.write(talk, "on\n") },
 		"empty":                func(m *machine) { m.write(talk, "") },
 		"another in the store": func(m *machine) { m.putDirectly(talk, "something\n"); m.add(talk, "x\n") },
@@ -332,7 +335,9 @@ func TestMirrorFails(t *testing.T) {
 func TestMirrorOpenFails(t *testing.T) {
 	disk, home := t.TempDir(), t.TempDir()
 	m := newMachine(t, home, disk, 1)
-	m.add(rules, "")
+	if err := m.Put(m.path(rules), nil); err != nil {
+		t.Fatal(err)
+	}
 	m.write(talk, "one\n")
 	m.add(talk, "")
 	next := t.TempDir()
@@ -350,9 +355,7 @@ func TestMirrorOpenFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := files(t, next); got[talk] != "one\n" || got["codex-mcp/replaced/"+other] != "its own\n" && got[other] != "" {
-		t.Error(got)
-	}
+	want(t, next, map[string]string{talk: "one\n", rules: "", "codex-mcp/replaced/" + other: "its own\n"})
 }
 
 // counting is a store that fails after some calls.
@@ -451,6 +454,7 @@ func TestMirrorRefuses(t *testing.T) {
 	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Copy(path, path), none.Ready(t.Context())); err != nil || none.Decisions() != nil || none.Fenced() != nil {
 		t.Errorf("without a store: %v", err)
 	}
+	none.Replaced(path)
 	none.Close()
 }
 
@@ -507,7 +511,7 @@ func TestDecisions(t *testing.T) {
 	if all := files(t, disk); len(got) != 1 || len(all) != 2 {
 		t.Error(all)
 	}
-	if !bytes.Contains([]byte(fmt.Sprint(files(t, next))), []byte("4")) {
-		t.Error(files(t, next))
+	if all := files(t, next); len(all) != 1 || !strings.Contains(fmt.Sprint(all), "4") {
+		t.Error(all)
 	}
 }

@@ -111,7 +111,13 @@ func (m *Mirror) open() (err error) {
 		return err
 	}
 	if len(there) > 0 && !bytes.Equal(here, there) {
-		if err := setAside(root); err != nil {
+		err := setAside(root)
+		if err == nil {
+			// If the opening is cut off, the next one goes on with the files that are here
+			// then, and does not move them over those that were moved now.
+			err = m.writeToken(there)
+		}
+		if err != nil {
 			return fmt.Errorf("moving the files of the home to %s: %w", asideFolder, err)
 		}
 	}
@@ -123,13 +129,16 @@ func (m *Mirror) open() (err error) {
 	if err != nil {
 		return err
 	}
-	// The token is last: an opening that is cut off begins again.
 	err = m.call(func(ctx context.Context) error { return m.store.Put(ctx, tokenName, []byte(m.token)) })
 	if err == nil {
-		err = safefile.Write(filepath.Join(m.home, filepath.FromSlash(tokenName)), []byte(m.token), 0o600)
+		err = m.writeToken([]byte(m.token))
 	}
 	m.log.Info("the home is that of the store", "got", got, "sent", sent)
 	return err
+}
+
+func (m *Mirror) writeToken(token []byte) error {
+	return safefile.Write(filepath.Join(m.home, filepath.FromSlash(tokenName)), token, 0o600)
 }
 
 func readToken(root *os.Root) ([]byte, error) {
@@ -170,16 +179,16 @@ func (m *Mirror) list() (map[string]int64, error) {
 // setAside moves the files of a home away.
 func setAside(root *os.Root) error {
 	aside := filepath.FromSlash(asideFolder)
-	if err := root.RemoveAll(aside); err != nil {
-		return err
-	}
 	for _, name := range roots {
 		name = filepath.FromSlash(name)
 		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		to := filepath.Join(aside, name)
-		err := root.MkdirAll(filepath.Dir(to), 0o700)
+		err := root.RemoveAll(to)
+		if err == nil {
+			err = root.MkdirAll(filepath.Dir(to), 0o700)
+		}
 		if err == nil {
 			err = root.Rename(name, to)
 		}

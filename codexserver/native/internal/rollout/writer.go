@@ -334,6 +334,7 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	}
 	w.size, w.lines = int64(len(draft.lines)), nil
 	w.torn, w.other, w.whole = false, false, draft.whole
+	w.store.Replaced(w.path)
 	return w.sync()
 }
 
