@@ -259,6 +259,7 @@ func TestMirrorChanges(t *testing.T) {
 		},
 		"cut":                  func(m *machine) { m.write(talk, "on\n") },
 		"empty":                func(m *machine) { m.write(talk, "") },
+		"another line there":   func(m *machine) { m.putDirectly(talk, "one\nbad\n"); m.add(talk, "two\nthree\n") },
 		"another in the store": func(m *machine) { m.putDirectly(talk, "something\n"); m.add(talk, "x\n") },
 		"more in the store":    func(m *machine) { m.putDirectly(talk, "one\ntwo\nthree\n"); m.add(talk, "two\n") },
 		"none in the store": func(m *machine) {
