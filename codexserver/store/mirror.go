@@ -182,22 +182,6 @@ func (m *Mirror) Copy(from, path string) error {
 	return m.sync(from, path)
 }
 
-// Replaced says that a log's file was replaced, so that the next Sync sends all of it. Sync
-// notices that by itself only if the new file is another one for the system.
-func (m *Mirror) Replaced(path string) {
-	if m == nil {
-		return
-	}
-	name, err := m.name(path)
-	if err != nil { // which Sync reports
-		return
-	}
-	l := m.logOf(name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.other = true
-}
-
 // logOf returns the log with a name.
 func (m *Mirror) logOf(name string) *log {
 	m.mu.Lock()

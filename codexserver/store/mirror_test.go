@@ -253,9 +253,21 @@ func TestMirrorChanges(t *testing.T) {
 				m.Fatal(err)
 			}
 		},
-		"replaced and said": func(m *machine) {
-			m.write(talk, "two\n")
-			m.Replaced(m.path(talk))
+		"replaced twice while the store is full": func(m *machine) {
+			move := func(from, to string) {
+				if err := os.Rename(m.path(from), m.path(to)); err != nil {
+					m.Fatal(err)
+				}
+			}
+			move(talk, "sessions/old")
+			m.write(talk, "new\n")
+			m.store.fail = func(int, string) (error, bool) { return store.ErrFull, false }
+			if err := m.Sync(m.path(talk)); !errors.Is(err, store.ErrFull) {
+				m.Error(err)
+			}
+			m.store.fail = nil
+			m.write("sessions/old", "two\n") // the system often gives the number of a file that was removed
+			move("sessions/old", talk)
 		},
 		"cut":                  func(m *machine) { m.write(talk, "on\n") },
 		"empty":                func(m *machine) { m.write(talk, "") },
@@ -455,7 +467,6 @@ func TestMirrorRefuses(t *testing.T) {
 	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Copy(path, path), none.Ready(t.Context())); err != nil || none.Decisions() != nil || none.Fenced() != nil {
 		t.Errorf("without a store: %v", err)
 	}
-	none.Replaced(path)
 	none.Close()
 }
 

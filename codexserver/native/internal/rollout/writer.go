@@ -334,7 +334,6 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	}
 	w.size, w.lines = int64(len(draft.lines)), nil
 	w.torn, w.other, w.whole = false, false, draft.whole
-	w.store.Replaced(w.path)
 	return w.sync()
 }
 
