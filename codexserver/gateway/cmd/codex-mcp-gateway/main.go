@@ -174,9 +174,11 @@ tokens in the table http.principals.%[2]s of codex-mcp.toml:
 
 // configuration is the configuration of the server.
 type configuration struct {
-	home     string
-	settings *config.Settings
-	http     settings.HTTP
+	home      string
+	settings  *config.Settings
+	http      settings.HTTP
+	service   settings.Service
+	overrides []string // those of -c that are for the workers too
 }
 
 func (o *options) configure(log *slog.Logger) (*configuration, error) {
@@ -185,13 +187,16 @@ func (o *options) configure(log *slog.Logger) (*configuration, error) {
 		return nil, err
 	}
 	c := &configuration{home: home}
-	if c.settings, _, err = config.LoadSettings(home, o.overrides); err != nil {
+	if c.service, c.overrides, err = settings.LoadService(home, o.overrides); err != nil {
+		return nil, err
+	}
+	if c.settings, _, err = config.LoadSettings(home, c.overrides); err != nil {
 		return nil, err
 	}
 	for _, ignored := range c.settings.Ignored {
 		log.Warn(ignored)
 	}
-	c.http, err = settings.Load(home, o.overrides, c.settings)
+	c.http, err = settings.Load(home, c.overrides, c.settings)
 	return c, err
 }
 

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -18,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
@@ -41,10 +38,6 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err := o.CheckHosts(c.http.Hosts); err != nil {
 		return err
 	}
-	who, err := access.New(c.http, &access.Options{BehindProxy: o.Proxy != "", Logger: log})
-	if err != nil {
-		return err
-	}
 	observed, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: log})
 	if err != nil {
 		return err
@@ -55,35 +48,23 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	hosts := c.http.Hosts
-	if len(hosts) > 0 {
-		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
-	}
-	guard, err := mcphttp.NewGuard(&mcphttp.Options{
-		Authenticate: who.Identify, Challenge: challenge, Metadata: access.MetadataURL(c.http), Hosts: hosts, Origins: c.http.Origins, Logger: log,
-	})
+	s, err := o.newService(ctx, c, files, workers.Options{Telemetry: observed, Stderr: stderr, Logger: log})
 	if err != nil {
 		return err
 	}
-	pool, err := o.newPool(c, files, workers.Options{Guard: guard, Telemetry: observed, Stderr: stderr, Logger: log})
-	if err != nil {
-		return err
-	}
-	observed.Watch(pool)
-	m := http.NewServeMux()
-	m.Handle(mcpPath, pool)
-	m.Handle(mcpPath+"/{"+workers.UserValue+"}", pool)
-	if err := access.Metadata(m, c.http, guard); err != nil {
-		return errors.Join(err, pool.Close())
-	}
+	defer func() { err = errors.Join(err, s.end()) }()
 	closeMetrics, err := serveMetrics(c.http.Metrics, observed, stderr, log)
 	if err != nil {
-		return errors.Join(err, pool.Close())
+		return errors.Join(err, s.Close())
 	}
 	err = (&httpserve.Server{
-		Flags: &o.Flags, Mux: m, Backend: pool, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
+		Flags: &o.Flags, Mux: s.mux, Backend: s, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
 		Ready: func() {
-			fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))
+			if s.front != nil {
+				fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))
+				return
+			}
+			fmt.Fprintf(stderr, "%s: running workers as the node %s; health at %s; number of users: %d\n", program, c.service.Node.Name, o.URL("/healthz"), len(c.http.Principals))
 		},
 	}).Serve(ctx)
 	return errors.Join(err, closeMetrics())
@@ -95,7 +76,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	if from.Program, err = o.workerProgram(); err != nil {
 		return nil, err
 	}
-	if from.Hidden, err = o.hiddenFiles(files); err != nil {
+	if from.Hidden, err = o.hiddenFiles(c, files); err != nil {
 		return nil, err
 	}
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
@@ -103,7 +84,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments,
 		Metadata: access.MetadataURL(c.http), Traced: from.Telemetry.Traces(),
 	}
-	for _, override := range o.overrides {
+	for _, override := range c.overrides {
 		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // these have hashes of tokens, and only the server needs them
 			from.Settings.Overrides = append(from.Settings.Overrides, override)
 		}
@@ -145,7 +126,8 @@ func (f *files) close() (err error) {
 }
 
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
-func (o *options) hiddenFiles(f *files) (paths []string, err error) {
+func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err error) {
+	paths = c.service.NATS.Files()
 	for _, file := range []*os.File{f.record, f.trace} {
 		if file != nil {
 			paths = append(paths, file.Name())

@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"golang.org/x/time/rate"
 )
 
 // Options configure an [Access]. Nil is valid.
@@ -36,10 +34,9 @@ type Access struct {
 
 // principal is one user.
 type principal struct {
-	name     string
-	subject  string
-	scopes   []mcphttp.Scope // from the configuration, never nil
-	requests *rate.Limiter
+	name    string
+	subject string
+	scopes  []mcphttp.Scope // from the configuration, never nil
 }
 
 // New returns an Access for the principals of settings. It fails if there are none.
@@ -56,10 +53,7 @@ func New(of settings.HTTP, o *Options) (*Access, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.Principals)) {
 		p := of.Principals[name]
-		who := &principal{
-			name: name, subject: p.Subject, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " ")),
-			requests: rate.NewLimiter(rate.Limit(p.Limits.Requests), p.Limits.Requests),
-		}
+		who := &principal{name: name, subject: p.Subject, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
 		a.principals = append(a.principals, who)
 		if err := a.tokens.add(who, p.Tokens); err != nil {
 			return nil, err
@@ -89,18 +83,6 @@ func (a *Access) Identify(r *http.Request) (mcphttp.Principal, error) {
 	who, scopes, err := a.verify(r, token)
 	if err != nil {
 		return mcphttp.Principal{}, err
-	}
-	// A reservation says how long the client must wait. A refused request cancels its
-	// reservation, so that it does not delay later ones.
-	if slot := who.requests.Reserve(); !slot.OK() || slot.Delay() > 0 {
-		wait := time.Second
-		if slot.OK() {
-			wait = slot.Delay()
-			slot.Cancel()
-		}
-		return mcphttp.Principal{}, &mcphttp.Refusal{
-			Status: http.StatusTooManyRequests, RetryAfter: wait, Words: "too many requests a second", Err: errors.New("too many requests by " + who.name),
-		}
 	}
 	return mcphttp.Principal{Name: who.name, Scopes: scopes}, nil
 }

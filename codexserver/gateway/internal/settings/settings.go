@@ -69,6 +69,8 @@ type Principal struct {
 	// Folders are the absolute paths of the folders that the user's threads may work in.
 	// Calls may not name files elsewhere.
 	Folders []string `json:"folders"`
+	// Labels are those that a node must have to run the user's worker.
+	Labels []string `json:"labels"`
 	// Home is the user's own $CODEX_HOME. Default: a folder below the server's.
 	Home string `json:"home"`
 	// UnlockedArguments are allowed for this user in addition to [HTTP].UnlockedArguments.
@@ -272,6 +274,9 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 		return fmt.Errorf(".home: %q is not an absolute path", p.Home)
 	}
 	if err := config.CheckUnlocked(".unlocked_arguments", p.UnlockedArguments); err != nil {
+		return err
+	}
+	if err := checkLabels(".labels", p.Labels); err != nil {
 		return err
 	}
 	l := p.Limits

@@ -3,6 +3,7 @@ package workers
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
@@ -19,19 +21,15 @@ import (
 // front serves requests of ann by a pool. The worker listens at the socket.
 func front(t *testing.T, socket string) *httptest.Server {
 	t.Helper()
-	guard, err := mcphttp.NewGuard(&mcphttp.Options{Authenticate: func(*http.Request) (mcphttp.Principal, error) {
-		return mcphttp.Principal{Name: "ann"}, nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
-	p.start = func(string) (*worker, error) {
+	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
+	p.start = func(context.Context, string) (*worker, error) {
 		w := newWorker(p.log, challenger{})
 		w.dial = dialer(socket)
 		return w, nil
 	}
-	s := httptest.NewServer(p)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Serve(w, r, Request{User: "ann", Sender: mcphttp.Principal{Name: "ann"}})
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -111,12 +109,12 @@ func TestBodies(t *testing.T) {
 		"empty":            {0, false, 204},
 		"short":            {10, false, 204},
 		"short in chunks":  {10, true, 204},
-		"at the bound":     {longBody, false, 204},
-		"long":             {longBody + 1, false, 204},
-		"long in chunks":   {longBody + 1, true, 204},
-		"longest":          {maxBody, false, 204},
-		"too long":         {maxBody + 1, false, 413},
-		"too long, chunks": {maxBody + 1, true, 413},
+		"at the bound":     {intake.LongBody, false, 204},
+		"long":             {intake.LongBody + 1, false, 204},
+		"long in chunks":   {intake.LongBody + 1, true, 204},
+		"longest":          {intake.MaxBody, false, 204},
+		"too long":         {intake.MaxBody + 1, false, 413},
+		"too long, chunks": {intake.MaxBody + 1, true, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := io.LimitReader(zeros{}, tt.length)

@@ -67,7 +67,7 @@ func (f *fakeWorker) idleChecks() int {
 // idlePool returns a pool for ann. It appends each worker that it starts to made.
 func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
 	p := newPool(Options{HTTP: settings.HTTP{WorkerIdle: idle, Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
-	p.start = func(string) (*worker, error) {
+	p.start = func(context.Context, string) (*worker, error) {
 		f := newFakeWorker()
 		*made = append(*made, f)
 		return f.worker, nil
@@ -148,10 +148,10 @@ func TestIdleNever(t *testing.T) {
 				p := idlePool(tt.idle, &made)
 				ctx, cancel := context.WithCancel(t.Context())
 				start := p.start
-				p.start = func(name string) (*worker, error) {
+				p.start = func(ctx context.Context, name string) (*worker, error) {
 					cancel()
 					synctest.Wait()
-					return start(name)
+					return start(ctx, name)
 				}
 				if _, _, err := p.connect(ctx, "ann"); !errors.Is(err, context.Canceled) {
 					t.Errorf("the request: %v", err)

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,15 +9,18 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"golang.org/x/time/rate"
 )
 
 // Options configure a [Pool].
@@ -37,9 +39,7 @@ type Options struct {
 	// Record is the approval log and Trace the trace file. All workers append to them. Nil
 	// means that there is no such file.
 	Record, Trace *os.File
-	// Guard admits requests. Its principals are those of HTTP.
-	Guard *mcphttp.Guard
-	// Challenge is the WWW-Authenticate header of the guard's refusals: scheme and realm.
+	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
 	// Telemetry records what the pool and its workers do. It may be nil.
 	Telemetry *telemetry.Telemetry
@@ -52,12 +52,12 @@ type Options struct {
 type Pool struct {
 	o       Options
 	log     *slog.Logger
-	start   func(name string) (*worker, error)
-	running sync.WaitGroup // all goroutines of the pool
+	start   func(ctx context.Context, name string) (*worker, error)
+	senders map[string]*sender // by principal; never changes
+	running sync.WaitGroup     // all goroutines of the pool
 
 	mu       sync.Mutex
-	slots    map[string]*slot  // by user
-	usage    map[string]*usage // by user
+	slots    map[string]*slot // by user
 	draining bool
 	closed   bool
 }
@@ -73,8 +73,9 @@ type slot struct {
 
 // attempt is one start of a worker.
 type attempt struct {
-	done chan struct{} // closed at the end of the start, after err is set
-	err  error
+	done   chan struct{} // closed at the end of the start, after err is set
+	err    error
+	cancel context.CancelFunc // ends the start early
 }
 
 // ErrEnclosure is wrapped by the error of [New] if this system cannot keep users apart.
@@ -96,108 +97,102 @@ func New(o Options) (*Pool, error) {
 }
 
 func newPool(o Options) *Pool {
-	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, usage: map[string]*usage{}}
-	for name := range o.HTTP.Principals {
-		p.slots[name], p.usage[name] = &slot{}, newUsage()
+	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, senders: map[string]*sender{}}
+	for name, principal := range o.HTTP.Principals {
+		p.slots[name], p.senders[name] = &slot{}, newSender(principal.Limits.Requests)
 	}
 	return p
 }
 
-// ServeHTTP implements [http.Handler].
-func (p *Pool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	response := newTimedResponse(w, r)
-	if !p.serve(response, r) && p.o.Telemetry != nil && r.Context().Err() == nil {
-		p.o.Telemetry.User("").Report("", response.status)
+// sender is what a principal may send to the pool.
+type sender struct {
+	*intake.Usage
+	requests *rate.Limiter // nil means no limit
+}
+
+// newSender returns the limits for a number of requests a second.
+func newSender(requests int) *sender {
+	s := &sender{Usage: intake.NewUsage()}
+	if requests > 0 {
+		s.requests = rate.NewLimiter(rate.Limit(requests), requests)
+	}
+	return s
+}
+
+// allow counts a request. If the principal sends too many a second, it answers this one, and
+// returns false. A reservation says how long the client must wait. A refused request cancels
+// its reservation, so that it does not delay later ones.
+func (s *sender) allow(w http.ResponseWriter) bool {
+	if s.requests == nil {
+		return true
+	}
+	slot := s.requests.Reserve()
+	wait := slot.Delay()
+	if wait == 0 {
+		return true
+	}
+	slot.Cancel()
+	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+	http.Error(w, "too many requests a second", http.StatusTooManyRequests)
+	return false
+}
+
+// Request says whose worker a request is for, and who sent it.
+type Request struct {
+	// User is the user of the worker.
+	User string
+	// Sender is the user or its approver, with its scopes.
+	Sender mcphttp.Principal
+}
+
+// Serve answers an admitted request. Its context ends when the pool may no longer run the
+// user's worker.
+func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, of Request) {
+	response := intake.NewResponse(w, r)
+	if !p.serve(response, r, of) && p.o.Telemetry != nil && r.Context().Err() == nil {
+		p.o.Telemetry.User("").Report("", response.Status)
 	}
 }
 
 // serve answers a request. It reports whether the answer came from a worker.
-func (p *Pool) serve(response *timedResponse, r *http.Request) bool {
-	principal, ok := p.o.Guard.Admit(response, r)
+func (p *Pool) serve(response *intake.Response, r *http.Request, of Request) bool {
+	from := p.senders[of.Sender.Name]
+	if from == nil {
+		http.Error(response, "this node does not know the user", http.StatusForbidden)
+		return false
+	}
+	if !from.allow(response) {
+		return false
+	}
+	end, ok := from.Begin(response)
 	if !ok {
 		return false
 	}
-	user := cmp.Or(r.PathValue(UserValue), principal.Name)
-	if user != principal.Name {
-		if !p.admitApprover(&principal, user) {
-			http.Error(response, notApproverText, http.StatusForbidden)
-			return false
-		}
-	}
-	u, ok := p.beginRequest(principal.Name)
-	if !ok {
-		response.Header().Set("Retry-After", "1")
-		http.Error(response, "too many of your requests are open; send this one again when another has ended", http.StatusTooManyRequests)
-		return false
-	}
-	defer p.endRequest(u)
-	release, ok := u.readBody(response, r)
+	defer end()
+	release, ok := from.ReadBody(response, r)
 	if !ok {
 		return false
 	}
 	defer release()
-	response.extend() // reading the body may have used up the timeout
-	worker, conn, err := p.connect(r.Context(), user)
+	response.Extend() // reading the body may have used up the timeout
+	worker, conn, err := p.connect(r.Context(), of.User)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.log.Error("worker unavailable", "principal", user, "error", err)
+			p.log.Error("worker unavailable", "principal", of.User, "error", err)
 		}
 		response.Header().Set("Retry-After", "5")
-		http.Error(response, unavailableText, http.StatusServiceUnavailable)
+		http.Error(response, UnavailableText, http.StatusServiceUnavailable)
 		return false
 	}
-	defer p.release(user)
+	defer p.release(of.User)
 	defer conn.Close()
-	worker.proxy.ServeHTTP(response, withAdmission(r, principal, conn))
-	return !response.unanswered
+	worker.proxy.ServeHTTP(response, withAdmission(r, of.Sender, conn))
+	return !response.Unanswered
 }
 
-const (
-	notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(mcphttp.ScopeApprove) +
-		"; for your own work, use the address without a user"
-	unavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
-		"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
-)
-
-// beginRequest counts a request of a user. It fails if the user has too many open
-// requests.
-func (p *Pool) beginRequest(name string) (*usage, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	u := p.usage[name]
-	if u == nil || u.requests >= maxOpen {
-		return nil, false
-	}
-	u.requests++
-	return u, true
-}
-
-func (p *Pool) endRequest(u *usage) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	u.requests--
-}
-
-// UserValue is the wildcard in the path of a request that names the user for whose worker
-// the request is. An approver uses such a path to reach the worker of another user.
-const UserValue = "user"
-
-// approverScopes are the scopes that an approver can use at the worker of another user.
-var approverScopes = []mcphttp.Scope{mcphttp.ScopeApprove, mcphttp.ScopeRead}
-
-// admitApprover reports whether a principal may answer the approval requests of a user. It
-// limits the principal's scopes to those of an approver.
-func (p *Pool) admitApprover(principal *mcphttp.Principal, user string) bool {
-	if p.o.HTTP.Principals[user].Approver != principal.Name {
-		return false
-	}
-	scopes := slices.Clone(approverScopes)
-	if principal.Scopes != nil {
-		scopes = slices.DeleteFunc(scopes, func(s mcphttp.Scope) bool { return !slices.Contains(principal.Scopes, s) })
-	}
-	principal.Scopes = scopes
-	return slices.Contains(scopes, mcphttp.ScopeApprove)
-}
+// UnavailableText is for a client whose request was not sent to a worker.
+const UnavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
+	"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
 
 // connect acquires the worker of a user and returns a connection for one request. The
 // caller calls [Pool.release] when the request has ended. If the worker is about to end,
@@ -255,12 +250,16 @@ func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
 			return s.worker, nil
 		case p.draining || p.closed:
 			return nil, errClosed
+		case ctx.Err() != nil: // the request of a lease that is lost must not start a worker
+			return nil, context.Cause(ctx)
 		default:
 			a = s.attempt
 			if a == nil {
 				a = &attempt{done: make(chan struct{})}
+				starting, cancel := context.WithCancel(context.Background())
+				a.cancel = cancel
 				s.attempt = a
-				p.running.Go(func() { p.fill(name, s, a) })
+				p.running.Go(func() { p.fill(starting, name, s, a) })
 			}
 			changed = a.done
 		}
@@ -297,18 +296,19 @@ func (p *Pool) startIdleTimer(name string, s *slot) {
 		return
 	}
 	if s.idleTimer == nil {
-		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.endIdle(name, s) })
+		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.endIdle(name, s, false) })
 		return
 	}
 	s.idleTimer.Reset(p.o.HTTP.WorkerIdle)
 }
 
 // endIdle asks a worker without requests whether it is idle, and ends it if so. New
-// requests wait for the answer: a busy worker receives them, or else the next worker.
-func (p *Pool) endIdle(name string, s *slot) {
+// requests wait for the answer: a busy worker receives them, or else the next worker. While
+// the pool drains, it does so only if move is set.
+func (p *Pool) endIdle(name string, s *slot, move bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining || p.closed {
+	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining && !move || p.closed {
 		return
 	}
 	w := s.worker
@@ -331,9 +331,10 @@ func (p *Pool) endIdle(name string, s *slot) {
 }
 
 // fill starts a worker for a slot. Requests wait for the end of the attempt.
-func (p *Pool) fill(name string, s *slot, a *attempt) {
+func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 	defer close(a.done)
-	w, err := p.start(name)
+	defer a.cancel()
+	w, err := p.start(ctx, name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.attempt, a.err = nil, err
@@ -341,6 +342,53 @@ func (p *Pool) fill(name string, s *slot, a *attempt) {
 		s.worker = w
 		p.log.Info("worker started", "principal", name, "process", w.process)
 		p.startIdleTimer(name, s)
+	}
+}
+
+// Kill kills the worker of a user, and returns when the worker and all its processes have
+// ended. The contexts of all requests for the user must have ended before.
+func (p *Pool) Kill(name string) {
+	p.mu.Lock()
+	s := p.slots[name]
+	if s == nil {
+		p.mu.Unlock()
+		return
+	}
+	a, w := s.attempt, s.worker
+	p.mu.Unlock()
+	if a != nil {
+		a.cancel()
+		<-a.done
+		p.mu.Lock()
+		w = s.worker
+		p.mu.Unlock()
+	}
+	if w != nil {
+		w.end(0)
+	}
+}
+
+// Running returns the users whose worker runs or starts, or who have a request.
+func (p *Pool) Running() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, s := range p.slots {
+		if s.requests > 0 || s.attempt != nil || s.worker != nil && s.worker.alive() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// EndIdle ends the worker of a user if it has no request, no session and no running work. It
+// does not wait for that.
+func (p *Pool) EndIdle(name string) {
+	p.mu.Lock()
+	s := p.slots[name]
+	p.mu.Unlock()
+	if s != nil {
+		p.endIdle(name, s, true)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
@@ -86,8 +87,8 @@ func (c challenger) checkAnswer(r *http.Response) error {
 	return fmt.Errorf("the worker sent the status %s, which is not passed to clients", r.Status)
 }
 
-// unansweredText is for a client whose request was sent to a worker.
-const unansweredText = "the user's worker process did not answer this request. The request may have taken effect; " +
+// UnansweredText is for a client whose request was sent to a worker.
+const UnansweredText = "the user's worker process did not answer this request. The request may have taken effect; " +
 	"check that before you send it again. If the process has ended, the next request starts it again"
 
 // newProxy returns a proxy to a worker. The proxy removes the headers in which a client
@@ -120,13 +121,13 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 		},
 		ModifyResponse: c.checkAnswer,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if t, ok := w.(*timedResponse); ok {
-				t.unanswered = true
+			if t, ok := w.(*intake.Response); ok {
+				t.Unanswered = true
 			}
 			if r.Context().Err() == nil {
 				log.Warn("worker did not answer a request", "error", err)
 			}
-			http.Error(w, unansweredText, http.StatusBadGateway)
+			http.Error(w, UnansweredText, http.StatusBadGateway)
 		},
 	}
 }

@@ -51,8 +51,9 @@ type worker struct {
 	control io.WriteCloser // closing it makes the worker stop
 }
 
-// startProcess starts the worker of a user and waits until it is ready.
-func (p *Pool) startProcess(name string) (*worker, error) {
+// startProcess starts the worker of a user and waits until it is ready. It kills the worker if
+// ctx ends before.
+func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 	// Symbolic links may have changed since the server started.
 	paths, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, p.o.HTTP.Principals)
 	if err != nil {
@@ -80,6 +81,7 @@ func (p *Pool) startProcess(name string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, func() { _ = w.kill() })()
 	deadline := time.Now().Add(startTimeout)
 	err = errors.Join(control.SetWriteDeadline(deadline), status.SetReadDeadline(deadline))
 	if err == nil {
@@ -88,6 +90,9 @@ func (p *Pool) startProcess(name string) (*worker, error) {
 	lines := statuses(status)
 	if err == nil {
 		err = readReady(lines)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		w.end(0)
@@ -213,11 +218,12 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 }
 
 // environ returns the environment of a worker. It removes the variables that name temporary
-// files and services of the user that runs the server, and the secrets for the collector.
+// files and services of the user that runs the server, and the secrets for the collector and
+// for NATS.
 func environ(all []string, home string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "TMPDIR", "XDG_RUNTIME_DIR"}, name) || slices.Contains(telemetry.SecretVariables, name)
+		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "TMPDIR", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") || strings.HasPrefix(name, "NKEYS_") || slices.Contains(telemetry.SecretVariables, name)
 	})
 	return append(all, "CODEX_HOME="+home)
 }

@@ -1,4 +1,4 @@
-package workers
+package intake
 
 import (
 	"errors"
@@ -11,20 +11,22 @@ import (
 // write to the client may take.
 const clientTimeout = time.Minute
 
-// timedResponse is a response with a timeout for each write, but not for all of them
+// Response is a response with a timeout for each write, but not for all of them
 // together.
-type timedResponse struct {
+type Response struct {
 	http.ResponseWriter
-	control    *http.ResponseController
-	status     int  // 0 before WriteHeader
-	unanswered bool // the worker did not answer
+	control *http.ResponseController
+	// Status is the status of the answer, or 0 before WriteHeader.
+	Status int
+	// Unanswered means that no worker answered. The handler sets it.
+	Unanswered bool
 }
 
-// newTimedResponse returns the response to a request. It sets a read deadline that ends
+// NewResponse returns the response to a request. It sets a read deadline that ends
 // when the whole body has arrived, so that the answer may take longer.
-func newTimedResponse(w http.ResponseWriter, r *http.Request) *timedResponse {
-	t := &timedResponse{ResponseWriter: w, control: http.NewResponseController(w)}
-	t.extend()
+func NewResponse(w http.ResponseWriter, r *http.Request) *Response {
+	t := &Response{ResponseWriter: w, control: http.NewResponseController(w)}
+	t.Extend()
 	if r.ContentLength == 0 {
 		_ = t.control.SetReadDeadline(time.Time{}) // a stream can stay open
 		return t
@@ -34,30 +36,30 @@ func newTimedResponse(w http.ResponseWriter, r *http.Request) *timedResponse {
 	return t
 }
 
-// extend restarts the timeout for writes. If the connection does not support deadlines,
+// Extend restarts the timeout for writes. If the connection does not support deadlines,
 // those of the HTTP server apply.
-func (t *timedResponse) extend() { _ = t.control.SetWriteDeadline(time.Now().Add(clientTimeout)) }
+func (t *Response) Extend() { _ = t.control.SetWriteDeadline(time.Now().Add(clientTimeout)) }
 
 // WriteHeader implements [http.ResponseWriter].
-func (t *timedResponse) WriteHeader(status int) {
-	t.status = status
+func (t *Response) WriteHeader(status int) {
+	t.Status = status
 	t.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [io.Writer].
-func (t *timedResponse) Write(b []byte) (int, error) {
-	t.extend()
+func (t *Response) Write(b []byte) (int, error) {
+	t.Extend()
 	return t.ResponseWriter.Write(b)
 }
 
 // FlushError is for [http.ResponseController].
-func (t *timedResponse) FlushError() error {
-	t.extend()
+func (t *Response) FlushError() error {
+	t.Extend()
 	return t.control.Flush()
 }
 
 // Unwrap is for [http.ResponseController].
-func (t *timedResponse) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *Response) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // observedBody calls atEnd when the whole body has been read.
 type observedBody struct {

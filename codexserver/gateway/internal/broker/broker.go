@@ -1,0 +1,155 @@
+// Package broker connects to NATS. Without an address it runs a NATS server in this process,
+// which does not listen anywhere: only this process can connect to it.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options configure [Connect]. Logger is required.
+type Options struct {
+	// URL is the addresses of the servers, separated by commas. "" means a server in this
+	// process.
+	URL string
+	// Credentials is a file with the user's JWT and seed. CA, Cert and Key are files for TLS.
+	// "" means none.
+	Credentials, CA, Cert, Key string
+	// Name is for the operator of NATS.
+	Name string
+	// Folder is for the data of the server in this process. Others must not be able to read
+	// it, and only one process may use it.
+	Folder string
+	Logger *slog.Logger
+}
+
+// Broker is a connection to NATS.
+type Broker struct {
+	// Conn is the connection, and Stream its JetStream.
+	Conn   *nats.Conn
+	Stream jetstream.JetStream
+
+	server *server.Server // nil unless it runs in this process
+	lock   *os.File
+}
+
+const (
+	// connectTimeout bounds how long the start of a server or a connection takes.
+	connectTimeout = 10 * time.Second
+	// reconnectWait is the time between two attempts to connect again.
+	reconnectWait = 250 * time.Millisecond
+	// pingInterval is how often a connection without messages is tried. Two failures break it.
+	pingInterval = 5 * time.Second
+	// maxMemory and maxStore bound what the server in this process keeps, in bytes.
+	maxMemory = 64 << 20
+	maxStore  = 1 << 30
+)
+
+// Connect connects to NATS. The caller must close the broker. A connection that breaks is made
+// again until then.
+func Connect(o Options) (*Broker, error) {
+	b := &Broker{}
+	options := []nats.Option{
+		nats.Name(o.Name), nats.Timeout(connectTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				o.Logger.Warn("the connection to NATS broke", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("connected to NATS again", "server", c.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Logger.Warn("NATS", "error", err) }),
+	}
+	for _, file := range []struct {
+		path   string
+		option func() nats.Option
+	}{
+		{o.Credentials, func() nats.Option { return nats.UserCredentials(o.Credentials) }},
+		{o.CA, func() nats.Option { return nats.RootCAs(o.CA) }},
+		{o.Cert, func() nats.Option { return nats.ClientCert(o.Cert, o.Key) }},
+	} {
+		if file.path != "" {
+			options = append(options, file.option())
+		}
+	}
+	if o.URL == "" {
+		if err := b.start(o); err != nil {
+			return nil, errors.Join(fmt.Errorf("start the NATS server of this process: %w", err), b.Close())
+		}
+		options = append(options, nats.InProcessServer(b.server))
+	}
+	var err error
+	if b.Conn, err = nats.Connect(o.URL, options...); err == nil {
+		b.Stream, err = jetstream.New(b.Conn)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to NATS: %w", err), b.Close())
+	}
+	return b, nil
+}
+
+// start starts the server of this process.
+func (b *Broker) start(o Options) (err error) {
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(o.Folder, 0o700); err != nil {
+		return err
+	}
+	if b.lock, err = lock(filepath.Join(o.Folder, "lock")); err != nil {
+		return err
+	}
+	if b.server, err = server.NewServer(&server.Options{
+		ServerName: "codex-mcp-gateway", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		JetStream: true, StoreDir: o.Folder, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxStore,
+	}); err != nil {
+		return err
+	}
+	b.server.Start()
+	if !b.server.ReadyForConnections(connectTimeout) {
+		return errors.New("it is not ready in time")
+	}
+	return nil
+}
+
+// Embedded reports whether the server runs in this process.
+func (b *Broker) Embedded() bool { return b.server != nil }
+
+// Ready waits until JetStream answers, until ctx ends. A cluster that starts has no leader at
+// first.
+func (b *Broker) Ready(ctx context.Context) error {
+	for {
+		_, err := b.Stream.AccountInfo(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(reconnectWait):
+		case <-ctx.Done():
+			return fmt.Errorf("JetStream does not answer: %w", err)
+		}
+	}
+}
+
+// Close closes the connection, and ends the server of this process.
+func (b *Broker) Close() error {
+	if b.Conn != nil {
+		b.Conn.Close()
+	}
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+	if b.lock != nil {
+		return b.lock.Close()
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package front
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/nats-io/nats.go"
+)
+
+// Options configure a [Front]. All are required, except for Telemetry.
+type Options struct {
+	Conn   *nats.Conn
+	Leases *lease.Leases
+	Nodes  *placement.Nodes
+	// Guard admits requests.
+	Guard *mcphttp.Guard
+	// Principals are the users.
+	Principals map[string]settings.Principal
+	// Telemetry counts the requests that no node answers. It may be nil.
+	Telemetry *telemetry.Telemetry
+	Logger    *slog.Logger
+}
+
+// Front serves HTTP. It is safe for concurrent use.
+type Front struct {
+	o      Options
+	client *link.Client
+	routes routes
+	usage  map[string]*intake.Usage // by principal; never changes
+
+	mu    sync.Mutex
+	open  int           // requests that are not streams without an end
+	quiet chan struct{} // closed when open is 0; nil unless somebody waits
+}
+
+// New returns a front. The caller must close it.
+func New(o Options) (*Front, error) {
+	client, err := link.NewClient(o.Conn, nil)
+	if err != nil {
+		return nil, err
+	}
+	f := &Front{o: o, client: client, usage: map[string]*intake.Usage{}}
+	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
+	for name := range o.Principals {
+		f.usage[name] = intake.NewUsage()
+	}
+	return f, nil
+}
+
+// Close ends all requests.
+func (f *Front) Close() error { return f.client.Close() }
+
+// Hurry makes the front refuse a request at once if no node has its user. It is for the end of
+// the process.
+func (f *Front) Hurry() {
+	f.routes.mu.Lock()
+	defer f.routes.mu.Unlock()
+	f.routes.hurry = true
+}
+
+// ServeHTTP implements [http.Handler].
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		f.begin()
+		defer f.end()
+	}
+	response := intake.NewResponse(w, r)
+	if !f.serve(response, r) && f.o.Telemetry != nil && r.Context().Err() == nil {
+		f.o.Telemetry.User("").Report("", response.Status)
+	}
+}
+
+// serve answers a request. It reports whether the answer came from a node.
+func (f *Front) serve(response *intake.Response, r *http.Request) bool {
+	principal, ok := f.o.Guard.Admit(response, r)
+	if !ok {
+		return false
+	}
+	user := cmp.Or(r.PathValue(UserValue), principal.Name)
+	if user != principal.Name && !f.admitApprover(&principal, user) {
+		http.Error(response, notApproverText, http.StatusForbidden)
+		return false
+	}
+	usage := f.usage[principal.Name]
+	if usage == nil {
+		http.Error(response, "the user is not configured", http.StatusForbidden)
+		return false
+	}
+	end, ok := usage.Begin(response)
+	if !ok {
+		return false
+	}
+	defer end()
+	release, ok := usage.ReadBody(response, r)
+	if !ok {
+		return false
+	}
+	defer release()
+	response.Extend() // reading the body may have used up the timeout
+	answer, err := f.forward(r, user, principal)
+	if err != nil {
+		f.unanswered(response, r, user, err)
+		return false
+	}
+	defer answer.Body.Close()
+	pass(response, answer)
+	return true
+}
+
+// UserValue is the wildcard in the path of a request that names the user for whose worker
+// the request is. An approver uses such a path to reach the worker of another user.
+const UserValue = "user"
+
+const notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(mcphttp.ScopeApprove) +
+	"; for your own work, use the address without a user"
+
+// approverScopes are the scopes that an approver can use at the worker of another user.
+var approverScopes = []mcphttp.Scope{mcphttp.ScopeApprove, mcphttp.ScopeRead}
+
+// admitApprover reports whether a principal may answer the approval requests of a user. It
+// limits the principal's scopes to those of an approver.
+func (f *Front) admitApprover(principal *mcphttp.Principal, user string) bool {
+	if f.o.Principals[user].Approver != principal.Name {
+		return false
+	}
+	scopes := slices.Clone(approverScopes)
+	if principal.Scopes != nil {
+		scopes = slices.DeleteFunc(scopes, func(s mcphttp.Scope) bool { return !slices.Contains(principal.Scopes, s) })
+	}
+	principal.Scopes = scopes
+	return slices.Contains(scopes, mcphttp.ScopeApprove)
+}
+
+const (
+	// routeTimeout bounds how long a front looks for the node of a user. A node that has just
+	// given back the lease is not found at once.
+	routeTimeout = 8 * time.Second
+	// retryTimeout bounds how long a front sends a request again that was not carried out.
+	retryTimeout = 3 * time.Second
+	// retryInterval is the time between two attempts.
+	retryInterval = 100 * time.Millisecond
+)
+
+// errNotSent means that a request was not carried out.
+var errNotSent = errors.New("the request was not carried out")
+
+// forward sends a request to the node of the user, and returns the answer. It sends the request
+// again, perhaps to another node, only if it was not carried out.
+func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principal) (*http.Response, error) {
+	head := link.Head{User: user, Sender: principal.Name, Scopes: []string{}}
+	scopes := principal.Scopes
+	if scopes == nil {
+		scopes = mcphttp.Scopes()
+	}
+	for _, s := range scopes {
+		head.Scopes = append(head.Scopes, string(s))
+	}
+	began := time.Now()
+	for {
+		finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
+		to, err := f.routes.find(finding, user, f.o.Principals[user].Labels)
+		cancel()
+		if err != nil {
+			return nil, errors.Join(errNotSent, err)
+		}
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, errors.Join(errNotSent, err)
+		}
+		head.Epoch = to.Epoch
+		answer, err := f.client.Do(r.Context(), to.ID, head, r)
+		if err == nil {
+			return answer, nil
+		}
+		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
+			return nil, err
+		}
+		f.routes.forget(to)
+		if time.Since(began) > retryTimeout {
+			return nil, errors.Join(errNotSent, err)
+		}
+		select {
+		case <-time.After(retryInterval):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+}
+
+// unanswered answers a request that no node has answered.
+func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, err error) {
+	if r.Context().Err() == nil {
+		f.o.Logger.Error("no answer from the user's node", "principal", user, "error", err)
+	}
+	if errors.Is(err, errNotSent) {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, workers.UnavailableText, http.StatusServiceUnavailable)
+		return
+	}
+	http.Error(w, workers.UnansweredText, http.StatusBadGateway)
+}
+
+// pass sends an answer to the client, each part at once. An answer that breaks off breaks off
+// for the client too.
+func pass(w *intake.Response, answer *http.Response) {
+	for name, values := range answer.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.StatusCode)
+	b := make([]byte, 32<<10)
+	for {
+		n, err := answer.Body.Read(b)
+		if n > 0 {
+			_, failed := w.Write(b[:n])
+			if failed == nil {
+				failed = w.FlushError()
+			}
+			if failed != nil {
+				return // the client has left
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (f *Front) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open++
+}
+
+func (f *Front) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open--
+	if f.open == 0 && f.quiet != nil {
+		close(f.quiet)
+		f.quiet = nil
+	}
+}
+
+// Drain waits until no request is open, except for streams without an end. Clients continue
+// those at another front.
+func (f *Front) Drain(ctx context.Context) error {
+	f.mu.Lock()
+	if f.open == 0 {
+		f.mu.Unlock()
+		return nil
+	}
+	if f.quiet == nil {
+		f.quiet = make(chan struct{})
+	}
+	quiet := f.quiet
+	f.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

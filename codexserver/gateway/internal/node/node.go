@@ -1,0 +1,233 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/nats-io/nats.go"
+)
+
+// Options configure a [Node]. All are required, except for Labels.
+type Options struct {
+	Conn   *nats.Conn
+	Leases *lease.Leases
+	Nodes  *placement.Nodes
+	// Pool runs the workers. The node closes it.
+	Pool *workers.Pool
+	// Principals are the users.
+	Principals map[string]settings.Principal
+	// Name, Labels and Capacity are the settings of the node, and Version that of the program.
+	Name     string
+	Labels   []string
+	Capacity int
+	Version  string
+	// Alone means that no other node exists. Then a node that drains keeps its workers until
+	// the end, so that clients can still read their results.
+	Alone bool
+	// Interval is how often the node publishes itself.
+	Interval time.Duration
+	Logger   *slog.Logger
+}
+
+// Node is a node of the service. It is safe for concurrent use.
+type Node struct {
+	o      Options
+	server *link.Server
+	holder *lease.Holder
+	subs   []*nats.Subscription
+	taking chan struct{} // holds a token for each lease that is being taken
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	draining bool
+	unused   map[string]bool // users whose lease had no worker and no request at the last look
+}
+
+// New starts a node. The caller must close it.
+func New(ctx context.Context, o Options) (*Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	n := &Node{o: o, taking: make(chan struct{}, maxTaking), unused: map[string]bool{}}
+	var err error
+	if n.server, err = link.NewServer(o.Conn, handler{n}, o.Logger, nil); err != nil {
+		return nil, errors.Join(err, o.Pool.Close())
+	}
+	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Logger: o.Logger})
+	serving, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	for subject, handle := range map[string]nats.MsgHandler{
+		takeSubject(n.server.ID()): n.take, drainSubject(n.server.ID()): n.drain,
+	} {
+		sub, err := o.Conn.Subscribe(subject, handle)
+		if err != nil {
+			return nil, errors.Join(err, n.Close())
+		}
+		n.subs = append(n.subs, sub)
+	}
+	if err := o.Conn.FlushWithContext(ctx); err != nil { // others find the node only when it can be reached
+		return nil, errors.Join(err, n.Close())
+	}
+	if err := o.Nodes.Publish(ctx, n.describe()); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	n.running.Go(func() { n.tend(serving) })
+	return n, nil
+}
+
+// describe returns what the node publishes.
+func (n *Node) describe() placement.Node {
+	users := n.holder.Users()
+	slices.Sort(users)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return placement.Node{
+		ID: n.server.ID(), Name: n.o.Name, Labels: n.o.Labels, Capacity: n.o.Capacity, Users: users, Workers: n.o.Pool.Running(),
+		Draining: n.draining && !n.o.Alone, Version: n.o.Version,
+	}
+}
+
+// tend publishes the node, and releases leases that are not used, until ctx ends.
+func (n *Node) tend(ctx context.Context) {
+	tick := time.NewTicker(n.o.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		n.sweep(ctx)
+		n.publish(ctx)
+	}
+}
+
+func (n *Node) publish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.o.Interval)
+	defer cancel()
+	if err := n.o.Nodes.Publish(ctx, n.describe()); err != nil && ctx.Err() == nil {
+		n.o.Logger.Warn("the node cannot publish itself", "error", err)
+	}
+}
+
+// sweep releases the leases without a worker and without a request. A lease that has just been
+// taken gets time for its request. A node that drains ends its idle workers.
+func (n *Node) sweep(ctx context.Context) {
+	n.mu.Lock()
+	draining, before := n.draining, n.unused
+	n.mu.Unlock()
+	unused := map[string]bool{}
+	running := n.o.Pool.Running()
+	for _, user := range n.holder.Users() {
+		if slices.Contains(running, user) {
+			if draining && !n.o.Alone {
+				n.o.Pool.EndIdle(user)
+			}
+			continue
+		}
+		if !before[user] && !draining {
+			unused[user] = true
+			continue
+		}
+		if err := n.holder.Release(ctx, user); err != nil {
+			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.unused = unused
+}
+
+// beginDraining makes the node take no more users, and give away idle ones.
+func (n *Node) beginDraining() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.draining = true
+}
+
+// isDraining reports whether the node drains.
+func (n *Node) isDraining() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.draining
+}
+
+// Drain waits until the running work has ended. From then on no work begins, and users without
+// work go to other nodes.
+func (n *Node) Drain(ctx context.Context) error {
+	n.beginDraining()
+	n.publish(ctx)
+	if !n.o.Alone {
+		tending, stop := context.WithCancel(ctx)
+		defer stop()
+		n.running.Go(func() {
+			tick := time.NewTicker(drainInterval)
+			defer tick.Stop()
+			for {
+				n.sweep(tending)
+				select {
+				case <-tending.Done():
+					return
+				case <-tick.C:
+				}
+			}
+		})
+	}
+	return n.o.Pool.Drain(ctx)
+}
+
+const (
+	// drainInterval is how often a node that drains looks for idle workers.
+	drainInterval = 200 * time.Millisecond
+	// startTimeout bounds how long a node takes to publish itself.
+	startTimeout = 10 * time.Second
+	// endTimeout bounds how long a node that ends sends its last answers and gives back its
+	// leases.
+	endTimeout = 2 * time.Second
+)
+
+// Close ends all workers, sends the last answers, and gives back the leases.
+func (n *Node) Close() error {
+	n.beginDraining()
+	n.stop()
+	err := n.o.Pool.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	_ = n.server.Wait(ctx) // answers to clients that do not read them are cut off
+	for _, sub := range n.subs {
+		err = errors.Join(err, sub.Unsubscribe())
+	}
+	err = errors.Join(err, n.server.Close())
+	n.running.Wait()
+	// Without NATS the leases and the entry expire.
+	if failed := errors.Join(n.holder.Close(ctx), n.o.Nodes.Remove(ctx, n.server.ID())); failed != nil {
+		n.o.Logger.Warn("the leases could not be given back", "error", failed)
+	}
+	return err
+}
+
+// fits reports whether a user may come to this node.
+func (n *Node) fits(user string) bool {
+	p, known := n.o.Principals[user]
+	return known && !slices.ContainsFunc(p.Labels, func(l string) bool { return !slices.Contains(n.o.Labels, l) })
+}
+
+// subject returns a subject of a node.
+func subject(id, last string) string {
+	return strings.Join([]string{"codexmcp", "node", id, last}, ".")
+}
+
+func takeSubject(id string) string { return subject(id, "take") }
+
+func drainSubject(id string) string { return subject(id, "drain") }

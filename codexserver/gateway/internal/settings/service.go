@@ -1,0 +1,213 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/go-json-experiment/json"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// ServiceFile is the file in $CODEX_HOME with the settings of this process as a part of a
+// service. Workers do not get it.
+const ServiceFile = "codex-mcp-gateway.toml"
+
+// Service says how this process takes part in a service of several.
+type Service struct {
+	// NATS is how it reaches the others.
+	NATS NATS `json:"nats"`
+	// Node describes it, if it runs workers.
+	Node Node `json:"node"`
+}
+
+// NATS are the settings of the connection to NATS.
+type NATS struct {
+	// URL is the servers' URLs, separated by commas. "" means a server in this process, that
+	// nobody else can reach.
+	URL string `json:"url"`
+	// Credentials is a file with a user's JWT and seed. CA, Cert and Key are files for TLS.
+	Credentials string `json:"credentials"`
+	CA          string `json:"ca"`
+	Cert        string `json:"cert"`
+	Key         string `json:"key"`
+	// Roles are what this process does. Default: [Roles].
+	Roles []string `json:"roles"`
+	// Replicas is how many NATS servers store the leases. Default: 1.
+	Replicas int `json:"replicas"`
+	// Lease is how long a user's lease lasts that is not renewed. All nodes must have the same.
+	// Default: 15 seconds.
+	Lease config.Duration `json:"lease"`
+}
+
+// Node are the settings of a process that runs workers.
+type Node struct {
+	// Name is for the operator. Default: the name of the machine.
+	Name string `json:"name"`
+	// Labels are what users can ask for by [Principal].Labels.
+	Labels []string `json:"labels"`
+	// Capacity is how many users it can have. Default: all.
+	Capacity int `json:"capacity"`
+}
+
+// The roles of a process: to serve HTTP, and to run workers.
+const (
+	RoleFront = "front"
+	RoleNode  = "node"
+)
+
+// Roles are all roles. Callers must not change it.
+var Roles = []string{RoleFront, RoleNode}
+
+const (
+	defaultLease = 15 * time.Second
+	minLease     = 3 * time.Second
+	// maxServiceFile bounds the file, in bytes.
+	maxServiceFile = 1 << 20
+)
+
+// Has reports whether the process has a role.
+func (n *NATS) Has(role string) bool { return slices.Contains(n.Roles, role) }
+
+// Files returns the files that workers must not see.
+func (n *NATS) Files() []string {
+	return slices.DeleteFunc([]string{n.Credentials, n.Key}, func(file string) bool { return file == "" })
+}
+
+// LoadService reads codex-mcp-gateway.toml in home, which need not exist, and applies those
+// key=value arguments that are for it. It returns the others.
+func LoadService(home string, args []string) (s Service, rest []string, err error) {
+	tables, err := readTables(filepath.Join(home, ServiceFile))
+	if err != nil {
+		return s, nil, err
+	}
+	for _, arg := range args {
+		table, _, _ := strings.Cut(arg, ".")
+		if table != "nats" && table != "node" {
+			rest = append(rest, arg)
+			continue
+		}
+		path, value, err := config.ParseOverride(arg)
+		if err != nil {
+			return s, nil, err
+		}
+		_, key, _ := strings.Cut(path, ".")
+		keys, ok := tables[table].(map[string]any)
+		if !ok {
+			keys = map[string]any{}
+			tables[table] = keys
+		}
+		keys[key] = value
+	}
+	text, err := json.Marshal(tables)
+	if err == nil {
+		err = json.Unmarshal(text, &s, json.RejectUnknownMembers(true))
+	}
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return s, nil, fmt.Errorf("%s: %w", ServiceFile, err)
+	}
+	return s, rest, s.setDefaults()
+}
+
+// readTables reads a file of TOML that need not exist.
+func readTables(path string) (tables map[string]any, err error) {
+	tables = map[string]any{}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tables, nil
+	}
+	if err == nil && info.Size() > maxServiceFile {
+		err = fmt.Errorf("%s is longer than %d bytes", path, maxServiceFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := toml.Unmarshal(text, &tables); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tables, nil
+}
+
+var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9=._-]{0,62}$`) })
+
+// checkLabels fails if one of the labels is invalid.
+func checkLabels(key string, labels []string) error {
+	for _, l := range labels {
+		if !label().MatchString(l) {
+			return fmt.Errorf("%s: %q: want letters, digits, =, ., - and _", key, l)
+		}
+	}
+	return nil
+}
+
+func (s *Service) check() error {
+	for server := range strings.SplitSeq(s.NATS.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(server)); server != "" && (err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls") {
+			return errors.New("nats.url: want URLs such as nats://127.0.0.1:4222 or tls://nats.example.com:4222, separated by commas")
+		}
+	}
+	for _, role := range s.NATS.Roles {
+		if !slices.Contains(Roles, role) {
+			return fmt.Errorf("nats.roles: %q is not one of %q", role, Roles)
+		}
+	}
+	for key, file := range map[string]string{"credentials": s.NATS.Credentials, "ca": s.NATS.CA, "cert": s.NATS.Cert, "key": s.NATS.Key} {
+		if file != "" && !filepath.IsAbs(file) {
+			return fmt.Errorf("nats.%s: %q is not an absolute path", key, file)
+		}
+	}
+	n := &s.NATS
+	switch {
+	case n.Roles != nil && len(n.Roles) == 0:
+		return errors.New("nats.roles: empty; remove it for all roles")
+	case n.URL == "" && (n.Credentials != "" || n.CA != "" || n.Cert != "" || n.Key != "" || n.Roles != nil || n.Replicas != 0 || n.Lease != 0):
+		return errors.New("nats.url: missing; the other keys of nats have no effect without it")
+	case (n.Cert == "") != (n.Key == ""):
+		return errors.New("nats.cert and nats.key belong together: set both, or neither")
+	case n.Replicas < 0 || n.Replicas > 5:
+		return errors.New("nats.replicas: want 1 to 5")
+	case n.Lease != 0 && time.Duration(n.Lease) < minLease:
+		return fmt.Errorf("nats.lease: want at least %v", minLease)
+	case s.Node.Capacity < 0:
+		return errors.New("node.capacity: want at least 1")
+	case s.Node.Name != "" && !principalName().MatchString(s.Node.Name):
+		return errors.New("node.name: want a name of small letters, digits, - and _")
+	}
+	return checkLabels("node.labels", s.Node.Labels)
+}
+
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9_-]+`) })
+
+func (s *Service) setDefaults() error {
+	if s.NATS.Roles == nil {
+		s.NATS.Roles = slices.Clone(Roles)
+	}
+	s.NATS.Replicas = cmp.Or(s.NATS.Replicas, 1)
+	s.NATS.Lease = cmp.Or(s.NATS.Lease, config.Duration(defaultLease))
+	if s.Node.Name == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("node.name: missing; this machine has no name: %w", err)
+		}
+		name = strings.Trim(notInName().ReplaceAllString(strings.ToLower(name), "-"), "-_")
+		s.Node.Name = cmp.Or(name[:min(len(name), 63)], "node")
+	}
+	return nil
+}
