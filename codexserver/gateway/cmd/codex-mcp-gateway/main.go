@@ -3,6 +3,8 @@
 //
 //	codex-mcp-gateway [flags]
 //	codex-mcp-gateway --new-token NAME
+//	codex-mcp-gateway status [--json]
+//	codex-mcp-gateway drain NODE
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
 // flags; docs/gateway.md explains them.
@@ -59,6 +61,8 @@ type options struct {
 	logFormat string
 	trace     string
 	version   bool
+	json      bool
+	command   []string // of the operator; empty to serve
 }
 
 // flags returns the flags, which set o.
@@ -78,6 +82,7 @@ func (o *options) flags() *pflag.FlagSet {
 	fs.TextVar(&o.log, "log", slog.LevelWarn, "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "the `FORMAT` of log lines: text or json")
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
+	fs.BoolVar(&o.json, "json", false, "print the status as JSON")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	return fs
 }
@@ -89,6 +94,8 @@ By default only this machine can connect. For other machines set http.hosts, and
 --tls-cert with --tls-key, or --behind-proxy.
 
 Usage: codex-mcp-gateway [flags]
+       codex-mcp-gateway status [--json]   prints the nodes and the users of a service
+       codex-mcp-gateway drain NODE        gives the users of a node to other nodes
 
 `
 
@@ -102,8 +109,8 @@ func (o *options) check(fs *pflag.FlagSet) error {
 			return fmt.Errorf("--%s: want one of %s", word.flag, strings.Join(word.want, ", "))
 		}
 	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	if err := o.checkCommand(fs.Args()); err != nil {
+		return err
 	}
 	if fs.Changed("new-token") {
 		if err := settings.CheckPrincipalName(o.newToken); err != nil {
@@ -111,6 +118,22 @@ func (o *options) check(fs *pflag.FlagSet) error {
 		}
 	}
 	return o.Check()
+}
+
+// checkCommand checks the arguments that are not flags.
+func (o *options) checkCommand(args []string) error {
+	o.command = args
+	switch {
+	case len(args) == 0 && o.json:
+		return errors.New("--json: only for status")
+	case len(args) == 0:
+		return nil
+	case args[0] == drainCommand && len(args) != 2:
+		return errors.New("drain: want the name of one node")
+	case args[0] == statusCommand && len(args) == 1 || args[0] == drainCommand && !o.json:
+		return nil
+	}
+	return fmt.Errorf("unexpected argument %q", args[0])
 }
 
 // run runs the program on other streams and returns the exit status.
@@ -134,6 +157,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	if o.newToken != "" {
 		return printed(stderr, o.printNewToken(stdout))
+	}
+	if len(o.command) > 0 {
+		return printed(stderr, o.operate(ctx, stdout, stderr))
 	}
 	return printed(stderr, o.serve(ctx, stderr))
 }

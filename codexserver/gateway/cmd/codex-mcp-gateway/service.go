@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // service is what this process does: it serves HTTP, runs workers, or both. It is an
@@ -51,21 +52,21 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	err = s.broker.Ready(ctx)
-	// What only one process uses need not outlive it, and nobody else can take a lease.
-	leases, nodes := lease.Options{Memory: true}, placement.Options{Memory: true}
-	if !s.broker.Embedded() {
-		ttl := time.Duration(n.Lease)
-		leases, nodes = lease.Options{TTL: ttl, Replicas: n.Replicas}, placement.Options{TTL: ttl, Replicas: n.Replicas}
+	ttl := time.Duration(n.Lease)
+	if s.broker.Embedded() { // nobody else can take a lease
+		ttl = 0
+	}
+	var leases, nodes jetstream.KeyValue
+	if err == nil {
+		leases, err = s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, MaxValue: lease.MaxValue})
 	}
 	if err == nil {
-		s.leases, err = lease.Open(ctx, s.broker.Stream, leases)
-	}
-	if err == nil {
-		s.nodes, err = placement.Open(ctx, s.broker.Stream, nodes)
+		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: n.Replicas, MaxValue: placement.MaxValue})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())
 	}
+	s.leases, s.nodes = lease.New(leases, ttl), placement.New(nodes)
 	return s, nil
 }
 

@@ -3,8 +3,8 @@
 //
 //	front ── [Leases.Get] ──▶ bucket ◀── [Holder.Take], renewed at a third of the time ── node
 //
-// The server removes a key that was not renewed for [Options].TTL. A node that could not renew
-// calls [Options].Lost after two thirds of that time, counted from before the renewal was sent,
+// The server removes a key that was not renewed for the bucket's TTL. A node that could not renew
+// calls [HolderOptions].Lost after two thirds of that time, counted from before the renewal was sent,
 // so its worker ends before another node can take the lease. The clock of a node goes on while
 // the machine is suspended.
 //

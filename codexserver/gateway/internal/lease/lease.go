@@ -21,17 +21,6 @@ type Lease struct {
 	Epoch uint64 `json:"epoch,omitzero"`
 }
 
-// Options configure [Open].
-type Options struct {
-	// TTL is how long a lease lasts that is not renewed. 0 means that leases last until they
-	// are released, which is right where only one node exists. At least 1 second.
-	TTL time.Duration
-	// Replicas is how many NATS servers store the bucket. Default: 1.
-	Replicas int
-	// Memory stores the bucket in memory.
-	Memory bool
-}
-
 // Bucket is the name of the bucket.
 const Bucket = "codexmcp_leases"
 
@@ -41,23 +30,13 @@ type Leases struct {
 	ttl time.Duration
 }
 
-// Open opens the bucket, and makes it if it does not exist.
-func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Leases, error) {
-	storage := jetstream.FileStorage
-	if o.Memory {
-		storage = jetstream.MemoryStorage
-	}
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: Bucket, Description: "codex-mcp-gateway: which node runs the worker of a user", TTL: o.TTL, Replicas: max(o.Replicas, 1), Storage: storage, MaxValueSize: maxValue, History: 1,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", Bucket, err)
-	}
-	return &Leases{kv, o.TTL}, nil
-}
+// New returns the leases in a bucket whose keys last for ttl. 0 means that leases last until
+// they are released, which is right where only one node exists. Otherwise it is at least a
+// second.
+func New(kv jetstream.KeyValue, ttl time.Duration) *Leases { return &Leases{kv, ttl} }
 
-// maxValue bounds a lease in the bucket, in bytes.
-const maxValue = 1024
+// MaxValue bounds a lease in the bucket, in bytes.
+const MaxValue = 1024
 
 // ErrFree means that no node has the lease of a user.
 var ErrFree = errors.New("no node has the lease")

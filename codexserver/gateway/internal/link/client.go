@@ -117,6 +117,7 @@ func (c *Client) Do(ctx context.Context, server string, head Head, r *http.Reque
 	exchange := rand.Text()
 	to := serverSubject(server, exchange)
 	e := newEnd(exchange, time.Now(), func(b []byte) error { return c.conn.Publish(to, b) })
+	e.client = true
 	if !c.ends.add(e, maxExchanges) {
 		return nil, fmt.Errorf("%w: too many are open", ErrRefused)
 	}
@@ -190,7 +191,9 @@ func (x *exchangeBody) upload(body io.Reader) {
 			}
 		}
 	}
-	_ = x.end.writeEnd(reason) // an error ends the exchange by the silence
+	if x.end.failure() == nil {
+		_ = x.end.writeEnd(reason) // an error ends the exchange by the silence
+	}
 }
 
 // answer returns the answer when its head has arrived.

@@ -13,6 +13,7 @@ import (
 type end struct {
 	exchange string
 	send     func(frame []byte) error // to the other side
+	client   bool                     // this is the side of the client
 
 	in     chan frame    // heads, parts and ends; has room for all that the other side may send
 	done   chan struct{} // closed when err is set
@@ -22,7 +23,7 @@ type end struct {
 	sent     uint64 // the number of the next frame to send
 	expected uint64 // the number of the next frame to receive
 	heard    time.Time
-	whole    bool // the other side has sent everything
+	whole    bool // the server has sent everything, and forgets the exchange
 	err      error
 
 	// Only the reader uses these.
@@ -55,11 +56,12 @@ func newEnd(exchange string, now time.Time, send func([]byte) error) *end {
 	return e
 }
 
-// write sends a frame.
+// write sends a frame. After a failure it sends only those that end the exchange for the other
+// side too.
 func (e *end) write(k kind, payload []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.err != nil {
+	if e.err != nil && k != kindEnd && k != kindCancel {
 		return e.err
 	}
 	b := frame{k, e.sent, payload}.append(make([]byte, 0, frameHeader+len(payload)))
@@ -105,7 +107,7 @@ func (e *end) receive(data []byte, now time.Time) {
 	late := f.number != e.expected
 	e.expected++
 	e.heard = now
-	e.whole = f.kind == kindEnd
+	e.whole = e.client && f.kind == kindEnd
 	e.mu.Unlock()
 	if late {
 		e.fail(ErrGap)
@@ -213,7 +215,7 @@ func (e *end) beat(before time.Time) {
 	e.mu.Lock()
 	silent, whole := e.heard.Before(before), e.whole
 	e.mu.Unlock()
-	if whole { // the other side may have forgotten the exchange
+	if whole {
 		return
 	}
 	if silent {

@@ -179,7 +179,7 @@ func (s *Server) serve(ctx context.Context, cancel context.CancelFunc, e *end, r
 	if reason == "" && !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
-	if reason == "" && w.err != nil {
+	if reason == "" && (w.err != nil || e.failure() != nil) {
 		reason = "the answer could not be sent"
 	}
 	_ = e.writeEnd(reason) // else the silence ends it

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,36 +53,15 @@ func Pick(nodes []Node, labels []string) []Node {
 // Bucket is the name of the bucket.
 const Bucket = "codexmcp_nodes"
 
-// maxValue bounds a node in the bucket, in bytes.
-const maxValue = 512 << 10
-
-// Options configure [Open].
-type Options struct {
-	// TTL is how long a node lasts that does not publish itself again. 0 means no limit.
-	TTL time.Duration
-	// Replicas is how many NATS servers store the bucket. Default: 1.
-	Replicas int
-	// Memory stores the bucket in memory.
-	Memory bool
-}
+// MaxValue bounds a node in the bucket, in bytes.
+const MaxValue = 512 << 10
 
 // Nodes are the nodes of the service. It is safe for concurrent use.
 type Nodes struct{ kv jetstream.KeyValue }
 
-// Open opens the bucket, and makes it if it does not exist.
-func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Nodes, error) {
-	storage := jetstream.FileStorage
-	if o.Memory {
-		storage = jetstream.MemoryStorage
-	}
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: Bucket, Description: "codex-mcp-gateway: the nodes", TTL: o.TTL, Replicas: max(o.Replicas, 1), Storage: storage, MaxValueSize: maxValue, History: 1,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", Bucket, err)
-	}
-	return &Nodes{kv}, nil
-}
+// New returns the nodes in a bucket. The TTL of its keys is how long a node lasts that does not
+// publish itself again.
+func New(kv jetstream.KeyValue) *Nodes { return &Nodes{kv} }
 
 // Publish publishes a node.
 func (s *Nodes) Publish(ctx context.Context, n Node) error {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// operateTimeout bounds a command of the operator.
+const operateTimeout = 20 * time.Second
+
+// The commands of the operator.
+const (
+	statusCommand = "status"
+	drainCommand  = "drain"
+)
+
+// operate carries out a command of the operator.
+func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
+	defer cancel()
+	log := o.logger(stderr)
+	c, err := o.configure(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if c.service.NATS.URL == "" {
+		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
+	}
+	s, err := join(ctx, c, workers.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	if o.command[0] == drainCommand {
+		err = s.drainNode(ctx, o.command[1], stdout)
+	} else {
+		err = s.printStatus(ctx, o.json, stdout)
+	}
+	return errors.Join(err, s.end())
+}
+
+// status is the state of the service.
+type status struct {
+	Nodes  []nodeStatus  `json:"nodes"`
+	Leases []leaseStatus `json:"leases"`
+}
+
+type nodeStatus struct {
+	ID string `json:"id"`
+	placement.Node
+}
+
+type leaseStatus struct {
+	User string `json:"user"`
+	lease.Lease
+	// Running means that the worker runs. It may be a few seconds old.
+	Running bool `json:"running"`
+}
+
+func (s *service) status(ctx context.Context) (*status, error) {
+	nodes, err := s.nodes.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := s.leases.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
+	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}}
+	running := map[string][]string{} // by node
+	for _, n := range nodes {
+		all.Nodes = append(all.Nodes, nodeStatus{n.ID, n})
+		running[n.ID] = n.Workers
+	}
+	for _, l := range leases {
+		all.Leases = append(all.Leases, leaseStatus{l.User, l, slices.Contains(running[l.ID], l.User)})
+	}
+	return all, nil
+}
+
+// printStatus prints the state of the service, as JSON or as tables.
+func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) error {
+	all, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		text, err := json.Marshal(all, jsontext.WithIndent("  "))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s\n", text)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tCAPACITY\tSTATE\tLABELS\tVERSION")
+	for _, n := range all.Nodes {
+		state := "ready"
+		if n.Draining {
+			state = "draining"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.ID, len(n.Users), n.Capacity, state, cmp.Or(strings.Join(n.Labels, ","), "-"), n.Version)
+	}
+	fmt.Fprintln(t, "\nUSER\tNODE\tPROCESS\tEPOCH\tWORKER")
+	for _, l := range all.Leases {
+		worker := "none"
+		if l.Running {
+			worker = "runs"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", l.User, l.Node, l.ID, l.Epoch, worker)
+	}
+	return t.Flush()
+}
+
+// drainNode drains all processes with the name of a node.
+func (s *service) drainNode(ctx context.Context, name string, w io.Writer) error {
+	nodes, err := s.nodes.All(ctx)
+	if err != nil {
+		return err
+	}
+	drained := 0
+	for _, n := range nodes {
+		if n.Name != name {
+			continue
+		}
+		if err := node.Drain(ctx, s.broker.Conn, n.ID); err != nil {
+			return fmt.Errorf("the node %s, process %s: %w", name, n.ID, err)
+		}
+		drained++
+		fmt.Fprintf(w, "%s (%s) takes no more users\n", name, n.ID)
+	}
+	if drained == 0 {
+		return fmt.Errorf("no node has the name %q", name)
+	}
+	return nil
+}
