@@ -1,0 +1,229 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = 20 * time.Second
+
+// ttl is that of the tests: the shortest that is sensible.
+const ttl = time.Second
+
+// start starts a NATS server.
+func start(t *testing.T) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("NATS does not start")
+	}
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	return s
+}
+
+// node is a node with a connection of its own. A user's worker is a number in running.
+type node struct {
+	*lease.Holder
+	leases *lease.Leases
+	conn   *nats.Conn
+	lost   chan string
+	clock  *atomic.Int64 // how far its clock is ahead
+}
+
+func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop func(user string)) *node {
+	t.Helper()
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{leases: lease.New(kv, ttl), conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
+	begin := time.Now()
+	n.Holder = n.leases.NewHolder(lease.HolderOptions{
+		Node: id, ID: id, Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) }, Logger: slog.New(slog.DiscardHandler),
+		Lost: func(user string) {
+			if stop != nil {
+				stop(user)
+			}
+			n.lost <- user
+		},
+	})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = n.Close(ctx) // fails where the test has closed the connection
+		conn.Close()
+	})
+	return n
+}
+
+func (n *node) take(t *testing.T, user string) lease.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got, err := n.Take(ctx, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestTake checks that one of two nodes gets a lease, that the other learns of it, and that
+// each lease has a larger epoch.
+func TestTake(t *testing.T) {
+	s := start(t)
+	a, b := join(t, s, "a", 0, nil), join(t, s, "b", 0, nil)
+	last := uint64(0)
+	for range 20 {
+		var got [2]lease.Lease
+		var both sync.WaitGroup
+		for i, n := range []*node{a, b} {
+			both.Go(func() { got[i] = n.take(t, "ann") })
+		}
+		both.Wait()
+		if got[0] != got[1] || got[0].Epoch <= last || got[0].User != "ann" {
+			t.Fatalf("the leases %+v, after the epoch %d", got, last)
+		}
+		last = got[0].Epoch
+		winner, loser := a, b
+		if got[0].ID == "b" {
+			winner, loser = b, a
+		}
+		if again := winner.take(t, "ann"); again != got[0] {
+			t.Errorf("taken again: %+v", again)
+		}
+		for _, tt := range []struct {
+			n     *node
+			epoch uint64
+			want  bool
+		}{{winner, last, true}, {winner, last - 1, false}, {winner, last + 1, false}, {winner, 0, false}, {loser, last, false}} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if _, err := tt.n.Hold(ctx, "ann", tt.epoch); (err == nil) != tt.want {
+				t.Errorf("a request with the epoch %d of %d: %v", tt.epoch, last, err)
+			}
+			cancel()
+		}
+		held, err := winner.Hold(t.Context(), "ann", last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := winner.Release(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(context.Cause(held), lease.ErrLost) {
+			t.Errorf("the request of a released lease: %v", context.Cause(held))
+		}
+		if _, err := loser.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
+			t.Errorf("a released lease: %v", err)
+		}
+	}
+}
+
+// TestRenew checks that a lease that is renewed lasts, with its epoch.
+func TestRenew(t *testing.T) {
+	s := start(t)
+	a, b := join(t, s, "a", ttl, nil), join(t, s, "b", ttl, nil)
+	want := a.take(t, "ann")
+	for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(ttl / 10) {
+		if got := b.take(t, "ann"); got != want {
+			t.Fatalf("the lease is %+v, want %+v", got, want)
+		}
+	}
+	if len(a.lost) > 0 {
+		t.Error("the node gave it up")
+	}
+}
+
+// TestNeverTwo lets two nodes take a lease again and again, while the one that has it loses its
+// connection, its lease or its clock. At no time may two workers run.
+func TestNeverTwo(t *testing.T) {
+	s := start(t)
+	var running atomic.Int32
+	stop := func(string) {
+		<-time.After(ttl / 10) // as long as a worker may take to die
+		running.Add(-1)
+	}
+	for name, lose := range map[string]func(t *testing.T, n *node){
+		"no connection": func(_ *testing.T, n *node) { n.conn.Close() },
+		"deleted": func(t *testing.T, n *node) {
+			kv, err := jetstream.New(n.conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bucket, err := kv.KeyValue(t.Context(), lease.Bucket)
+			if err == nil {
+				err = bucket.Delete(t.Context(), "ann")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			select { // the one loss that the node can only notice afterwards: nobody does that
+			case <-n.lost:
+				n.lost <- "ann"
+			case <-time.After(patience):
+				t.Fatal("the node does not notice")
+			}
+		},
+		"suspended": func(_ *testing.T, n *node) { n.clock.Store(int64(ttl)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := join(t, s, "a", ttl, stop), join(t, s, "b", ttl, stop)
+			first := a.take(t, "ann")
+			running.Add(1)
+			lose(t, a)
+			if name == "suspended" { // before anything else has looked at the clock
+				if _, err := a.Hold(t.Context(), "ann", first.Epoch); err == nil {
+					t.Error("a request is admitted after the deadline")
+				}
+			}
+			for deadline := time.Now().Add(patience); ; {
+				if time.Now().After(deadline) {
+					t.Fatal("the other node never gets it")
+				}
+				if got := b.take(t, "ann"); got.ID == "b" {
+					if got.Epoch <= first.Epoch {
+						t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
+					}
+					break
+				}
+			}
+			if n := running.Add(1); n != 1 {
+				t.Errorf("%d workers run", n)
+			}
+			if a.Epoch("ann") != 0 {
+				t.Error("both nodes hold the lease")
+			}
+			if err := b.Release(t.Context(), "ann"); err != nil {
+				t.Fatal(err)
+			}
+			if n := running.Load(); n != 0 {
+				t.Errorf("%d workers are left", n)
+			}
+		})
+	}
+}
