@@ -1,0 +1,414 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+var clusterRounds = flag.Int("rounds", 1, "how often the test of the cluster kills a node")
+
+// cluster is a service: three NATS servers, three nodes and two fronts.
+type cluster struct {
+	t      *testing.T
+	top    string
+	nats   []*server.Server
+	nodes  map[string]*process // by name
+	fronts []*httpServer
+	tokens map[string]string
+}
+
+// startNATS starts the NATS servers, which are in the process of the test.
+func startNATS(t *testing.T, dir string) (all []*server.Server) {
+	t.Helper()
+	const size = 3
+	var ports []int
+	var routes []*url.URL
+	for range size {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // all ports are different
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range size {
+		s, err := server.NewServer(&server.Options{
+			ServerName: "n" + strconv.Itoa(i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+			JetStream: true, StoreDir: filepath.Join(dir, "nats"+strconv.Itoa(i)),
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}, Routes: routes,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(func() {
+			s.Shutdown()
+			s.WaitForShutdown()
+		})
+		all = append(all, s)
+	}
+	for _, s := range all {
+		if !s.ReadyForConnections(patience) {
+			t.Fatal("NATS does not start")
+		}
+	}
+	until(t, "JetStream has no leader", func() bool {
+		return slices.ContainsFunc(all, func(s *server.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == size })
+	})
+	return all
+}
+
+// startCluster starts a service for ann and bob. Their homes are the same on all nodes.
+func startCluster(t *testing.T, model *providertest.Server, args ...string) *cluster {
+	t.Helper()
+	servertest.NeedEnclosure(t)
+	c := &cluster{t: t, top: servertest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
+	c.nats = startNATS(t, t.TempDir())
+	var users strings.Builder
+	for _, name := range []string{"ann", "bob"} {
+		token, hash := access.NewToken()
+		c.tokens[name] = token
+		for _, dir := range []string{name, name + "-home"} {
+			if err := os.Mkdir(filepath.Join(c.top, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nhome = %q\nlabels = ['big']\n", name, hash, c.top+"/"+name, c.top+"/"+name+"-home")
+	}
+	for name, service := range map[string]string{
+		"a": "roles = ['node']\n[node]\nname = 'a'\nlabels = ['big']\n", "b": "roles = ['node']\n[node]\nname = 'b'\nlabels = ['big']\n", "c": "roles = ['node']\n[node]\nname = 'c'\n",
+		"front1": "roles = ['front']\n", "front2": "roles = ['front']\n",
+	} {
+		f := folders{home: filepath.Join(c.top, "server-"+name), cwd: c.top, user: c.top + "/user"}
+		if err := os.MkdirAll(f.user, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(f.home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var servers []string
+		for _, s := range c.nats {
+			servers = append(servers, s.ClientURL())
+		}
+		text := fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\nlease = '3s'\n%s", strings.Join(servers, ","), service)
+		for file, text := range map[string]string{"codex-mcp.toml": users.String(), "codex-mcp-gateway.toml": text} {
+			if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := c.launch(f, model, args)
+		if strings.HasPrefix(name, "front") {
+			c.fronts = append(c.fronts, s)
+		} else {
+			c.nodes[name] = s.process
+		}
+	}
+	for _, s := range append(slices.Clone(c.fronts), &httpServer{process: c.nodes["a"]}, &httpServer{process: c.nodes["b"]}, &httpServer{process: c.nodes["c"]}) {
+		until(t, "a process does not start: "+s.errors(), func() bool {
+			_, rest, serves := strings.Cut(s.errors(), "serving MCP at ")
+			s.url, _, _ = strings.Cut(rest, mcpPath+";")
+			return serves || strings.Contains(s.errors(), "running workers")
+		})
+	}
+	return c
+}
+
+// launch starts the program with a configuration.
+func (c *cluster) launch(f folders, model *providertest.Server, args []string) *httpServer {
+	c.t.Helper()
+	dir, err := programs()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.home, "config.toml"), fmt.Appendf(nil, configOf, model.BaseURL()), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	args = append([]string{"--engine", "native", "--listen", "127.0.0.1:0"}, args...)
+	return &httpServer{process: launch(c.t, f, exec.Command(filepath.Join(dir, program), args...))}
+}
+
+// at returns a front with the token of a user.
+func (c *cluster) at(front int, user string) *httpServer {
+	s := *c.fronts[front%len(c.fronts)]
+	s.t, s.token = c.t, c.tokens[user]
+	return &s
+}
+
+// send sends a message of a session, and returns the answer, whose body the caller closes.
+func (s *httpServer) send(method, session, last, message string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+mcpPath, strings.NewReader(message))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session, "Last-Event-ID": last,
+		"Mcp-Protocol-Version": "2025-11-25",
+	} {
+		if value != "" && !(header == "Accept" && method == http.MethodGet) {
+			r.Header.Set(header, value)
+		}
+	}
+	if method == http.MethodGet {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer
+}
+
+// status returns the state of the service, as the operator sees it.
+func (c *cluster) status() (all status) {
+	c.t.Helper()
+	dir, err := programs()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, program), "status", "--json")
+	cmd.Env = []string{"CODEX_HOME=" + filepath.Join(c.top, "server-front1"), "HOME=" + c.top}
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &all)
+	}
+	if err != nil {
+		c.t.Fatalf("status: %v\n%s", err, out)
+	}
+	return all
+}
+
+// nodeOf returns the name of the node with the lease of a user, or "".
+func (c *cluster) nodeOf(user string) string {
+	for _, l := range c.status().Leases {
+		if l.User == user {
+			return l.Node
+		}
+	}
+	return ""
+}
+
+// TestEndToEndCluster uses a service by two fronts in turns, and then kills its parts.
+func TestEndToEndCluster(t *testing.T) {
+	held := make(chan struct{})
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		prompt := r.LastUserText()
+		if file, ok := strings.CutPrefix(prompt, "touch "); ok && len(r.ToolOutputs()) == 0 {
+			return providertest.Call(providertest.Shell("c1", "touch", file))
+		}
+		turn := providertest.Say("the answer to " + prompt)
+		if strings.HasPrefix(prompt, "wait") {
+			turn.Wait = held
+		}
+		return turn
+	}})
+	t.Cleanup(model.Close)
+	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s")
+
+	t.Run("sessions", func(t *testing.T) {
+		session := c.initialize(0)
+		for i := range 6 {
+			answer := c.at(i, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Errorf("front %d: %s", i%2, answer.Status)
+			}
+		}
+		for i, want := range []int{http.StatusNoContent, http.StatusNotFound} {
+			answer := c.at(i, "ann").send(http.MethodDelete, session, "", "")
+			answer.Body.Close()
+			if answer.StatusCode/100 != want/100 {
+				t.Errorf("front %d ends the session: %s", i, answer.Status)
+			}
+		}
+	})
+	t.Run("a stream goes on at the other front", func(t *testing.T) {
+		session := c.initialize(0)
+		answer := c.at(0, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait for the stream"}}}`)
+		lines := bufio.NewScanner(answer.Body)
+		last := ""
+		for last == "" && lines.Scan() {
+			last, _ = strings.CutPrefix(lines.Text(), "id: ")
+			if !strings.HasPrefix(lines.Text(), "id: ") {
+				last = ""
+			}
+		}
+		answer.Body.Close()
+		if last == "" {
+			t.Fatal("the stream has no id")
+		}
+		again := c.at(1, "ann").send(http.MethodGet, session, last, "")
+		defer again.Body.Close()
+		close(held)
+		text, err := io.ReadAll(again.Body)
+		if err != nil || !strings.Contains(string(text), "the answer to wait for the stream") {
+			t.Errorf("%s %s, %v", again.Status, text, err)
+		}
+	})
+	t.Run("a question of one front is answered at the other", func(t *testing.T) {
+		for i := range 2 {
+			file := "made" + strconv.Itoa(i)
+			call := `"name":"codex","arguments":{"prompt":"touch ` + file + `"}`
+			_, question := c.at(i, "ann").askAt(mcpPath, `"elicitation":{"form":{}}`, "tools/call", "codex", call)
+			state := member(t, question, "requestState")
+			_, got := c.at(i+1, "ann").askAt(mcpPath, `"elicitation":{"form":{}}`, "tools/call", "codex", call+`,"requestState":"`+state+`","inputResponses":{"q1":{"action":"accept","content":{"decision":"approved"}}}`)
+			if _, err := os.Stat(filepath.Join(c.top, "ann", file)); err != nil || !strings.Contains(got, "the answer to touch") {
+				t.Errorf("%v: %s", err, got)
+			}
+		}
+	})
+	t.Run("a task is known at all fronts", func(t *testing.T) {
+		_, begun := c.at(0, "bob").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"a task"}`)
+		task := member(t, begun, "taskId")
+		for i := range 4 {
+			if status, got := c.at(i, "bob").ask("tasks/get", task, `"taskId":"`+task+`"`); status != 200 || !strings.Contains(got, `"status":"`) {
+				t.Errorf("front %d: %d %s", i%2, status, got)
+			}
+		}
+	})
+	t.Run("placement", func(t *testing.T) {
+		ann, bob := c.nodeOf("ann"), c.nodeOf("bob")
+		if ann == bob || ann == "c" || bob == "c" {
+			t.Errorf("ann is on %q and bob on %q; want different ones of a and b, which have the label", ann, bob)
+		}
+		if all := c.status(); len(all.Nodes) != 3 || len(all.Leases) != 2 {
+			t.Errorf("the status: %+v", all)
+		}
+	})
+	t.Run("drain", func(t *testing.T) {
+		name := c.nodeOf("bob")
+		dir, err := programs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(filepath.Join(dir, program), "drain", name)
+		cmd.Env = []string{"CODEX_HOME=" + filepath.Join(c.top, "server-front1"), "HOME=" + c.top}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		until(t, "bob stays there", func() bool { return c.nodeOf("bob") != name })
+		if got := c.call(0, "bob", "hello"); got.status != 200 || c.nodeOf("bob") == name {
+			t.Errorf("bob's call: %+v, on %s", got, c.nodeOf("bob"))
+		}
+		// The process ends for good, so that the node that is killed below has to be replaced by
+		// one that is started again.
+		if err := c.nodes[name].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := c.nodes[name].wait(); code != 0 {
+			t.Errorf("status %d: %s", code, c.nodes[name].errors())
+		}
+		c.restart(name, model)
+	})
+	for range *clusterRounds {
+		t.Run("a node dies", func(t *testing.T) {
+			name := c.nodeOf("ann")
+			if err := c.nodes[name].cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			c.recover("ann", name)
+			c.restart(name, model)
+		})
+	}
+	t.Run("a NATS server dies", func(t *testing.T) {
+		c.nats[0].Shutdown()
+		c.nats[0].WaitForShutdown()
+		c.recover("ann", "")
+		c.recover("bob", "")
+	})
+	t.Run("a front dies", func(t *testing.T) {
+		session := c.initialize(0)
+		if err := c.fronts[0].cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-c.fronts[0].exited
+		answer := c.at(1, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("the session of the front that died: %s", answer.Status)
+		}
+	})
+}
+
+// restart starts a node again.
+func (c *cluster) restart(name string, model *providertest.Server) {
+	c.t.Helper()
+	<-c.nodes[name].exited
+	s := c.launch(folders{home: filepath.Join(c.top, "server-"+name), cwd: c.top, user: c.top + "/user"}, model, []string{"-c", "approval_policy=untrusted"})
+	c.nodes[name] = s.process
+	until(c.t, "the node does not start again", func() bool { return strings.Contains(s.errors(), "running workers") })
+}
+
+// initialize begins a session of ann.
+func (c *cluster) initialize(front int) string {
+	c.t.Helper()
+	answer := c.at(front, "ann").send(http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	answer.Body.Close()
+	session := answer.Header.Get("Mcp-Session-Id")
+	if session == "" {
+		c.t.Fatalf("no session: %s", answer.Status)
+	}
+	return session
+}
+
+// bounded is the longest that a request takes while parts of the service die. Only the time until
+// a worker has started is longer on a slow machine.
+const bounded = 30 * time.Second
+
+// call sends a call, which must end in time.
+func (c *cluster) call(front int, user, prompt string) reply {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), bounded)
+	defer cancel()
+	status, body, err := c.at(front, user).client().Call(ctx, "codex", `"name":"codex","arguments":{"prompt":"`+prompt+`"}`, "")
+	return reply{status, body, err}
+}
+
+// recover sends calls of a user to both fronts in turns, until each front has answered one by
+// another node than gone. Each call must end with a result or with an error that says what
+// happened.
+func (c *cluster) recover(user, gone string) {
+	c.t.Helper()
+	answered := map[int]bool{}
+	for i, deadline := 0, time.Now().Add(patience); len(answered) < len(c.fronts); i++ {
+		if time.Now().After(deadline) {
+			c.t.Fatal("the service does not recover")
+		}
+		got := c.call(i, user, "hello")
+		switch {
+		case got.err == nil && got.status == http.StatusOK && strings.Contains(got.body, "the answer to hello"):
+			answered[i%2] = true
+		case got.err == nil && (got.status == http.StatusServiceUnavailable || got.status == http.StatusBadGateway) && strings.Contains(got.body, "worker process"):
+		default:
+			c.t.Fatalf("a call after the loss: %+v", got)
+		}
+	}
+	if at := c.nodeOf(user); at == gone || at == "" {
+		c.t.Errorf("%s is on %q", user, at)
+	}
+}
