@@ -129,7 +129,12 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 		}
 	}
 	for _, s := range append(slices.Clone(c.fronts), &httpServer{process: c.nodes["a"]}, &httpServer{process: c.nodes["b"]}, &httpServer{process: c.nodes["c"]}) {
-		until(t, "a process does not start: "+s.errors(), func() bool {
+		until(t, "a process does not start", func() bool {
+			select {
+			case <-s.exited:
+				t.Fatalf("a process does not start: %s", s.errors())
+			default:
+			}
 			_, rest, serves := strings.Cut(s.errors(), "serving MCP at ")
 			s.url, _, _ = strings.Cut(rest, mcpPath+";")
 			return serves || strings.Contains(s.errors(), "running workers")
@@ -327,6 +332,9 @@ func TestEndToEndCluster(t *testing.T) {
 	})
 	for range *clusterRounds {
 		t.Run("a node dies", func(t *testing.T) {
+			if got := c.call(0, "ann", "hello"); got.status != 200 {
+				t.Fatalf("before: %+v", got)
+			}
 			name := c.nodeOf("ann")
 			if err := c.nodes[name].cmd.Process.Kill(); err != nil {
 				t.Fatal(err)

@@ -51,15 +51,12 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	err = s.broker.Ready(ctx)
 	ttl := time.Duration(n.Lease)
 	if s.broker.Embedded() { // nobody else can take a lease
 		ttl = 0
 	}
-	var leases, nodes jetstream.KeyValue
-	if err == nil {
-		leases, err = s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, MaxValue: lease.MaxValue})
-	}
+	var nodes jetstream.KeyValue
+	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, MaxValue: lease.MaxValue})
 	if err == nil {
 		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: n.Replicas, MaxValue: placement.MaxValue})
 	}

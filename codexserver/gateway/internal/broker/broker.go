@@ -3,7 +3,6 @@
 package broker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -122,22 +121,6 @@ func (b *Broker) start(o Options) (err error) {
 
 // Embedded reports whether the server runs in this process.
 func (b *Broker) Embedded() bool { return b.server != nil }
-
-// Ready waits until JetStream answers, until ctx ends. A cluster that starts has no leader at
-// first.
-func (b *Broker) Ready(ctx context.Context) error {
-	for {
-		_, err := b.Stream.AccountInfo(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-time.After(reconnectWait):
-		case <-ctx.Done():
-			return fmt.Errorf("JetStream does not answer: %w", err)
-		}
-	}
-}
 
 // Close closes the connection, and ends the server of this process.
 func (b *Broker) Close() error {

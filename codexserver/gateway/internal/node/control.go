@@ -78,6 +78,7 @@ func (n *Node) take(m *nats.Msg) {
 			n.answer(m, takeAnswer{Error: err.Error()})
 			return
 		}
+		n.publish(ctx) // before another front places another user
 		n.answer(m, takeAnswer{Lease: got})
 	})
 }
@@ -115,5 +116,6 @@ func Drain(ctx context.Context, conn *nats.Conn, id string) error {
 func (n *Node) drain(m *nats.Msg) {
 	n.beginDraining()
 	n.o.Logger.Info("the node drains")
+	n.publish(context.Background())
 	_ = m.Respond(nil) // the operator's program has a timeout
 }
