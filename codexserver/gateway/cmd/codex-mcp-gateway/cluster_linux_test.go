@@ -343,6 +343,24 @@ func TestEndToEndCluster(t *testing.T) {
 			c.restart(name, model)
 		})
 	}
+	t.Run("a node is stopped for longer than its lease", func(t *testing.T) {
+		if got := c.call(0, "ann", "hello"); got.status != 200 {
+			t.Fatalf("before: %+v", got)
+		}
+		name := c.nodeOf("ann")
+		stopped := c.nodes[name]
+		if err := stopped.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		c.recover("ann", name)
+		if err := stopped.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the old worker goes on", func() bool { return exec.Command("pgrep", "-P", strconv.Itoa(stopped.cmd.Process.Pid)).Run() != nil })
+		if got := c.call(1, "ann", "hello"); got.status != 200 || c.nodeOf("ann") == name {
+			t.Errorf("afterwards: %+v, on %s", got, c.nodeOf("ann"))
+		}
+	})
 	t.Run("a NATS server dies", func(t *testing.T) {
 		c.nats[0].Shutdown()
 		c.nats[0].WaitForShutdown()

@@ -186,10 +186,10 @@ func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principa
 		if err == nil {
 			return answer, nil
 		}
+		f.routes.forget(to) // another node may have taken over
 		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
 			return nil, err
 		}
-		f.routes.forget(to)
 		if time.Since(began) > retryTimeout {
 			return nil, errors.Join(errNotSent, err)
 		}

@@ -128,4 +128,4 @@ var idForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 func validID(id string) bool { return idForm.MatchString(id) }
 
 // DefaultHeartbeat is the default of [Options].Heartbeat.
-const DefaultHeartbeat = 5 * time.Second
+const DefaultHeartbeat = 2 * time.Second
