@@ -23,6 +23,7 @@ func TestDocsKeys(t *testing.T) {
 		got = append(got, row[1])
 	}
 	want := append(keys("http.", reflect.TypeFor[httpTable]()), keys("", reflect.TypeFor[Principal]())...)
+	want = append(want, keys("", reflect.TypeFor[Service]())...)
 	want = slices.DeleteFunc(want, func(key string) bool { // docs/configuration.md has them
 		return slices.Contains([]string{"http.unlocked_arguments", "http.hosts", "http.origins"}, key)
 	})
