@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -217,9 +218,7 @@ func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, 
 // pass sends an answer to the client, each part at once. An answer that breaks off breaks off
 // for the client too.
 func pass(w *intake.Response, answer *http.Response) {
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	b := make([]byte, 32<<10)
 	for {

@@ -46,6 +46,7 @@ type held struct {
 	deadline time.Duration // on the clock
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	open     int // contexts of Hold that have not ended
 	renewing bool
 	gone     chan struct{} // closed when Lost has returned; nil before the lease is lost
 }
@@ -173,12 +174,30 @@ func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (context.C
 		h.mu.Unlock()
 		return nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
-	lost := x.ctx
+	x.open++
 	h.mu.Unlock()
-	held, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(lost, func() { cancel(ErrLost) })
-	context.AfterFunc(ctx, func() { stop() })
-	return held, nil
+	held, cancel := context.WithCancelCause(x.ctx) // ends at once with the lease, before Lost is called
+	context.AfterFunc(ctx, func() {
+		cancel(context.Cause(ctx))
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		x.open--
+	})
+	return both{held, ctx}, nil
+}
+
+// both is a context that ends with the first one, and also has the values of the second one.
+type both struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements [context.Context].
+func (b both) Value(key any) any {
+	if v := b.Context.Value(key); v != nil {
+		return v
+	}
+	return b.values.Value(key)
 }
 
 // expired reports whether a lease counts as lost. The caller holds h.mu.
@@ -209,14 +228,25 @@ func (h *Holder) Users() (users []string) {
 // Release gives back the lease of a user. It first stops the worker, as [HolderOptions].Lost
 // does.
 func (h *Holder) Release(ctx context.Context, user string) error {
+	return h.release(ctx, user, func(*held) bool { return false })
+}
+
+// ReleaseUnused gives back the lease of a user, unless a context of [Holder.Hold] has not ended
+// or used returns true.
+func (h *Holder) ReleaseUnused(ctx context.Context, user string, used func() bool) error {
+	return h.release(ctx, user, func(x *held) bool { return x.open > 0 || used() })
+}
+
+func (h *Holder) release(ctx context.Context, user string, keep func(*held) bool) error {
 	h.mu.Lock()
 	x := h.held[user]
-	if x == nil || x.gone != nil {
+	if x == nil || x.gone != nil || keep(x) {
 		h.mu.Unlock()
 		return nil
 	}
+	x.gone = make(chan struct{}) // from now on Hold refuses
 	h.mu.Unlock()
-	h.lose(x, "")
+	h.stopWorker(x)
 	h.mu.Lock()
 	revision := x.revision
 	h.mu.Unlock()
@@ -227,20 +257,21 @@ func (h *Holder) Release(ctx context.Context, user string) error {
 	return err
 }
 
-// lose stops the worker of a lease, and waits until it has ended. why is for the log.
+// lose stops the worker of a lease that is lost. why is for the log.
 func (h *Holder) lose(x *held, why string) {
 	h.mu.Lock()
 	if x.gone != nil {
-		gone := x.gone
 		h.mu.Unlock()
-		<-gone
 		return
 	}
 	x.gone = make(chan struct{})
 	h.mu.Unlock()
-	if why != "" {
-		h.o.Logger.Warn("the lease of a user is lost", "principal", x.lease.User, "epoch", x.lease.Epoch, "error", why)
-	}
+	h.o.Logger.Warn("the lease of a user is lost", "principal", x.lease.User, "epoch", x.lease.Epoch, "error", why)
+	h.stopWorker(x)
+}
+
+// stopWorker ends the contexts of a lease, whose gone is set, and then the worker.
+func (h *Holder) stopWorker(x *held) {
 	x.cancel(ErrLost)
 	h.o.Lost(x.lease.User)
 	h.mu.Lock()

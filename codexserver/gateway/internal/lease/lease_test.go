@@ -97,7 +97,13 @@ func (n *node) take(t *testing.T, user string) lease.Lease {
 // each lease has a larger epoch.
 func TestTake(t *testing.T) {
 	s := start(t)
-	a, b := join(t, s, "a", 0, nil), join(t, s, "b", 0, nil)
+	var held context.Context // of a request
+	stop := func(string) {
+		if held.Err() == nil {
+			t.Error("the worker is stopped while requests can still start it")
+		}
+	}
+	a, b := join(t, s, "a", 0, stop), join(t, s, "b", 0, stop)
 	last := uint64(0)
 	for range 20 {
 		var got [2]lease.Lease
@@ -128,9 +134,13 @@ func TestTake(t *testing.T) {
 			}
 			cancel()
 		}
-		held, err := winner.Hold(t.Context(), "ann", last)
-		if err != nil {
+		ctx, cancel := context.WithCancel(t.Context())
+		var err error
+		if held, err = winner.Hold(ctx, "ann", last); err != nil {
 			t.Fatal(err)
+		}
+		if err := winner.ReleaseUnused(t.Context(), "ann", func() bool { return false }); err != nil || winner.Epoch("ann") != last {
+			t.Errorf("a lease with a request is released: %v", err)
 		}
 		if err := winner.Release(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
@@ -138,6 +148,7 @@ func TestTake(t *testing.T) {
 		if !errors.Is(context.Cause(held), lease.ErrLost) {
 			t.Errorf("the request of a released lease: %v", context.Cause(held))
 		}
+		cancel()
 		if _, err := loser.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
 			t.Errorf("a released lease: %v", err)
 		}

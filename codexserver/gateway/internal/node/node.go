@@ -140,7 +140,8 @@ func (n *Node) sweep(ctx context.Context) {
 			unused[user] = true
 			continue
 		}
-		if err := n.holder.Release(ctx, user); err != nil {
+		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
+		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
 			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
 		}
 	}

@@ -1,0 +1,89 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+// loadService reads the settings of a service from a file with this text.
+func loadService(t *testing.T, text string, args ...string) (settings.Service, []string, error) {
+	t.Helper()
+	home := t.TempDir()
+	if text != "" {
+		if err := os.WriteFile(filepath.Join(home, settings.ServiceFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return settings.LoadService(home, args)
+}
+
+// TestService reads settings from the file and from arguments.
+func TestService(t *testing.T) {
+	got, rest, err := loadService(t, `
+[nats]
+url = "nats://127.0.0.1:4222, tls://nats.example.com"
+credentials = "/etc/nats.creds"
+cert = "/etc/cert"
+key = "/etc/key"
+[node]
+name = "a"
+labels = ["gpu", "zone=eu-1"]
+`, "-", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
+	want := settings.Service{
+		NATS: settings.NATS{
+			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", Cert: "/etc/cert", Key: "/etc/key",
+			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(15 * time.Second),
+		},
+		Node: settings.Node{Name: "a", Labels: []string{"gpu", "zone=eu-1"}, Capacity: 7},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"-", "http.hosts=['x']", "natsy.x=1"}, rest); diff != "" {
+		t.Errorf("the other arguments (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/etc/nats.creds", "/etc/key"}, got.NATS.Files()); diff != "" {
+		t.Errorf("the hidden files (-want +got):\n%s", diff)
+	}
+	alone, _, err := loadService(t, "")
+	if err != nil || alone.NATS.URL != "" || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
+		t.Errorf("without a file: %+v, %v", alone, err)
+	}
+}
+
+// TestInvalidService checks that wrong settings fail and name the key.
+func TestInvalidService(t *testing.T) {
+	const url = "[nats]\nurl = 'nats://127.0.0.1:4222'\n"
+	for text, want := range map[string]string{
+		"[nats]\nurl = 'http://127.0.0.1'\n": "nats.url",
+		"[nats]\nurl = 'nats://a,b'\n":       "nats.url",
+		"[nats]\nreplicas = 3\n":             "nats.url: missing",
+		"[nats]\nroles = ['front']\n":        "nats.url: missing",
+		url + "roles = ['x']\n":              "nats.roles",
+		url + "roles = []\n":                 "nats.roles: empty",
+		url + "credentials = 'x'\n":          "nats.credentials",
+		url + "cert = '/x'\n":                "nats.cert and nats.key",
+		url + "replicas = 9\n":               "nats.replicas",
+		url + "lease = '1s'\n":               "nats.lease",
+		url + "lease = 5\n":                  "duration",
+		url + "unknown = 1\n":                "unknown",
+		"[more]\n":                           "more",
+		"[node]\nname = 'A b'\n":             "node.name",
+		"[node]\nlabels = ['a b']\n":         "node.labels",
+		"[node]\ncapacity = -1\n":            "node.capacity",
+		"nats = 1\n":                         "nats",
+		"[nats\n":                            settings.ServiceFile,
+		strings.Repeat("#", 1<<20+1):         "longer than",
+	} {
+		if _, _, err := loadService(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+}
