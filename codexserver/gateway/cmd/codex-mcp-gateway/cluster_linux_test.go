@@ -349,14 +349,19 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 		name := c.nodeOf("ann")
 		stopped := c.nodes[name]
+		if running := c.workersOf(stopped); len(running) != 1 {
+			t.Fatalf("the workers of ann: %v", running)
+		}
 		if err := stopped.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		c.recover("ann", name)
+		if running := c.workersOf(stopped); len(running) > 0 {
+			t.Errorf("the workers %v of the stopped process run next to the new one", running)
+		}
 		if err := stopped.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the old worker goes on", func() bool { return exec.Command("pgrep", "-P", strconv.Itoa(stopped.cmd.Process.Pid)).Run() != nil })
 		if got := c.call(1, "ann", "hello"); got.status != 200 || c.nodeOf("ann") == name {
 			t.Errorf("afterwards: %+v, on %s", got, c.nodeOf("ann"))
 		}
@@ -379,6 +384,23 @@ func TestEndToEndCluster(t *testing.T) {
 			t.Errorf("the session of the front that died: %s", answer.Status)
 		}
 	})
+}
+
+// workersOf returns the ids of the processes of a node's workers.
+func (c *cluster) workersOf(p *process) (running []int) {
+	c.t.Helper()
+	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(p.cmd.Process.Pid)).Output() // fails without a child
+	for word := range strings.FieldsSeq(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if err == nil && at == c.top+"/ann" && !dead(pid) {
+			running = append(running, pid)
+		}
+	}
+	return running
 }
 
 // restart starts a node again.

@@ -29,6 +29,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -40,6 +41,13 @@ import (
 const program = "codex-mcp-gateway"
 
 func main() {
+	if os.Args[0] == workers.FenceName {
+		if err := workers.RunFence(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", workers.FenceName, err)
+			os.Exit(1)
+		}
+		return
+	}
 	// Workers must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(proc.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)

@@ -5,7 +5,8 @@
 //
 // The server removes a key that was not renewed for the bucket's TTL. A node that could not renew
 // calls [HolderOptions].Lost after two thirds of that time, counted from before the renewal was sent,
-// so its worker ends before another node can take the lease. The clock of a node goes on while
+// so its worker ends before another node can take the lease. [HolderOptions].Renewed tells a
+// fence the same time, in case the process of the node is stopped. The clock of a node goes on while
 // the machine is suspended.
 //
 // This assumes that Lost needs less than a third of the time, and that the clocks of NATS

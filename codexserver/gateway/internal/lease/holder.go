@@ -19,6 +19,9 @@ type HolderOptions struct {
 	// Lost stops the worker of a user, and returns when it has ended. The holder calls it when
 	// a lease is lost or about to be.
 	Lost func(user string)
+	// Renewed learns until when the node holds the lease of a user, on the clock. Take calls it
+	// before it returns. It may be nil.
+	Renewed func(user string, deadline time.Duration)
 	// Clock returns the time since some moment. It must go on while the machine is suspended.
 	// Default: that of the system.
 	Clock func() time.Duration
@@ -83,6 +86,7 @@ func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
 		revision, err := h.leases.kv.Create(ctx, user, value)
 		if err == nil {
 			mine.Epoch = revision
+			h.renewed(user, sent)
 			return mine, h.add(mine, sent)
 		}
 		if !errors.Is(err, jetstream.ErrKeyExists) {
@@ -159,6 +163,13 @@ func (h *Holder) add(l Lease, sent time.Duration) error {
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
 	h.held[l.User] = x
 	return nil
+}
+
+// renewed reports a lease that was taken or renewed after sent.
+func (h *Holder) renewed(user string, sent time.Duration) {
+	if h.o.Renewed != nil {
+		h.o.Renewed(user, sent+h.fence())
+	}
 }
 
 // fence returns after which time without a renewal a lease counts as lost.
@@ -345,7 +356,11 @@ func (h *Holder) renew(ctx context.Context, x *held) {
 	if err == nil {
 		h.mu.Lock()
 		x.revision, x.deadline = next, sent+h.fence()
+		gone := x.gone != nil
 		h.mu.Unlock()
+		if !gone {
+			h.renewed(value.User, sent)
+		}
 	}
 }
 

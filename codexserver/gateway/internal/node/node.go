@@ -64,7 +64,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	if n.server, err = link.NewServer(o.Conn, handler{n}, o.Logger, nil); err != nil {
 		return nil, errors.Join(err, o.Pool.Close())
 	}
-	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Logger: o.Logger})
+	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	for subject, handle := range map[string]nats.MsgHandler{
@@ -84,6 +84,11 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	}
 	n.running.Go(func() { n.tend(serving) })
 	return n, nil
+}
+
+// renewed sets the time when the fence kills the worker, if this process has not done it before.
+func (n *Node) renewed(user string, deadline time.Duration) {
+	n.o.Pool.Extend(user, deadline+n.o.Interval/fenceShare)
 }
 
 // describe returns what the node publishes.
@@ -189,6 +194,8 @@ func (n *Node) Drain(ctx context.Context) error {
 }
 
 const (
+	// fenceShare is the part of an interval that this process has for killing a worker itself.
+	fenceShare = 4
 	// drainInterval is how often a node that drains looks for idle workers.
 	drainInterval = 200 * time.Millisecond
 	// startTimeout bounds how long a node takes to publish itself.

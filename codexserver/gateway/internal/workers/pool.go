@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -41,6 +42,9 @@ type Options struct {
 	Record, Trace *os.File
 	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
+	// Fenced means that workers only run until the deadlines of [Pool.Extend]. Another process
+	// then kills them, also while this one is stopped.
+	Fenced bool
 	// Telemetry records what the pool and its workers do. It may be nil.
 	Telemetry *telemetry.Telemetry
 	// Stderr receives the standard error of workers. Logger logs their starts and ends.
@@ -54,6 +58,7 @@ type Pool struct {
 	log     *slog.Logger
 	start   func(ctx context.Context, name string) (*worker, error)
 	senders map[string]*sender // by principal; never changes
+	fence   *fence             // nil unless workers are fenced
 	running sync.WaitGroup     // all goroutines of the pool
 
 	mu       sync.Mutex
@@ -68,6 +73,7 @@ type slot struct {
 	attempt   *attempt      // the start that is under way, or nil
 	idleCheck chan struct{} // nil unless an idle check is under way; closed at its end
 	requests  int           // open ones
+	deadline  time.Duration // of Extend
 	idleTimer *time.Timer   // runs while no request is open; nil before its first use
 }
 
@@ -93,7 +99,41 @@ func New(o Options) (*Pool, error) {
 	}
 	p := newPool(o)
 	p.start = p.startProcess
+	if o.Fenced {
+		var err error
+		if p.fence, err = startFence(o.Stderr); err != nil {
+			return nil, fmt.Errorf("start the fence of the workers: %w", err)
+		}
+	}
 	return p, nil
+}
+
+// Extend sets the time until which the worker of a user may run, since the machine was started.
+// The worker must have a time before it starts. If the fence has ended, the worker is killed.
+func (p *Pool) Extend(name string, deadline time.Duration) {
+	p.mu.Lock()
+	s := p.slots[name]
+	if s == nil || p.fence == nil {
+		p.mu.Unlock()
+		return
+	}
+	s.deadline = deadline
+	w := s.worker
+	p.mu.Unlock()
+	if w == nil || !w.alive() || w.fenced == 0 {
+		return
+	}
+	if err := p.fence.extend(w.fenced, deadline); err != nil {
+		p.log.Error("worker killed", "principal", name, "error", err)
+		_ = w.kill() // the fence has ended
+	}
+}
+
+// deadline returns the time until which the worker of a user may run.
+func (p *Pool) deadline(name string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slots[name].deadline
 }
 
 func newPool(o Options) *Pool {
@@ -340,6 +380,9 @@ func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 	s.attempt, a.err = nil, err
 	if err == nil {
 		s.worker = w
+		if p.fence != nil { // it may have changed meanwhile
+			defer p.running.Go(func() { p.Extend(name, p.deadline(name)) })
+		}
 		p.log.Info("worker started", "principal", name, "process", w.process)
 		p.startIdleTimer(name, s)
 	}
@@ -481,5 +524,8 @@ func (p *Pool) Close() error {
 	}
 	ending.Wait()
 	p.running.Wait()
+	if p.fence != nil {
+		return p.fence.close()
+	}
 	return nil
 }

@@ -42,6 +42,7 @@ type worker struct {
 	dial    func(context.Context) (net.Conn, error)
 	kill    func() error
 	process int
+	fenced  uint64               // the number at the fence, or 0
 	exited  chan struct{}        // closed when the process has ended
 	drained chan struct{}        // closed when the worker has no running work any more
 	loads   chan workerlink.Load // the worker's answers about its load
@@ -207,11 +208,19 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 		return nil, nil, errors.Join(err, control.Close(), status.Close())
 	}
 	started = true
+	if p.fence != nil { // before anybody waits for the process
+		if w.fenced, err = p.fence.add(cmd.Process.Pid, p.deadline(name)); err != nil {
+			return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), control.Close(), status.Close())
+		}
+	}
 	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
 	p.running.Go(func() {
 		defer close(w.exited)
 		err := cmd.Wait()
 		socket.close()
+		if w.fenced != 0 {
+			_ = p.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
+		}
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
 	})
 	return control, status, nil
