@@ -133,6 +133,7 @@ var probes = []struct{ name, script string }{
 	{"read a temporary file", `cat /tmp/of-bob`},
 	{"read a shared one", `cat /var/tmp/of-bob`},
 	{"read the hashes", `cat $SERVER/codex-mcp.toml`},
+	{"read the data of NATS", `ls $SERVER/codex-mcp/nats`},
 	{"read the key", `cat $SERVER/auth.json`},
 	{"read the record", `grep . $TOP/approvals`},
 	{"read a descriptor", `cat /proc/$WORKER/fd/*`},
