@@ -1,7 +1,7 @@
 // Package workers runs a process for each user. This process, the worker, and its children
 // do all work of the user:
 //
-//	clients ──▶ Pool, in codex-mcp-gateway: admits requests
+//	package node ──▶ Pool, in codex-mcp-gateway: limits requests
 //	              │   for each user: a socket, the settings, a control and a status pipe
 //	              ▼
 //	            a worker in an enclosure: codex-mcp, with package workerlink
@@ -17,4 +17,7 @@
 // The pool does not trust workers: a command that takes over the worker of its user must
 // not reach the workers of others. So the pool limits the size or the time of everything
 // that a worker sends, and only the pool can connect to a worker.
+//
+// Where other machines could run the worker too, another process, the fence, kills a worker when
+// its time is over ([Pool.Extend], [RunFence]).
 package workers

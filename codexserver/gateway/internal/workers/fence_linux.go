@@ -98,8 +98,12 @@ func (f *fence) send(number uint64, deadline time.Duration, rights []byte) error
 // close ends the fence, which kills the processes that are left.
 func (f *fence) close() error {
 	err := f.conn.Close()
+	defer time.AfterFunc(fenceTimeout, f.kill).Stop()
 	return errors.Join(err, f.cmd.Wait())
 }
+
+// kill kills the fence.
+func (f *fence) kill() { _ = f.cmd.Process.Kill() } // fails if it has ended
 
 // fenced is a process of the fence.
 type fenced struct {

@@ -58,10 +58,10 @@ type Pool struct {
 	log     *slog.Logger
 	start   func(ctx context.Context, name string) (*worker, error)
 	senders map[string]*sender // by principal; never changes
-	fence   *fence             // nil unless workers are fenced
 	running sync.WaitGroup     // all goroutines of the pool
 
 	mu       sync.Mutex
+	fence    *fence           // nil unless workers are fenced
 	slots    map[string]*slot // by user
 	draining bool
 	closed   bool
@@ -113,20 +113,40 @@ func New(o Options) (*Pool, error) {
 func (p *Pool) Extend(name string, deadline time.Duration) {
 	p.mu.Lock()
 	s := p.slots[name]
-	if s == nil || p.fence == nil {
+	if s == nil || !p.o.Fenced {
 		p.mu.Unlock()
 		return
 	}
 	s.deadline = deadline
 	w := s.worker
 	p.mu.Unlock()
-	if w == nil || !w.alive() || w.fenced == 0 {
+	if w == nil || !w.alive() || w.fence == nil {
 		return
 	}
-	if err := p.fence.extend(w.fenced, deadline); err != nil {
+	if err := w.fence.extend(w.fenced, deadline); err != nil {
 		p.log.Error("worker killed", "principal", name, "error", err)
 		_ = w.kill() // the fence has ended
 	}
+}
+
+// addToFence makes the fence kill a process after the deadline of a user. If the fence has ended,
+// it starts another one.
+func (p *Pool) addToFence(name string, pid int) (f *fence, number uint64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	deadline := p.slots[name].deadline
+	if number, err = p.fence.add(pid, deadline); err == nil {
+		return p.fence, number, nil
+	}
+	p.log.Error("the fence of the workers starts again", "error", err)
+	if f, err = startFence(p.o.Stderr); err != nil {
+		return nil, 0, err
+	}
+	p.fence.kill()
+	_ = p.fence.close() // its status is not looked at
+	p.fence = f
+	number, err = f.add(pid, deadline)
+	return f, number, err
 }
 
 // deadline returns the time until which the worker of a user may run.
@@ -380,7 +400,7 @@ func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 	s.attempt, a.err = nil, err
 	if err == nil {
 		s.worker = w
-		if p.fence != nil { // it may have changed meanwhile
+		if p.o.Fenced { // it may have changed meanwhile
 			defer p.running.Go(func() { p.Extend(name, p.deadline(name)) })
 		}
 		p.log.Info("worker started", "principal", name, "process", w.process)

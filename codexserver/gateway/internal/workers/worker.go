@@ -42,7 +42,8 @@ type worker struct {
 	dial    func(context.Context) (net.Conn, error)
 	kill    func() error
 	process int
-	fenced  uint64               // the number at the fence, or 0
+	fence   *fence               // nil if the worker is not fenced
+	fenced  uint64               // the number at the fence
 	exited  chan struct{}        // closed when the process has ended
 	drained chan struct{}        // closed when the worker has no running work any more
 	loads   chan workerlink.Load // the worker's answers about its load
@@ -208,8 +209,8 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 		return nil, nil, errors.Join(err, control.Close(), status.Close())
 	}
 	started = true
-	if p.fence != nil { // before anybody waits for the process
-		if w.fenced, err = p.fence.add(cmd.Process.Pid, p.deadline(name)); err != nil {
+	if p.o.Fenced { // before anybody waits for the process
+		if w.fence, w.fenced, err = p.addToFence(name, cmd.Process.Pid); err != nil {
 			return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), control.Close(), status.Close())
 		}
 	}
@@ -218,8 +219,8 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 		defer close(w.exited)
 		err := cmd.Wait()
 		socket.close()
-		if w.fenced != 0 {
-			_ = p.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
+		if w.fence != nil {
+			_ = w.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
 		}
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
 	})
