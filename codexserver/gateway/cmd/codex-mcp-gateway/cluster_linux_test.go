@@ -312,9 +312,7 @@ func TestEndToEndCluster(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		until(t, "the worker goes on without a fence", func() bool { return !slices.Equal(c.workersOf(n), before) })
-		if got := c.call(0, "ann", "hello"); got.status != 200 {
-			t.Errorf("afterwards: %+v", got)
-		}
+		c.recover("ann", "") // a call may reach the worker while it dies
 	})
 	t.Run("drain", func(t *testing.T) {
 		name := c.nodeOf("bob")
