@@ -1,0 +1,239 @@
+package jetstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// index says where in the stream the bytes of each name are.
+type index struct {
+	epoch   uint64 // the highest of a writer
+	last    uint64 // the sequence number up to which the index has all messages
+	unsure  bool   // there may be later ones
+	entries map[string]*entry
+	pending map[string][]message // parts, by name
+}
+
+// message is one in the stream with bytes of a name.
+type message struct {
+	seq  uint64
+	size int64
+}
+
+// entry is a log or a record.
+type entry struct {
+	parts bool // it has messages of the part subject
+	all   []message
+	ends  []int64 // where each message ends
+}
+
+func newIndex() index { return index{entries: map[string]*entry{}, pending: map[string][]message{}} }
+
+func (e *entry) size() int64 {
+	if len(e.ends) == 0 {
+		return 0
+	}
+	return e.ends[len(e.ends)-1]
+}
+
+func (e *entry) add(all ...message) {
+	for _, m := range all {
+		e.all, e.ends = append(e.all, m), append(e.ends, e.size()+m.size)
+	}
+}
+
+// between returns the indexes of the messages that have the bytes from a to b.
+func (e *entry) between(a, b int64) *passage {
+	p := &passage{e: e}
+	p.first = sort.Search(len(e.ends), func(i int) bool { return e.ends[i] > a })
+	p.end = p.first
+	if a < b {
+		p.end = 1 + sort.Search(len(e.ends), func(i int) bool { return e.ends[i] >= b })
+	}
+	return p
+}
+
+// passage is some messages of an entry, from first to before end.
+type passage struct {
+	e          *entry
+	first, end int
+}
+
+// begin returns where the passage begins in its entry.
+func (p *passage) begin() int64 {
+	if p.first == 0 {
+		return 0
+	}
+	return p.e.ends[p.first-1]
+}
+
+func (x *index) size(name string) int64 {
+	if e := x.entries[name]; e != nil {
+		return e.size()
+	}
+	return 0
+}
+
+// add adds a message of the stream, whose subject has a rest after the prefix.
+func (x *index) add(rest string, head nats.Header, m message) {
+	x.last = max(x.last, m.seq)
+	if n, err := strconv.ParseUint(head.Get(headEpoch), 10, 64); err == nil {
+		x.epoch = max(x.epoch, n)
+	}
+	room, tokens, _ := strings.Cut(rest, ".")
+	name := nameOf(tokens)
+	if room == "part" {
+		x.pending[name] = append(x.pending[name], m)
+		return
+	}
+	if room != "at" {
+		return
+	}
+	parts := x.pending[name]
+	switch head.Get(headKind) {
+	case kindGone:
+		delete(x.entries, name)
+		delete(x.pending, name)
+	case kindAppend:
+		if x.entries[name] == nil {
+			x.entries[name] = &entry{}
+		}
+		x.entries[name].add(m)
+	case kindPut:
+		x.entries[name] = &entry{}
+		x.entries[name].add(m)
+		delete(x.pending, name)
+	case kindParts:
+		n, err := strconv.Atoi(head.Get(headParts))
+		x.entries[name] = &entry{parts: true}
+		if err == nil && n <= len(parts) {
+			x.entries[name].add(parts[len(parts)-n:]...)
+		}
+		delete(x.pending, name)
+	}
+}
+
+// load reads what the stream has and the index lacks. The error wraps [store.ErrFenced] if there
+// is a writer with a higher epoch.
+func (s *Store) load(ctx context.Context) error {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	err = s.scan(ctx, jetstream.ConsumerConfig{HeadersOnly: true, OptStartSeq: s.last + 1}, func(m jetstream.Msg, seq uint64) error {
+		size, err := strconv.ParseInt(m.Headers().Get("Nats-Msg-Size"), 10, 64)
+		if err != nil {
+			return fmt.Errorf("message %d of the stream has no size", seq)
+		}
+		s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq, size})
+		return nil
+	})
+	if err != nil {
+		return s.failed(err)
+	}
+	// The last messages may be gone, but the number counts them. Later ones that were not read
+	// are noticed by the next write.
+	s.last = max(s.last, info.State.LastSeq)
+	s.unsure = false
+	if s.index.epoch > s.epoch {
+		return store.ErrFenced
+	}
+	return nil
+}
+
+// maxFetch is how many messages are fetched at a time.
+const maxFetch = 256
+
+// scan calls f for the messages from a sequence number on that the stream has now.
+func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) error {
+	config.DeliverPolicy, config.AckPolicy, config.MemoryStorage, config.InactiveThreshold = jetstream.DeliverByStartSequencePolicy, jetstream.AckNonePolicy, true, scanTimeout
+	c, err := s.stream.CreateConsumer(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+		defer cancel()
+		_ = s.stream.DeleteConsumer(ctx, c.CachedInfo().Name) // else it ends by itself
+	}()
+	for left := c.CachedInfo().NumPending; left > 0; {
+		batch, err := c.FetchNoWait(int(min(left, maxFetch)))
+		if err != nil {
+			return err
+		}
+		got := uint64(0)
+		for m := range batch.Messages() {
+			about, err := m.Metadata()
+			if err == nil {
+				err = f(m, about.Sequence.Stream)
+			}
+			if err != nil {
+				return err
+			}
+			got, left = got+1, about.NumPending
+		}
+		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
+			return err
+		}
+		if got == 0 { // some were removed meanwhile
+			info, err := c.Info(ctx)
+			if err != nil {
+				return err
+			}
+			left = info.NumPending
+		}
+	}
+	return nil
+}
+
+// scanTimeout is how long NATS keeps the consumer of a scan whose process has ended.
+const scanTimeout = 30 * time.Second
+
+// bytes reads size bytes of a name from at on, which are in a passage.
+func (s *Store) bytes(ctx context.Context, name string, p *passage, at, size int64) ([]byte, error) {
+	var data []byte
+	all := p.e.all[p.first:p.end]
+	if len(all) <= 2 {
+		for _, m := range all {
+			got, err := s.stream.GetMsg(ctx, m.seq)
+			if err != nil {
+				s.unsure = true
+				return nil, s.failed(err)
+			}
+			data = append(data, got.Data...)
+		}
+	} else {
+		subjects := []string{s.at(name)}
+		if p.e.parts {
+			subjects = append(subjects, s.part(name))
+		}
+		err := s.scan(ctx, jetstream.ConsumerConfig{FilterSubjects: subjects, OptStartSeq: all[0].seq}, func(m jetstream.Msg, seq uint64) error {
+			if len(all) > 0 && all[0].seq == seq {
+				data, all = append(data, m.Data()...), all[1:]
+			}
+			return nil
+		})
+		if err == nil && len(all) > 0 {
+			err = fmt.Errorf("message %d of the stream is missing", all[0].seq)
+		}
+		if err != nil {
+			s.unsure = true
+			return nil, s.failed(err)
+		}
+	}
+	skip := at - p.begin()
+	if int64(len(data)) < skip+size {
+		s.unsure = true
+		return nil, s.failed(errors.New("the stream has fewer bytes than its messages said"))
+	}
+	return data[skip : skip+size], nil
+}

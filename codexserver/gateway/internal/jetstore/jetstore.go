@@ -1,0 +1,317 @@
+package jetstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options configure [Open]. User and Epoch are required.
+type Options struct {
+	// User is the user: small letters, digits, - and _.
+	User string
+	// Epoch is that of the user's lease.
+	Epoch uint64
+	// Replicas is how many NATS servers store the stream. Default: 1.
+	Replicas int
+	// MaxBytes is how much the stream may take, with what NATS needs for each message. Default:
+	// no limit of its own.
+	MaxBytes int64
+}
+
+// Store is the state of one user, for one writer. It is safe for concurrent use.
+type Store struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	prefix string // of all subjects, with the dot
+	epoch  uint64
+
+	slot chan struct{} // full while a call uses what is below
+	index
+}
+
+var _ store.Store = (*Store)(nil)
+
+const (
+	// maxPart is the size of the parts of a large record, in bytes. NATS accepts messages of
+	// 1 MiB by default.
+	maxPart = 512 << 10
+	// goneFor is how long it is kept that a name was removed, which hides nothing after that.
+	goneFor = time.Hour
+	// maxAttempts bounds how often a write is tried again after another writer's.
+	maxAttempts = 5
+	// cleanTimeout bounds the removal of parts that nothing refers to any more.
+	cleanTimeout = 5 * time.Second
+)
+
+// The headers of messages.
+const (
+	headEpoch = "Codexmcp-Epoch"
+	headKind  = "Codexmcp-Kind"
+	headParts = "Codexmcp-Parts" // of kindParts: how many
+)
+
+// The kinds of messages.
+const (
+	kindEpoch  = "epoch"
+	kindAppend = "append"
+	kindPut    = "put"
+	kindParts  = "parts" // a put whose bytes are in the last messages of its part subject
+	kindPart   = "part"
+	kindGone   = "gone"
+)
+
+// Open opens the state of a user for a writer, and makes the stream if it does not exist. Writers
+// with a lower epoch are fenced from then on. The error wraps [store.ErrFenced] if there was one
+// with a higher epoch, and otherwise [store.ErrUnavailable].
+func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
+	s := &Store{js: js, prefix: "codexmcp.state." + o.User + ".", epoch: o.Epoch, slot: make(chan struct{}, 1), index: newIndex()}
+	maxBytes := o.MaxBytes
+	if maxBytes == 0 {
+		maxBytes = -1
+	}
+	var err error
+	s.stream, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "codexmcp_state_" + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
+		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), MaxBytes: maxBytes, Discard: jetstream.DiscardNew,
+		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
+	})
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	for range maxAttempts {
+		if err = s.load(ctx); err != nil {
+			return nil, err
+		}
+		if s.index.epoch >= o.Epoch { // also if this one was opened before
+			return s, nil
+		}
+		if _, err = s.publish(ctx, s.prefix+"epoch", kindEpoch, nil, rollup()); !errors.Is(err, errLate) {
+			return s, err
+		}
+	}
+	return nil, s.failed(err)
+}
+
+// Append implements [store.Store].
+func (s *Store) Append(ctx context.Context, name string, at int64, data []byte) error {
+	if err := checkWrite(name, data, store.MaxData); err != nil {
+		return err
+	}
+	return s.write(ctx, func() error {
+		if size := s.size(name); size != at {
+			return fmt.Errorf("%w: %s has %d, not %d bytes", store.ErrOrder, name, size, at)
+		}
+		_, err := s.publish(ctx, s.at(name), kindAppend, data, nil)
+		return err
+	})
+}
+
+// Put implements [store.Store].
+func (s *Store) Put(ctx context.Context, name string, data []byte) error {
+	if err := checkWrite(name, data, store.MaxValue); err != nil {
+		return err
+	}
+	return s.write(ctx, func() error {
+		large := s.entries[name] != nil && s.entries[name].parts
+		kind, head := kindPut, rollup()
+		var first uint64
+		if len(data) > maxPart {
+			parts := slices.Collect(slices.Chunk(data, maxPart))
+			for i, part := range parts { // without the last message they are not there
+				seq, err := s.publish(ctx, s.part(name), kindPart, part, nil)
+				if err != nil {
+					return err
+				}
+				if i == 0 {
+					first = seq
+				}
+			}
+			kind, data = kindParts, nil
+			head.Set(headParts, strconv.Itoa(len(parts)))
+		}
+		seq, err := s.publish(ctx, s.at(name), kind, data, head)
+		if err == nil && (large || first > 0) {
+			s.clean(ctx, name, cmp.Or(first, seq))
+		}
+		return err
+	})
+}
+
+// Delete implements [store.Store].
+func (s *Store) Delete(ctx context.Context, name string) error {
+	if err := store.CheckName(name); err != nil {
+		return err
+	}
+	return s.write(ctx, func() error {
+		e := s.entries[name]
+		if e == nil {
+			return nil
+		}
+		large := e.parts
+		seq, err := s.publish(ctx, s.at(name), kindGone, nil, rollup(), jetstream.WithMsgTTL(goneFor))
+		if err == nil && large {
+			s.clean(ctx, name, seq)
+		}
+		return err
+	})
+}
+
+// clean removes the parts of a name before a sequence number. What it leaves is only in the way.
+func (s *Store) clean(ctx context.Context, name string, before uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	_ = s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.part(name)), jetstream.WithPurgeSequence(before))
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
+	if err := store.CheckName(name); err != nil {
+		return nil, err
+	}
+	var data []byte
+	err := s.use(ctx, func() error {
+		e := s.entries[name]
+		if e == nil {
+			return fmt.Errorf("%s: %w", name, store.ErrNotFound)
+		}
+		at = min(max(at, 0), e.size())
+		most := min(int64(max(min(most, store.MaxData), 0)), e.size()-at)
+		var err error
+		data, err = s.bytes(ctx, name, e.between(at, at+most), at, most)
+		return err
+	})
+	return data, err
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, after string) ([]store.Info, error) {
+	var all []store.Info
+	err := s.use(ctx, func() error {
+		for name, e := range s.entries {
+			if name > after {
+				all = append(all, store.Info{Name: name, Size: e.size()})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
+	return all[:min(len(all), store.MaxList)], err
+}
+
+func checkWrite(name string, data []byte, most int) error {
+	if err := store.CheckName(name); err != nil {
+		return err
+	}
+	if len(data) > most {
+		return fmt.Errorf("%w: %s has %d bytes, and %d are allowed", store.ErrFull, name, len(data), most)
+	}
+	return nil
+}
+
+// use calls f while no other call uses the index, which is as new as the stream.
+func (s *Store) use(ctx context.Context, f func() error) error {
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		return s.failed(context.Cause(ctx))
+	}
+	defer func() { <-s.slot }()
+	if err := ctx.Err(); err != nil {
+		return s.failed(err)
+	}
+	if s.unsure {
+		if err := s.load(ctx); err != nil && !errors.Is(err, store.ErrFenced) {
+			return err
+		}
+	}
+	return f()
+}
+
+// write calls f, and again if another writer has written meanwhile.
+func (s *Store) write(ctx context.Context, f func() error) error {
+	return s.use(ctx, func() (err error) {
+		for range maxAttempts {
+			if s.index.epoch > s.epoch {
+				return store.ErrFenced
+			}
+			if err = f(); !errors.Is(err, errLate) {
+				return err
+			}
+			if err := s.load(ctx); err != nil {
+				return err
+			}
+		}
+		return s.failed(err)
+	})
+}
+
+// errLate means that the stream has messages that the index lacks.
+var errLate = errors.New("another writer has written")
+
+func rollup() nats.Header { return nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}} }
+
+// publish writes a message as the next one of the stream and adds it to the index. If it fails,
+// the message may have been written.
+func (s *Store) publish(ctx context.Context, subject, kind string, data []byte, head nats.Header, options ...jetstream.PublishOpt) (uint64, error) {
+	if head == nil {
+		head = nats.Header{}
+	}
+	head.Set(headEpoch, strconv.FormatUint(s.epoch, 10))
+	head.Set(headKind, kind)
+	m := &nats.Msg{Subject: subject, Header: head, Data: data}
+	ack, err := s.js.PublishMsg(ctx, m, append(options, jetstream.WithExpectLastSequence(s.last))...)
+	var answer *jetstream.APIError
+	switch {
+	case errors.As(err, &answer) && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		s.unsure = true
+		return 0, errLate
+	case err != nil:
+		s.unsure = true
+		return 0, s.failed(err)
+	}
+	s.add(strings.TrimPrefix(subject, s.prefix), head, message{ack.Sequence, int64(len(data))})
+	return ack.Sequence, nil
+}
+
+// The codes of NATS for a stream, an account or a server without room.
+const (
+	codeNoResources = 10023
+	codeNoStorage   = 10047
+	codeStoreFailed = 10077
+)
+
+// failed returns an error of NATS as one of the store.
+func (s *Store) failed(err error) error {
+	var answer *jetstream.APIError
+	if errors.As(err, &answer) {
+		switch {
+		case answer.ErrorCode == codeNoResources, answer.ErrorCode == codeNoStorage,
+			answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum"):
+			return fmt.Errorf("%w: %w", store.ErrFull, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// at and part return the subjects of a name.
+func (s *Store) at(name string) string   { return s.prefix + "at." + token(name) }
+func (s *Store) part(name string) string { return s.prefix + "part." + token(name) }
+
+// A name has no =, and a component of a subject no dot.
+func token(name string) string {
+	return strings.NewReplacer(".", "=", "/", ".").Replace(name)
+}
+
+func nameOf(token string) string {
+	return strings.NewReplacer("=", ".", ".", "/").Replace(token)
+}

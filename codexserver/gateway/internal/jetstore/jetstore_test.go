@@ -1,0 +1,319 @@
+package jetstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/store/storetest"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestStore keeps the promises of a store, on one server.
+func TestStore(t *testing.T) {
+	js := connect(t, one(t))
+	n := 0
+	storetest.Run(t, func(t *testing.T) storetest.Open {
+		n++
+		user := "ann-" + string(rune('a'+n))
+		return func(epoch uint64) (store.Store, error) {
+			return jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: epoch})
+		}
+	})
+}
+
+// one starts a server.
+func one(t testing.TB) *server.Server {
+	t.Helper()
+	return start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir()})
+}
+
+func start(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.NoSigs, o.NoLog, o.NoSystemAccount = true, true, o.Cluster.Name == ""
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	return s
+}
+
+func connect(t testing.TB, s *server.Server) jetstream.JetStream {
+	t.Helper()
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func open(t testing.TB, js jetstream.JetStream, o jetstore.Options) *jetstore.Store {
+	t.Helper()
+	o.User = "ann"
+	s, err := jetstore.Open(t.Context(), js, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// whole reads what there is under a name.
+func whole(t *testing.T, s store.Store, name string) []byte {
+	t.Helper()
+	var all []byte
+	for {
+		data, err := s.Read(t.Context(), name, int64(len(all)), store.MaxData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) == 0 {
+			return all
+		}
+		all = append(all, data...)
+	}
+}
+
+// TestLarge puts records that need several messages, and continues them. Nothing of the old ones stays.
+func TestLarge(t *testing.T) {
+	js := connect(t, one(t))
+	s := open(t, js, jetstore.Options{Epoch: 1})
+	content := func(seed byte, size int) []byte {
+		data := make([]byte, size)
+		rand.NewChaCha8([32]byte{seed}).Read(data)
+		return data
+	}
+	last := content(0, 700<<10)
+	for _, data := range [][]byte{content(1, 3<<20), content(2, 1<<20+1), content(3, 10), last} {
+		if err := s.Put(t.Context(), "a.b/c-d", data); err != nil {
+			t.Fatal(err)
+		}
+		if got := whole(t, s, "a.b/c-d"); !bytes.Equal(got, data) {
+			t.Errorf("%d bytes, want %d", len(got), len(data))
+		}
+	}
+	for i := range 20 {
+		if err := s.Append(t.Context(), "a.b/c-d", int64(len(last)), []byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+		last = append(last, byte(i))
+	}
+	for _, s := range []store.Store{s, open(t, js, jetstore.Options{Epoch: 2})} {
+		if got := whole(t, s, "a.b/c-d"); !bytes.Equal(got, last) {
+			t.Errorf("%d bytes, want %d", len(got), len(last))
+		}
+		for _, at := range []int64{0, 1, 512<<10 - 1, 512 << 10, 700<<10 - 1, 700 << 10, 700<<10 + 7} {
+			got, err := s.Read(t.Context(), "a.b/c-d", at, 9)
+			if err != nil || !bytes.Equal(got, last[at:min(int(at)+9, len(last))]) {
+				t.Errorf("9 bytes at %d: %x, %v", at, got, err)
+			}
+		}
+	}
+	next := open(t, js, jetstore.Options{Epoch: 3})
+	if err := next.Delete(t.Context(), "a.b/c-d"); err != nil {
+		t.Fatal(err)
+	}
+	if n := messages(t, js); n != 2 { // the epoch, and that the name is gone
+		t.Errorf("the stream has %d messages", n)
+	}
+}
+
+func messages(t *testing.T, js jetstream.JetStream) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.Msgs
+}
+
+// TestFull fills a stream. Writes fail with the reason, what is there stays, and removing makes room.
+func TestFull(t *testing.T) {
+	s := open(t, connect(t, one(t)), jetstore.Options{Epoch: 1, MaxBytes: 1 << 20})
+	var size int64
+	block := make([]byte, 100<<10)
+	for {
+		err := s.Append(t.Context(), "log", size, block)
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += int64(len(block))
+	}
+	if err := s.Put(t.Context(), "record", make([]byte, 3<<20)); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a large record: %v", err)
+	}
+	if got := whole(t, s, "log"); int64(len(got)) != size || size < 800<<10 {
+		t.Errorf("%d bytes, want %d", len(got), size)
+	}
+	if _, err := s.Read(t.Context(), "record", 0, 1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the record: %v", err)
+	}
+	if err := s.Delete(t.Context(), "log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), "record", block); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLongLog opens a stream with many messages.
+func TestLongLog(t *testing.T) {
+	js := connect(t, one(t))
+	s := open(t, js, jetstore.Options{Epoch: 1})
+	var want []byte
+	for i := range 600 {
+		line := fmt.Appendf(nil, "%d\n", i)
+		if err := s.Append(t.Context(), "log", int64(len(want)), line); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), "record", line); err != nil { // between, and replaced
+			t.Fatal(err)
+		}
+		want = append(want, line...)
+	}
+	if got := whole(t, open(t, js, jetstore.Options{Epoch: 2}), "log"); !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d", len(got), len(want))
+	}
+}
+
+// TestCluster kills the server of three that has the stream, while one writer follows another. What was
+// acknowledged is there, what a fenced writer writes is not.
+func TestCluster(t *testing.T) {
+	servers := cluster(t)
+	js := connect(t, servers[0])
+	first := open(t, js, jetstore.Options{Epoch: 1, Replicas: 3})
+	var want []byte
+	write := func(s store.Store, n int) {
+		t.Helper()
+		for i := range n {
+			line := fmt.Appendf(nil, "%d-%d\n", len(want), i)
+			for {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				err := s.Append(ctx, "log", int64(len(want)), line)
+				cancel()
+				if errors.Is(err, store.ErrOrder) { // it was written, and the acknowledgement was lost
+					err = nil
+				}
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, store.ErrUnavailable) || t.Context().Err() != nil {
+					t.Fatal(err)
+				}
+			}
+			want = append(want, line...)
+		}
+	}
+	write(first, 20)
+	stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := stream.CachedInfo().Cluster.Leader
+	for i, s := range servers {
+		if s.Name() == leader {
+			s.Shutdown()
+			s.WaitForShutdown()
+			if i == 0 {
+				js = connect(t, servers[1])
+			}
+		}
+	}
+	var second *jetstore.Store
+	for second == nil { // without a leader nothing can be opened
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		second, err = jetstore.Open(ctx, js, jetstore.Options{User: "ann", Epoch: 2, Replicas: 3})
+		cancel()
+		if err != nil && !errors.Is(err, store.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	write(second, 20)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := first.Append(ctx, "log", int64(len(want)), []byte("x")); err == nil {
+		t.Error("a writer with an old epoch writes")
+	}
+	if got := whole(t, open(t, js, jetstore.Options{Epoch: 3, Replicas: 3}), "log"); !bytes.Equal(got, want) {
+		t.Errorf("the log is %q, want %q", got, want)
+	}
+}
+
+// cluster starts three servers.
+func cluster(t testing.TB) []*server.Server {
+	t.Helper()
+	var routes []*url.URL
+	var listeners []net.Listener
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+	}
+	var all []*server.Server
+	for i, l := range listeners {
+		port := l.Addr().(*net.TCPAddr).Port
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, start(t, &server.Options{
+			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
+		}))
+	}
+	js := connect(t, all[0])
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := js.AccountInfo(ctx)
+		cancel()
+		if err == nil {
+			return all
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAppend appends lines of a conversation, to one server and to three.
+func BenchmarkAppend(b *testing.B) {
+	for name, servers := range map[string]func(testing.TB) []*server.Server{
+		"one":   func(t testing.TB) []*server.Server { return []*server.Server{one(t)} },
+		"three": cluster,
+	} {
+		b.Run(name, func(b *testing.B) {
+			all := servers(b)
+			s := open(b, connect(b, all[0]), jetstore.Options{Epoch: 1, Replicas: len(all)})
+			line := bytes.Repeat([]byte("x"), 1000)
+			for at := int64(0); b.Loop(); at += int64(len(line)) {
+				if err := s.Append(b.Context(), "log", at, line); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
