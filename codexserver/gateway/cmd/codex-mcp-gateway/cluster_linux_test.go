@@ -83,7 +83,8 @@ func startNATS(t *testing.T, dir string) (all []*server.Server) {
 	return all
 }
 
-// startCluster starts a service for ann and bob. Their homes are the same on all nodes.
+// startCluster starts a service for ann and bob. Each node has homes of its own for them, and their
+// folders are the same on all.
 func startCluster(t *testing.T, model *providertest.Server, args ...string) *cluster {
 	t.Helper()
 	servertest.NeedEnclosure(t)
@@ -93,12 +94,10 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 	for _, name := range []string{"ann", "bob"} {
 		token, hash := access.NewToken()
 		c.tokens[name] = token
-		for _, dir := range []string{name, name + "-home"} {
-			if err := os.Mkdir(filepath.Join(c.top, dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.Mkdir(filepath.Join(c.top, name), 0o700); err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nhome = %q\nlabels = ['big']\n", name, hash, c.top+"/"+name, c.top+"/"+name+"-home")
+		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nlabels = ['big']\n", name, hash, c.top+"/"+name)
 	}
 	for name, service := range map[string]string{
 		"a": "roles = ['node']\n[node]\nname = 'a'\nlabels = ['big']\n", "b": "roles = ['node']\n[node]\nname = 'b'\nlabels = ['big']\n", "c": "roles = ['node']\n[node]\nname = 'c'\n",
@@ -339,16 +338,33 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 		c.restart(name, model)
 	})
-	for range *clusterRounds {
+	for round := range *clusterRounds {
 		t.Run("a node dies", func(t *testing.T) {
 			if got := c.call(0, "ann", "hello"); got.status != 200 {
 				t.Fatalf("before: %+v", got)
 			}
 			name := c.nodeOf("ann")
+			file := "task" + strconv.Itoa(round)
+			_, begun := c.at(0, "ann").askAt(mcpPath, asking, "tools/call", "codex", `"name":"codex","arguments":{"prompt":"touch `+file+`"}`)
+			task := member(t, begun, "taskId")
+			c.await("ann", task, `"status":"input_required"`)
 			if err := c.nodes[name].cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			c.recover("ann", name)
+			// The task goes on at another node, which asks again. What it knows comes from NATS.
+			got := c.await("ann", task, `"status":"input_required"`)
+			_, questions, _ := strings.Cut(got, `"inputRequests":{"`)
+			key, _, _ := strings.Cut(questions, `"`)
+			if status, got := c.at(1, "ann").askAt(mcpPath, asking, "tasks/update", task, `"taskId":"`+task+`","inputResponses":{"`+key+`":{"action":"accept","content":{}}}`); status != 200 {
+				t.Fatalf("%d %s", status, got)
+			}
+			if got := c.await("ann", task, `"status":"completed"`); !strings.Contains(got, "the answer to touch "+file) {
+				t.Errorf("the task: %s", got)
+			}
+			if _, err := os.Stat(filepath.Join(c.top, "ann", file)); err != nil {
+				t.Error(err)
+			}
 			c.restart(name, model)
 		})
 	}
@@ -410,6 +426,21 @@ func (c *cluster) workersOf(p *process) (running []int) {
 		}
 	}
 	return running
+}
+
+// asking are the capabilities of a client with tasks that shows questions.
+const asking = `"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}`
+
+// await asks both fronts in turns for a task until it has a status, and returns the answer.
+func (c *cluster) await(user, task, status string) (got string) {
+	c.t.Helper()
+	front := 0
+	until(c.t, "the task is not "+status, func() bool {
+		front++
+		_, got = c.at(front, user).askAt(mcpPath, asking, "tasks/get", task, `"taskId":"`+task+`"`)
+		return strings.Contains(got, status)
+	})
+	return got
 }
 
 // restart starts a node again.

@@ -48,9 +48,8 @@ const (
 	reconnectWait = 250 * time.Millisecond
 	// pingInterval is how often a connection without messages is tried. Two failures break it.
 	pingInterval = 5 * time.Second
-	// maxMemory and maxStore bound what the server in this process keeps, in bytes.
+	// maxMemory bounds what the server in this process keeps in memory, in bytes.
 	maxMemory = 64 << 20
-	maxStore  = 1 << 30
 )
 
 // Connect connects to NATS. The caller must close the broker. A connection that breaks is made
@@ -108,7 +107,7 @@ func (b *Broker) start(o Options) (err error) {
 	}
 	if b.server, err = server.NewServer(&server.Options{
 		ServerName: "codex-mcp-gateway", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStream: true, StoreDir: o.Folder, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxStore,
+		JetStream: true, StoreDir: o.Folder, JetStreamMaxMemory: maxMemory,
 	}); err != nil {
 		return err
 	}

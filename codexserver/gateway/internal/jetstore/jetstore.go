@@ -15,11 +15,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure [Open]. User and Epoch are required.
+// Options configure [Open]. User is required.
 type Options struct {
 	// User is the user: small letters, digits, - and _.
 	User string
-	// Epoch is that of the user's lease.
+	// Epoch is that of the user's lease. 0 means a higher one than all before, for a writer
+	// that no other one can follow.
 	Epoch uint64
 	// Replicas is how many NATS servers store the stream. Default: 1.
 	Replicas int
@@ -89,10 +90,12 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		return nil, s.failed(err)
 	}
 	for range maxAttempts {
-		if err = s.load(ctx); err != nil {
+		if err = s.load(ctx); err != nil && (o.Epoch > 0 || !errors.Is(err, store.ErrFenced)) {
 			return nil, err
 		}
-		if s.index.epoch >= o.Epoch { // also if this one was opened before
+		if o.Epoch == 0 {
+			s.epoch = s.index.epoch + 1
+		} else if s.index.epoch == o.Epoch { // the worker before it had the same lease
 			return s, nil
 		}
 		if _, err = s.publish(ctx, s.prefix+"epoch", kindEpoch, nil, rollup()); !errors.Is(err, errLate) {

@@ -9,17 +9,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Options configure a [Node]. All are required, except for Labels.
 type Options struct {
 	Conn   *nats.Conn
+	Stream jetstream.JetStream
 	Leases *lease.Leases
 	Nodes  *placement.Nodes
 	// Pool runs the workers. The node closes it.
@@ -31,6 +35,8 @@ type Options struct {
 	Labels   []string
 	Capacity int
 	Version  string
+	// Replicas is how many NATS servers keep the state of a user.
+	Replicas int
 	// Alone means that no other node exists. Then a node that drains keeps its workers until
 	// the end, so that clients can still read their results.
 	Alone bool
@@ -65,6 +71,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 		return nil, errors.Join(err, o.Pool.Close())
 	}
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
+	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	for subject, handle := range map[string]nats.MsgHandler{
@@ -89,6 +96,18 @@ func New(ctx context.Context, o Options) (*Node, error) {
 // renewed sets the time when the fence kills the worker, if this process has not done it before.
 func (n *Node) renewed(user string, deadline time.Duration) {
 	n.o.Pool.Extend(user, deadline+n.o.Interval/fenceShare)
+}
+
+// open opens the store of a user, whose lease this node holds. If other nodes exist, its epoch
+// is that of the lease: a node that takes the lease later fences this one.
+func (n *Node) open(ctx context.Context, user string) (store.Store, error) {
+	o := jetstore.Options{User: user, Replicas: n.o.Replicas, MaxBytes: n.o.Principals[user].Limits.StoreBytes}
+	if !n.o.Alone {
+		if o.Epoch = n.holder.Epoch(user); o.Epoch == 0 {
+			return nil, lease.ErrLost
+		}
+	}
+	return jetstore.Open(ctx, n.o.Stream, o)
 }
 
 // describe returns what the node publishes.

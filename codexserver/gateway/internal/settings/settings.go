@@ -87,6 +87,9 @@ type PrincipalLimits struct {
 	Tasks int `json:"tasks"`
 	// Requests is how many HTTP requests the user may send in a second. Default: 100.
 	Requests int `json:"requests"`
+	// StoreBytes is how much NATS keeps of the user's conversations, tasks and decisions. Default:
+	// no limit of its own.
+	StoreBytes int64 `json:"store_bytes"`
 }
 
 const (
@@ -280,8 +283,8 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 		return err
 	}
 	l := p.Limits
-	if min(l.Turns, l.Tasks, l.Requests) < 0 {
-		return errors.New(".limits: turns, tasks and requests must not be negative")
+	if min(int64(l.Turns), int64(l.Tasks), int64(l.Requests), l.StoreBytes) < 0 {
+		return errors.New(".limits: turns, tasks, requests and store_bytes must not be negative")
 	}
 	return nil
 }

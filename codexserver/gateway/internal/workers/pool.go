@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"golang.org/x/time/rate"
@@ -59,6 +60,8 @@ type Pool struct {
 	start   func(ctx context.Context, name string) (*worker, error)
 	senders map[string]*sender // by principal; never changes
 	running sync.WaitGroup     // all goroutines of the pool
+
+	keeps func(ctx context.Context, user string) (store.Store, error) // nil: only files
 
 	mu       sync.Mutex
 	fence    *fence           // nil unless workers are fenced
@@ -155,6 +158,10 @@ func (p *Pool) deadline(name string) time.Duration {
 	defer p.mu.Unlock()
 	return p.slots[name].deadline
 }
+
+// Keep makes workers keep the state of their users in the stores that open returns, each for one
+// worker, besides the files of their homes. It must be called before the first request.
+func (p *Pool) Keep(open func(ctx context.Context, user string) (store.Store, error)) { p.keeps = open }
 
 func newPool(o Options) *Pool {
 	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, senders: map[string]*sender{}}

@@ -105,3 +105,17 @@ func (s *workerSocket) dial(ctx context.Context) (conn net.Conn, err error) {
 }
 
 func (s *workerSocket) close() { _ = s.file.Close() }
+
+// socketPair returns two connected ends, of which another process can inherit the second.
+func socketPair() (net.Conn, *os.File, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	own, end := os.NewFile(uintptr(pair[0]), "store"), os.NewFile(uintptr(pair[1]), "store")
+	conn, err := net.FileConn(own)
+	if err = errors.Join(err, own.Close()); err != nil {
+		return nil, nil, errors.Join(err, end.Close())
+	}
+	return conn, end, nil
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 )
 
 // workerSocket is empty, because this system does not support workers.
@@ -18,3 +19,5 @@ func listenWorker(string) (*net.UnixListener, *workerSocket, error) {
 func (*workerSocket) dial(context.Context) (net.Conn, error) { return nil, errors.ErrUnsupported }
 
 func (*workerSocket) close() {}
+
+func socketPair() (net.Conn, *os.File, error) { return nil, nil, errors.ErrUnsupported }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/go-json-experiment/json"
 )
@@ -67,7 +68,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 	settings := p.o.Settings
 	settings.Version, settings.Principal, settings.Home, settings.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
 	settings.Approver = p.o.HTTP.Principals[name].Approver
-	settings.Record, settings.Trace = p.o.Record != nil, p.o.Trace != nil
+	settings.Record, settings.Trace, settings.Store = p.o.Record != nil, p.o.Trace != nil, p.keeps != nil
 	limits := p.o.HTTP.Principals[name].Limits
 	settings.Turns, settings.Tasks = limits.Turns, limits.Tasks
 	settings.Locked = p.o.HTTP.Locked(settings.Locked, name)
@@ -78,8 +79,14 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kept store.Store
+	if p.keeps != nil {
+		if kept, err = p.keeps(ctx, name); err != nil {
+			return nil, err
+		}
+	}
 	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata})
-	control, status, err := w.launch(p, name, paths)
+	control, status, err := w.launch(p, name, paths, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +177,8 @@ func (w *worker) readStatus(lines *bufio.Scanner, r *replay) {
 }
 
 // launch starts the process, and returns the pool's ends of the control pipe and of the
-// status pipe.
-func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status *os.File, err error) {
+// status pipe. It serves the store, unless that is nil, until the process has ended.
+func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store) (control, status *os.File, err error) {
 	l, socket, err := listenWorker(paths.server)
 	if err != nil {
 		return nil, nil, err
@@ -204,6 +211,20 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 			files = append(files, file)
 		}
 	}
+	serve := func() {}
+	if kept != nil {
+		conn, end, err := socketPair()
+		if err != nil {
+			return nil, nil, errors.Join(err, control.Close(), status.Close())
+		}
+		defer end.Close()
+		files = append(files, end)
+		serve = func() {
+			if err := workerlink.ServeStore(context.Background(), conn, kept); err != nil {
+				p.log.Warn("a worker sends what is no call of its store", "principal", name, "error", err)
+			}
+		}
+	}
 	cmd := &exec.Cmd{Path: paths.program, Args: []string{workerlink.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
 	if err := paths.enclosure(name).Start(cmd); err != nil {
 		return nil, nil, errors.Join(err, control.Close(), status.Close())
@@ -215,6 +236,7 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths) (control, status
 		}
 	}
 	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
+	p.running.Go(serve)
 	p.running.Go(func() {
 		defer close(w.exited)
 		err := cmd.Wait()
