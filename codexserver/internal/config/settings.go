@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 )
 

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // The bounds of one page.

@@ -19,8 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/google/go-cmp/cmp"
 )
 

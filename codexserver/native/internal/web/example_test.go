@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // A client refuses what is not public before it connects, or looks up a name.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // CheckedDial connects as a client without options does that fetches a page of a public host.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // The bounds of a conversion. Links make a text longer than its page.

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/google/go-cmp/cmp"
 )
 

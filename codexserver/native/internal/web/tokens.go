@@ -4,7 +4,7 @@ import (
 	"html"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // token is a piece of HTML: a text, or a tag with the attributes that matter here.

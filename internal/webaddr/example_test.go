@@ -3,7 +3,7 @@ package webaddr_test
 import (
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/webaddr"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // An address has one form, which shows all that a request would send.
