@@ -139,6 +139,9 @@ func TestDocsConfigurations(t *testing.T) {
 			if err := toml.Unmarshal([]byte(b), &keys); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
+			if keys["nats"] != nil { // of a file of the gateway, whose own test reads it
+				continue
+			}
 			home, name := t.TempDir(), "config.toml"
 			for key, value := range keys {
 				if _, table := value.(map[string]any); config.Ours(key) || key == "notify" && table {

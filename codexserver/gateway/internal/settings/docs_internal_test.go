@@ -2,6 +2,7 @@ package settings
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -48,4 +49,26 @@ func keys(prefix string, table reflect.Type) (all []string) {
 		}
 	}
 	return all
+}
+
+// TestDocsService reads the configurations of a service in docs/gateway.md.
+func TestDocsService(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, block := range regexp.MustCompile("(?ms)^```toml\n(\\[nats\\].*?)^```$").FindAllSubmatch(page, -1) {
+		home := t.TempDir()
+		if err := os.WriteFile(filepath.Join(home, ServiceFile), block[1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, _, err := LoadService(home, nil); err != nil || s.NATS.URL == "" {
+			t.Errorf("%v, %+v in\n%s", err, s, block[1])
+		}
+		read++
+	}
+	if read == 0 {
+		t.Error("the page has no configuration")
+	}
 }
