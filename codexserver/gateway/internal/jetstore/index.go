@@ -165,6 +165,7 @@ func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f fun
 		defer cancel()
 		_ = s.stream.DeleteConsumer(ctx, c.CachedInfo().Name) // else it ends by itself
 	}()
+	deadline := time.Now().Add(findTimeout)
 	for left := c.CachedInfo().NumPending; left > 0; {
 		batch, err := c.FetchNoWait(int(min(left, maxFetch)))
 		if err != nil {
@@ -181,6 +182,10 @@ func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f fun
 			}
 			got, left = got+1, about.NumPending
 		}
+		if got == 0 && ctx.Err() == nil && errors.Is(batch.Error(), nats.ErrNoResponders) && time.Now().Before(deadline) {
+			pause(ctx, findInterval)
+			continue
+		}
 		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
 			return err
 		}
@@ -194,6 +199,13 @@ func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f fun
 	}
 	return nil
 }
+
+// In a cluster the server with a new consumer says that it is there before all others know where:
+// a request for its messages may find nobody at first.
+const (
+	findTimeout  = 2 * time.Second
+	findInterval = 20 * time.Millisecond
+)
 
 // scanTimeout is how long NATS keeps the consumer of a scan whose process has ended.
 const scanTimeout = 30 * time.Second

@@ -3,6 +3,7 @@ package jetstore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -272,19 +273,63 @@ func (s *Store) publish(ctx context.Context, subject, kind string, data []byte, 
 	head.Set(headEpoch, strconv.FormatUint(s.epoch, 10))
 	head.Set(headKind, kind)
 	m := &nats.Msg{Subject: subject, Header: head, Data: data}
-	ack, err := s.js.PublishMsg(ctx, m, append(options, jetstream.WithExpectLastSequence(s.last))...)
-	var answer *jetstream.APIError
+	seq, err := s.send(ctx, m, append(options, jetstream.WithExpectLastSequence(s.last))...)
 	switch {
-	case errors.As(err, &answer) && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+	case errors.Is(err, errLate):
 		s.unsure = true
 		return 0, errLate
 	case err != nil:
 		s.unsure = true
 		return 0, s.failed(err)
 	}
-	s.add(strings.TrimPrefix(subject, s.prefix), head, message{ack.Sequence, int64(len(data))})
-	return ack.Sequence, nil
+	s.add(strings.TrimPrefix(subject, s.prefix), head, message{seq, int64(len(data))})
+	return seq, nil
 }
+
+// ackTimeout is how long a message may have no answer before it is sent again. The answer is lost
+// if the server dies that leads the stream.
+const ackTimeout = 2 * time.Second
+
+// send sends a message, and again while no answer comes, and returns its sequence number. NATS
+// refuses the second one if it has written the first, whose id tells that it is the same.
+func (s *Store) send(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (uint64, error) {
+	id := rand.Text()
+	for i := 1; ; i++ {
+		attempt, cancel := context.WithTimeout(ctx, ackTimeout)
+		ack, err := s.js.PublishMsg(attempt, m, append(options, jetstream.WithMsgID(id))...)
+		var answer *jetstream.APIError
+		errors.As(err, &answer)
+		early := errors.Is(err, jetstream.ErrNoStreamResponse) || answer != nil && answer.ErrorCode == codeInProcess
+		if early {
+			pause(attempt, ackTimeout)
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return ack.Sequence, nil
+		case answer != nil && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+			if i > 1 {
+				if first, err := s.stream.GetMsg(ctx, s.last+1); err == nil && first.Header.Get(jetstream.MsgIDHeader) == id {
+					return first.Sequence, nil
+				}
+			}
+			return 0, errLate
+		case !early && !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || i == maxAttempts:
+			return 0, err
+		}
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// codeInProcess is the code of NATS for a message whose id it has seen, and not yet written.
+const codeInProcess = 10158
 
 // The codes of NATS for a stream, an account or a server without room.
 const (

@@ -317,3 +317,35 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// TestLostAnswer loses the answer to each write. It is written once, and counts.
+func TestLostAnswer(t *testing.T) {
+	js := connect(t, one(t))
+	s := open(t, &forgetful{JetStream: js}, jetstore.Options{Epoch: 1})
+	for i, part := range []string{"a", "b", "c"} {
+		if err := s.Append(t.Context(), "log", int64(i), []byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := whole(t, open(t, js, jetstore.Options{Epoch: 2}), "log"); string(got) != "abc" {
+		t.Errorf("the log is %q", got)
+	}
+	if err := s.Append(t.Context(), "log", 3, []byte("d")); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("after another writer: %v", err)
+	}
+}
+
+// forgetful loses the first answer to each message.
+type forgetful struct {
+	jetstream.JetStream
+	last *nats.Msg
+}
+
+func (f *forgetful) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := f.JetStream.PublishMsg(ctx, m, options...)
+	if err == nil && f.last != m {
+		f.last = m
+		return nil, context.DeadlineExceeded
+	}
+	return ack, err
+}
