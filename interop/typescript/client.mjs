@@ -110,7 +110,10 @@ async function addTasks() {
     await execution.handoff(resolve);
     return promise;
   };
-  methods.resume = async (reference) => settle(await session.resumeTask(reference));
+  methods.resume = async (reference) => {
+    holds = false;
+    return settle(await session.resumeTask(reference));
+  };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
