@@ -1,4 +1,4 @@
-//go:build replicas || models
+//go:build models
 
 package main
 

