@@ -70,6 +70,32 @@ func (m *Mirror) Fenced() <-chan struct{} {
 	return m.lost
 }
 
+// ending is a store of which this process knows when nothing can reach it any more.
+type ending interface{ Ended() <-chan struct{} }
+
+// Err returns why the store never takes a write of this process again, or nil: another writer has
+// taken over, or the connection to the store has ended, if the store has a method Ended() <-chan
+// struct{} that says so. Then nothing may be written to the home either. The next process would
+// take it for what happened, and send it.
+func (m *Mirror) Err() error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fenced {
+		return m.why
+	}
+	if e, ok := m.store.(ending); ok {
+		select {
+		case <-e.Ended():
+			return fmt.Errorf("%w: its connection has ended", ErrUnavailable)
+		default:
+		}
+	}
+	return nil
+}
+
 // Close ends the calls of the store that are running, and makes others fail. It does not close
 // the store.
 func (m *Mirror) Close() {

@@ -210,6 +210,9 @@ func (r *Remote) Close() error {
 	return err
 }
 
+// Ended returns a channel that is closed when the connection has ended, as with the node.
+func (r *Remote) Ended() <-chan struct{} { return r.over }
+
 // read reads the answers. Whoever waits for one that does not come learns of it by over.
 func (r *Remote) read() {
 	defer close(r.over)

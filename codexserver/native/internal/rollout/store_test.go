@@ -13,11 +13,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
-// full is a store that takes no writes while it is full.
+// full is a store that takes no writes while it is full, and whose connection may end.
 type full struct {
 	store.Store
-	is bool
+	is    bool
+	ended chan struct{}
 }
+
+func (f *full) Ended() <-chan struct{} { return f.ended }
 
 func (f *full) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if f.is {
@@ -42,7 +45,7 @@ func stored(t *testing.T, home string) (*store.Mirror, *full, func(path string))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &full{Store: d}
+	f := &full{Store: d, ended: make(chan struct{})}
 	m, err := store.Open(t.Context(), home, f, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +121,37 @@ func TestStore(t *testing.T) {
 	if err := w.Sync(); !errors.Is(err, rollout.ErrGone) {
 		t.Error(err)
 	}
+}
+
+// TestStoreEnded ends the connection to the store, as when the node dies. What the process does
+// while it ends is not in the file: the next server would take it for what happened.
+func TestStoreEnded(t *testing.T) {
+	home := t.TempDir()
+	m, f, same := stored(t, home)
+	meta := protocol.SessionMeta{ID: "0199a213-81c0-7800-8aa1-bbab2a035a53"}
+	path := rollout.Path(home, meta.ID, time.Now())
+	w, err := rollout.Create(path, meta, m)
+	if err == nil {
+		err = w.Record(rollout.Record{Kind: rollout.CallAsks, Call: "c"}, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(f.ended)
+	for name, write := range map[string]func() error{
+		"an event": func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
+		"a record": func() error { return w.Record(rollout.Record{Kind: rollout.TurnEnds}, true) },
+		"replace":  func() error { return w.Replace(meta, func(*rollout.Writer) {}) },
+	} {
+		if err := write(); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		same(path)
+	}
+	if err := w.Close(); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("close: %v", err)
+	}
+	same(path)
 }
 
 // BenchmarkStore compares events, which do not wait, and durable records.

@@ -250,6 +250,9 @@ func (w *Writer) flush() error {
 	if len(w.lines) == 0 || w.draft {
 		return nil
 	}
+	if err := w.store.Err(); err != nil { // the next server continues from what the store has
+		return fmt.Errorf("rollout: %w", err)
+	}
 	f, size, err := w.open()
 	if err != nil {
 		return fmt.Errorf("rollout: %w", err)
@@ -325,6 +328,9 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	defer w.mu.Unlock()
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
+	}
+	if err := w.store.Err(); err != nil {
+		return fmt.Errorf("rollout: %w", err)
 	}
 	if err := safefile.Write(w.path, draft.lines, 0o600); err != nil {
 		return fmt.Errorf("rollout: %w", err)
