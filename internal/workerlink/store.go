@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/go-json-experiment/json"
@@ -182,6 +183,8 @@ type Remote struct {
 	conn io.ReadWriteCloser
 	over chan struct{} // closed when no answer comes any more
 
+	ended chan struct{} // closed with the first failure, before a call returns it
+
 	writing chan struct{} // has an element while a call is queued and written
 	waiting chan chan answer
 
@@ -198,7 +201,7 @@ var _ store.Store = (*Remote)(nil)
 
 // NewRemote returns the store behind a connection whose other end is that of [ServeStore].
 func NewRemote(conn io.ReadWriteCloser) *Remote {
-	r := &Remote{conn: conn, over: make(chan struct{}), writing: make(chan struct{}, 1), waiting: make(chan chan answer, maxCalls)}
+	r := &Remote{conn: conn, over: make(chan struct{}), ended: make(chan struct{}), writing: make(chan struct{}, 1), waiting: make(chan chan answer, maxCalls)}
 	go r.read()
 	return r
 }
@@ -211,7 +214,23 @@ func (r *Remote) Close() error {
 }
 
 // Ended returns a channel that is closed when the connection has ended, as with the node.
-func (r *Remote) Ended() <-chan struct{} { return r.over }
+func (r *Remote) Ended() <-chan struct{} { return r.ended }
+
+// Probe asks the node for something, so that Ended is closed afterwards if the node is dead. It
+// takes at most a second. For a nil Remote it does nothing.
+func (r *Remote) Probe(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	_, _ = r.List(ctx, probeName) // the answer does not matter
+}
+
+const (
+	probeTimeout = time.Second
+	probeName    = "~" // not a name: the node answers without its store
+)
 
 // read reads the answers. Whoever waits for one that does not come learns of it by over.
 func (r *Remote) read() {
@@ -238,6 +257,7 @@ func (r *Remote) fail(err error) {
 	defer r.mu.Unlock()
 	if r.err == nil {
 		r.err = err
+		close(r.ended)
 	}
 	_ = r.conn.Close()
 }

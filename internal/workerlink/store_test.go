@@ -132,6 +132,33 @@ func TestStoreEnds(t *testing.T) {
 	}
 }
 
+// A worker that has tried to reach its node knows whether it is dead.
+func TestProbe(t *testing.T) {
+	node, worker := net.Pipe()
+	served := make(chan error, 1)
+	ctx, die := context.WithCancel(t.Context())
+	go func() { served <- workerlink.ServeStore(ctx, node, newNodeStore()) }()
+	r := workerlink.NewRemote(worker)
+	r.Probe(t.Context())
+	select {
+	case <-r.Ended():
+		t.Error("the node lives")
+	default:
+	}
+	die()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	r.Probe(t.Context())
+	select {
+	case <-r.Ended():
+	default:
+		t.Error("the node is dead")
+	}
+	_ = r.Close() // it is closed
+	(*workerlink.Remote)(nil).Probe(t.Context())
+}
+
 // A node that does not answer, or does not read, holds up no call beyond its context.
 func TestStoreHangs(t *testing.T) {
 	for name, read := range map[string]bool{"no answer": true, "not read": false} {

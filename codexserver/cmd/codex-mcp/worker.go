@@ -130,6 +130,7 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 		select {
 		case err = <-serving:
 		case <-link.Stop:
+			link.Store.Probe(ctx) // if the node is dead, nothing of the end is written
 		case <-c.store.Fenced(): // another worker serves the user
 			err = store.ErrFenced
 		case <-ctx.Done():
