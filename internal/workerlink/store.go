@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,14 +72,10 @@ func readFrame(r io.Reader, most int) ([]byte, error) {
 	return frame, err
 }
 
-func writeFrame(w io.Writer, parts ...[]byte) error {
-	frame := make([]byte, 4)
-	for _, p := range parts {
-		frame = append(frame, p...)
-	}
+func frameOf(parts ...[]byte) []byte {
+	frame := slices.Concat(append([][]byte{make([]byte, 4)}, parts...)...)
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	_, err := w.Write(frame)
-	return err
+	return frame
 }
 
 // ServeStore answers the calls of a worker from s until the connection or ctx ends, which closes
@@ -100,7 +97,7 @@ func ServeStore(ctx context.Context, conn io.ReadWriteCloser, s store.Store) err
 		for one := range answers {
 			answer := <-one
 			if written == nil {
-				if written = writeFrame(conn, answer); written != nil {
+				if _, written = conn.Write(frameOf(answer)); written != nil {
 					cancel()
 				}
 			}
@@ -181,15 +178,22 @@ func answerOf(f func() ([]byte, error)) []byte {
 // Remote is the store of a node, as its worker calls it. It is safe for concurrent use.
 type Remote struct {
 	conn io.ReadWriteCloser
-	over chan struct{} // closed when no answer comes any more
+	work sync.WaitGroup // read and write
+	over chan struct{}  // closed when no answer comes any more
 
 	ended chan struct{} // closed with the first failure, before a call returns it
 
-	writing chan struct{} // has an element while a call is queued and written
+	calls   chan storeCall
 	waiting chan chan answer
 
 	mu  sync.Mutex
 	err error // why the connection ended
+}
+
+// storeCall is a call that is sent, and where its answer goes.
+type storeCall struct {
+	frame []byte
+	to    chan answer
 }
 
 type answer struct {
@@ -201,15 +205,16 @@ var _ store.Store = (*Remote)(nil)
 
 // NewRemote returns the store behind a connection whose other end is that of [ServeStore].
 func NewRemote(conn io.ReadWriteCloser) *Remote {
-	r := &Remote{conn: conn, over: make(chan struct{}), ended: make(chan struct{}), writing: make(chan struct{}, 1), waiting: make(chan chan answer, maxCalls)}
-	go r.read()
+	r := &Remote{conn: conn, over: make(chan struct{}), ended: make(chan struct{}), calls: make(chan storeCall), waiting: make(chan chan answer, maxCalls)}
+	r.work.Go(r.read)
+	r.work.Go(r.write)
 	return r
 }
 
 // Close closes the connection. Running calls fail.
 func (r *Remote) Close() error {
 	err := r.conn.Close()
-	<-r.over
+	r.work.Wait()
 	return err
 }
 
@@ -252,6 +257,27 @@ func (r *Remote) read() {
 	}
 }
 
+// write writes the calls. It writes each whole, also when its caller has given up: a part would
+// make the next ones unreadable.
+func (r *Remote) write() {
+	for {
+		select {
+		case c := <-r.calls:
+			select {
+			case r.waiting <- c.to:
+			case <-r.ended:
+				return
+			}
+			if _, err := r.conn.Write(c.frame); err != nil {
+				r.fail(err)
+				return
+			}
+		case <-r.ended:
+			return
+		}
+	}
+}
+
 func (r *Remote) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -284,59 +310,31 @@ func (r *Remote) call(ctx context.Context, method byte, name string, at int64, d
 	if len(name) > store.MaxName {
 		return nil, store.CheckName(name)
 	}
+	gaveUp := func() error { return fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx)) }
+	if ctx.Err() != nil {
+		return nil, gaveUp()
+	}
 	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16([]byte{method}, uint16(len(name))), uint64(at))
-	one := make(chan answer, 1)
-	if err := r.send(ctx, one, head, []byte(name), data); err != nil {
-		return nil, err
+	c := storeCall{frame: frameOf(head, []byte(name), data), to: make(chan answer, 1)}
+	select {
+	case r.calls <- c:
+	case <-ctx.Done():
+		return nil, gaveUp()
+	case <-r.ended:
+		return nil, r.lost()
 	}
 	select {
-	case a := <-one:
+	case a := <-c.to:
 		return a.data, a.err
 	case <-ctx.Done(): // its answer is read nevertheless
-		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
+		return nil, gaveUp()
 	case <-r.over:
 		select {
-		case a := <-one:
+		case a := <-c.to:
 			return a.data, a.err
 		default:
 			return nil, r.lost()
 		}
-	}
-}
-
-// send writes a call whose answer goes to one.
-func (r *Remote) send(ctx context.Context, one chan answer, parts ...[]byte) error {
-	if err := enter(ctx, r, r.writing, struct{}{}); err != nil {
-		return err
-	}
-	defer func() { <-r.writing }()
-	if err := enter(ctx, r, r.waiting, one); err != nil {
-		return err
-	}
-	// A call that is written in part would make the next ones unreadable.
-	stop := context.AfterFunc(ctx, func() { r.fail(context.Cause(ctx)) })
-	defer stop()
-	if err := writeFrame(r.conn, parts...); err != nil {
-		r.fail(err)
-		return r.lost()
-	}
-	return nil
-}
-
-// enter sends a value to a channel, unless the context or the connection ends first.
-func enter[T any](ctx context.Context, r *Remote, c chan<- T, value T) error {
-	select {
-	case <-r.over:
-		return r.lost()
-	default:
-	}
-	select {
-	case c <- value:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
-	case <-r.over:
-		return r.lost()
 	}
 }
 

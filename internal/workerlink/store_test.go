@@ -110,8 +110,10 @@ func TestStoreEnds(t *testing.T) {
 	go func() { ends <- r.Put(ctx, "first", nil) }()
 	<-s.entered
 	cancel()
-	if err := <-ends; !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	for _, err := range []error{<-ends, r.Put(ctx, "late", nil), r.Put(ctx, "later", nil), r.Put(ctx, "last", nil)} {
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 	go func() { ends <- r.Put(t.Context(), "second", nil) }()
 	<-s.entered
