@@ -1,6 +1,5 @@
 // Command inprocess hands Codex a task in its own process, over the official Go SDK, and asks the
-// person in the terminal. The client and the transport are the two things that the MCP toolset of
-// an agent framework takes, such as that of adk. From the folder examples/gosdk:
+// person in the terminal. From the folder examples/gosdk:
 //
 //	go run ./inprocess "run git init"
 //
