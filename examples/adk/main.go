@@ -90,6 +90,7 @@ func run(ctx context.Context, e engine.Engine, name string, provider *genai.Clie
 	}
 	return nil
 }
+
 // person returns a handler that asks in a terminal. Every answer but yes and stop declines, also the
 // end of the input.
 func person(in io.Reader, out io.Writer) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
