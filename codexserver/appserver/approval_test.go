@@ -520,9 +520,9 @@ func TestAbortBySubAgent(t *testing.T) {
 			withOldAgent(r)
 			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
 		}
-		var ended string
+		interrupts := make(chan string, 10)
 		f.on["turn/interrupt"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-			ended += string(req.Params)
+			interrupts <- string(req.Params)
 			return nil, nil
 		}
 		h := decide(elicit.Abort)
@@ -534,7 +534,13 @@ func TestAbortBySubAgent(t *testing.T) {
 		if !slices.Contains(f.methods(), "turn/interrupt") {
 			t.Errorf("the turn was not interrupted: %v", f.methods())
 		}
-		if !strings.Contains(ended, `"agent-turn"`) {
+		synctest.Wait()
+		close(interrupts)
+		var ended []string
+		for params := range interrupts {
+			ended = append(ended, params)
+		}
+		if !strings.Contains(strings.Join(ended, "\n"), `"agent-turn"`) {
 			t.Errorf("the turn of the sub-agent was not interrupted: %s", ended)
 		}
 	})
