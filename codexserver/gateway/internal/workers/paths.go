@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -85,42 +86,65 @@ func isFolder(path string) bool {
 }
 
 // check fails if a folder that a user can write contains files of another user or of the
-// server.
+// server. Each start of a worker calls it, so it looks up the folders around a path, and does not
+// compare all users with each other.
 func (p *userPaths) check() error {
-	for name, home := range p.homes {
-		key := "http.principals." + name
+	homes, folders := map[string][]string{}, map[string][]string{} // the users of a path
+	names := slices.Sorted(maps.Keys(p.homes))
+	for _, name := range names {
+		home, key := p.homes[name], "http.principals."+name
 		if within(p.server, home) {
 			return fmt.Errorf("%s.home: %s contains the server's home", key, home)
 		}
 		if within(p.program, home) { // which runs outside of the enclosure at first
 			return fmt.Errorf("%s.home: %s contains %s, the program of the workers", key, home, p.program)
 		}
+		homes[home] = append(homes[home], name)
 		for _, folder := range p.folders[name] {
 			for _, path := range append([]string{p.server, p.program}, p.hidden...) {
 				if within(path, folder) {
 					return fmt.Errorf("%s.folders: %s contains %s, which belongs to the server", key, folder, path)
 				}
 			}
+			folders[folder] = append(folders[folder], name)
 		}
-		for other, theirs := range p.homes {
-			if other != name && within(theirs, home) {
-				return fmt.Errorf("%s.home: it is or lies in that of %s", "http.principals."+other, name)
+	}
+	for _, name := range names {
+		key, others := "http.principals."+name, func(n string) bool { return n != name }
+		for at := range around(p.homes[name]) {
+			if i := slices.IndexFunc(homes[at], others); i >= 0 {
+				return fmt.Errorf("%s.home: it is or lies in that of %s", key, homes[at][i])
 			}
-			for _, folder := range p.folders[name] {
-				if within(theirs, folder) {
-					return fmt.Errorf("%s.home: %s lies in %s, where %s can write", "http.principals."+other, theirs, folder, name)
+			if users := folders[at]; users != nil {
+				return fmt.Errorf("%s.home: %s lies in %s, where %s can write", key, p.homes[name], at, users[0])
+			}
+		}
+		for _, folder := range p.folders[name] {
+			for at := range around(folder) {
+				users := homes[at]
+				if at != folder { // users may share a folder
+					users = slices.Concat(users, folders[at])
 				}
-			}
-			for _, folder := range p.folders[other] {
-				for _, own := range append([]string{home}, p.folders[name]...) {
-					if other != name && within(folder, own) && (folder != own || own == home) {
-						return fmt.Errorf("%s.folders: %s lies in %s of %s", "http.principals."+other, folder, own, name)
-					}
+				if i := slices.IndexFunc(users, others); i >= 0 {
+					return fmt.Errorf("%s.folders: %s lies in %s of %s", key, folder, at, users[i])
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// around returns a path and the folders in which it lies, from the inside.
+func around(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(path) {
+			parent := filepath.Dir(path)
+			if parent == path {
+				return
+			}
+			path = parent
+		}
+	}
 }
 
 func within(path, folder string) bool {
@@ -151,6 +175,22 @@ func (p *userPaths) enclosure(name string) *sandbox.Enclosure {
 	}
 	slices.Sort(e.Hidden)
 	e.Hidden = slices.Compact(e.Hidden)
+	all := make(map[string]bool, len(e.Hidden)) // whether it is hidden; else it is writable
+	for _, path := range e.Hidden {
+		all[path] = true
+	}
+	for _, path := range e.Writable {
+		all[path] = false
+	}
+	// What lies in something hidden needs no mount of its own: homes lie in that of the server.
+	e.Hidden = slices.DeleteFunc(e.Hidden, func(path string) bool {
+		for at := range around(filepath.Dir(path)) {
+			if hidden, ok := all[at]; ok {
+				return hidden
+			}
+		}
+		return false
+	})
 	return e
 }
 

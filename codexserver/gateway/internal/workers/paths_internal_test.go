@@ -1,0 +1,118 @@
+package workers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPathsApart compares check with a plain comparison of all users, for random paths.
+func TestPathsApart(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	path := func() string {
+		p := "/"
+		for range 1 + random.IntN(3) {
+			p = filepath.Join(p, []string{"a", "b", "ab", "c"}[random.IntN(4)])
+		}
+		return p
+	}
+	verdicts := map[bool]int{}
+	for range 20_000 {
+		p := &userPaths{server: "/server", program: "/bin/codex-mcp", hidden: []string{"/run/user"}, homes: map[string]string{}, folders: map[string][]string{}}
+		for i := range 2 + random.IntN(2) {
+			name := fmt.Sprintf("u%d", i)
+			p.homes[name] = []string{"/server/" + name, path()}[random.IntN(2)]
+			for range 1 + random.IntN(2) {
+				p.folders[name] = append(p.folders[name], path())
+			}
+		}
+		err := p.check()
+		verdicts[err == nil]++
+		if want := p.apart(); (err == nil) != want {
+			t.Fatalf("homes %v, folders %v: apart is %t, check says: %v", p.homes, p.folders, want, err)
+		}
+	}
+	if verdicts[true] < 100 || verdicts[false] < 100 {
+		t.Errorf("the cases are too alike: %v", verdicts)
+	}
+}
+
+// apart reports whether no user can write what another one has.
+func (p *userPaths) apart() bool {
+	for name, home := range p.homes {
+		for other, theirs := range p.homes {
+			for _, own := range p.folders[name] {
+				if within(theirs, own) {
+					return false
+				}
+			}
+			if other == name {
+				continue
+			}
+			if within(theirs, home) {
+				return false
+			}
+			for _, folder := range p.folders[other] {
+				if within(folder, home) || slices.ContainsFunc(p.folders[name], func(own string) bool { return folder != own && within(folder, own) }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// TestPathsRefused checks the paths of the server, and that the error names who has the path.
+func TestPathsRefused(t *testing.T) {
+	for _, tt := range []struct{ name, home, folder, want string }{
+		{"the server's home in a home", "/srv", "/work/ann", "http.principals.ann.home: /srv contains the server's home"},
+		{"the program in a home", "/opt", "/work/ann", "http.principals.ann.home: /opt contains /opt/codex-mcp, the program of the workers"},
+		{"the server's home in a folder", "/home/ann", "/srv", "http.principals.ann.folders: /srv contains /srv/server, which belongs to the server"},
+		{"a hidden file in a folder", "/home/ann", "/etc", "http.principals.ann.folders: /etc contains /etc/nats/key, which belongs to the server"},
+		{"a home in another's folder", "/work/bob/home", "/work/ann", "http.principals.ann.home: /work/bob/home lies in /work/bob, where bob can write"},
+		{"a home in the own folder", "/work/ann/home", "/work/ann", "http.principals.ann.home: /work/ann/home lies in /work/ann, where ann can write"},
+		{"a home in another's", "/home/bob/ann", "/work/ann", "http.principals.ann.home: it is or lies in that of bob"},
+		{"a folder in another's", "/home/ann", "/work/bob/ann", "http.principals.ann.folders: /work/bob/ann lies in /work/bob of bob"},
+		{"a folder that is another's home", "/home/ann", "/home/bob", "http.principals.ann.folders: /home/bob lies in /home/bob of bob"},
+		{"a folder in another's home", "/home/ann", "/home/bob/work", "http.principals.ann.folders: /home/bob/work lies in /home/bob of bob"},
+		{"a folder in the own home", "/home/ann", "/home/ann/work", ""},
+		{"a folder of both", "/home/ann", "/work/bob", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &userPaths{
+				server: "/srv/server", program: "/opt/codex-mcp", hidden: []string{"/etc/nats/key"},
+				homes: map[string]string{"ann": tt.home, "bob": "/home/bob"}, folders: map[string][]string{"ann": {tt.folder}, "bob": {"/work/bob"}},
+			}
+			got := ""
+			if err := p.check(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPathsHidden checks that an enclosure hides everything of others, with a mount only for what
+// no other one hides.
+func TestPathsHidden(t *testing.T) {
+	p := &userPaths{
+		server: "/srv/server", program: "/opt/codex-mcp", hidden: []string{"/etc/nats/key", "/home/ann/inner/log", "/run/user", "/srv/server/log"},
+		homes:   map[string]string{"ann": "/home/ann", "bob": "/srv/server/codex-mcp/principals/bob", "carl": "/srv/server/codex-mcp/principals/carl"},
+		folders: map[string][]string{"ann": {"/work/ann", "/work/all"}, "bob": {"/work/bob", "/work/all"}, "carl": {"/srv/server-of-carl", "/work/all"}},
+	}
+	for user, want := range map[string][]string{
+		"ann": {"/etc/nats/key", "/home/ann/inner/log", "/run/user", "/srv/server", "/srv/server-of-carl", "/work/bob"},
+		"bob": {"/etc/nats/key", "/home/ann", "/run/user", "/srv/server", "/srv/server-of-carl", "/work/ann"},
+	} {
+		if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(p.enclosure(user).Hidden, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", user, diff)
+		}
+	}
+}
