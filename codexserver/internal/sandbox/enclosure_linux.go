@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -24,7 +25,11 @@ const (
 	trialName    = "codex-mcp-trial"     // exits at once, for TryEnclosure
 )
 
-// enclosureSpec is os.Args[1] of the encloser, and in part of the first process.
+// maxArgument bounds an argument of the encloser, in bytes. Linux accepts 128 KiB.
+const maxArgument = 64 << 10
+
+// enclosureSpec is in the arguments of the encloser, one after another, and in part in that of the
+// first process.
 type enclosureSpec struct {
 	Writable []string `json:"writable,omitzero"`
 	Hidden   []string `json:"hidden,omitzero"`
@@ -57,7 +62,10 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	cmd.Args, cmd.Dir = []string{encloserName, string(spec)}, "/"
+	cmd.Args, cmd.Dir = []string{encloserName}, "/"
+	for part := range slices.Chunk(spec, maxArgument) { // there may be thousands of paths
+		cmd.Args = append(cmd.Args, string(part))
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
@@ -113,7 +121,7 @@ func TryEnclosure(program string) error {
 // enclosureMain does the work of a process of an enclosure, and ends it. In any other
 // process it returns.
 func enclosureMain() {
-	if len(os.Args) < 1 || len(os.Args) > 2 {
+	if len(os.Args) < 1 || len(os.Args) > 2 && os.Args[0] != encloserName {
 		return
 	}
 	var err error
@@ -122,7 +130,7 @@ func enclosureMain() {
 		syscall.Exit(0)
 	case encloserName:
 		runtime.LockOSThread() // each thread has capabilities of its own
-		err = becomeFirst(os.Args[1])
+		err = becomeFirst(strings.Join(os.Args[1:], ""))
 	case firstName:
 		var status int
 		if status, err = serveEnclosure(os.Args[1]); err == nil {

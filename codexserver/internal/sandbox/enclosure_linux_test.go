@@ -208,3 +208,26 @@ func TestTryEnclosure(t *testing.T) {
 		}
 	}
 }
+
+// TestEnclosureOfMany hides the folders of so many others that their paths are longer than Linux
+// accepts in one argument.
+func TestEnclosureOfMany(t *testing.T) {
+	servertest.NeedEnclosure(t)
+	e := newRooms(t)
+	others := e.other + "-" + strings.Repeat("long", 40)
+	const many = 800
+	for i := range many {
+		other := fmt.Sprintf("%s/%d", others, i)
+		if err := os.MkdirAll(other, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(other+"/file", []byte("secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		e.Hidden = append(e.Hidden, other)
+	}
+	script := fmt.Sprintf(`ls %s | wc -l; cat %[1]s/*/file 2>/dev/null | wc -c`, others)
+	if output, status := e.sh(t, script); output != fmt.Sprintf("%d\n0\n", many) || status != 0 {
+		t.Errorf("status %d: %s, want %d folders without a file", status, output, many)
+	}
+}
