@@ -86,7 +86,7 @@ func (l *lab) close() error {
 }
 
 // script sets what the model does, which the prompt says: a stream has so many pieces. Wait calls
-// begun, and its answer comes when held is closed.
+// begun, and its answer comes when held has something.
 func (l *lab) script(pieces int, begun func(), held <-chan struct{}) {
 	l.model.Reset(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		turn := providertest.Say("done")

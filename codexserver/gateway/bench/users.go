@@ -61,26 +61,20 @@ func (s *service) use(ctx context.Context, u user) error {
 	return nil
 }
 
-// turns begins a turn of each user, a few at a time, and waits until all wait for held. end waits
-// for their ends, after held was closed.
-func (s *service) turns(ctx context.Context, users []user, prompt string, held <-chan struct{}) (end func() error, err error) {
+// turns begins a turn of each user, a few at a time, and waits until all of them wait. end lets them
+// end, a few at a time too: the machine must not be busy with anything else.
+func (s *service) turns(ctx context.Context, users []user, prompt string) (end func() error, err error) {
+	const few = 4
 	var waiting atomic.Int64
-	beginning := make(chan struct{}, 4)
+	beginning, held, ended := make(chan struct{}, few), make(chan struct{}), make(chan error, len(users))
 	begun := func() {
 		waiting.Add(1)
 		<-beginning
 	}
 	s.lab.script(1, begun, held)
-	var working sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
 	for _, u := range users {
-		working.Go(func() {
-			select {
-			case beginning <- struct{}{}:
-			case <-held: // another one failed
-				return
-			}
+		go func() { // end waits for it
+			beginning <- struct{}{}
 			c, err := s.session(ctx, u)
 			if err == nil {
 				_, err = c.run(ctx, prompt, func() {
@@ -91,17 +85,31 @@ func (s *service) turns(ctx context.Context, users []user, prompt string, held <
 			if err == nil {
 				err = c.close(ctx)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			failed = errors.Join(failed, err)
-		})
+			ended <- err
+		}()
 	}
 	err = until(ctx, func() (bool, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return int(waiting.Load()) == len(users), failed
+		if len(ended) > 0 {
+			return false, <-ended
+		}
+		return int(waiting.Load()) == len(users), nil
 	})
-	return func() error { working.Wait(); return failed }, err
+	return func() (err error) {
+		for sent, done := 0, 0; done < len(users); {
+			next := held
+			if sent-done >= few {
+				next = nil
+			}
+			select {
+			case next <- struct{}{}:
+				sent++
+			case failed := <-ended:
+				err = errors.Join(err, failed)
+				done++
+			}
+		}
+		return err
+	}, err
 }
 
 // table collects the figures of a service in several states, each in a column.
@@ -186,13 +194,14 @@ func (l *lab) waiting(ctx context.Context, t *table) error {
 	}
 	for _, by := range [][2]string{{"wait", "%d wait for the model"}, {"ask", "%d wait for an approval"}} {
 		prompt, state := by[0], by[1]
-		held := make(chan struct{})
-		end, err := t.s.turns(ctx, others, prompt, held)
+		end, err := t.s.turns(ctx, others, prompt)
 		if err == nil {
 			_, err = t.add(ctx, fmt.Sprintf(state, t.z.busy), t.z.busy)
 		}
-		close(held)
-		if err = errors.Join(err, end()); err != nil {
+		if err == nil {
+			err = end()
+		}
+		if err != nil {
 			return err
 		}
 	}
