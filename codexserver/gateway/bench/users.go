@@ -61,10 +61,12 @@ func (s *service) use(ctx context.Context, u user) error {
 	return nil
 }
 
-// turns begins a turn of each user, a few at a time, and waits until all of them wait. end lets them
-// end, a few at a time too: the machine must not be busy with anything else.
-func (s *service) turns(ctx context.Context, users []user, prompt string) (end func() error, err error) {
+// turns begins a turn of each user, a few at a time, and calls f while all of them wait. Then it lets
+// them end, a few at a time too, because a machine that is too busy is not what is measured.
+func (s *service) turns(ctx context.Context, users []user, prompt string, f func() error) (err error) {
 	const few = 4
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var waiting atomic.Int64
 	beginning, held, ended := make(chan struct{}, few), make(chan struct{}), make(chan error, len(users))
 	begun := func() {
@@ -73,43 +75,50 @@ func (s *service) turns(ctx context.Context, users []user, prompt string) (end f
 	}
 	s.lab.script(1, begun, held)
 	for _, u := range users {
-		go func() { // end waits for it
-			beginning <- struct{}{}
+		go func() {
+			select {
+			case beginning <- struct{}{}:
+			case <-ctx.Done():
+			}
 			c, err := s.session(ctx, u)
 			if err == nil {
 				_, err = c.run(ctx, prompt, func() {
 					begun()
-					<-held
+					select {
+					case <-held:
+					case <-ctx.Done():
+					}
 				})
 			}
 			if err == nil {
 				err = c.close(ctx)
 			}
+			if err != nil {
+				cancel() // the others end too
+			}
 			ended <- err
 		}()
 	}
-	err = until(ctx, func() (bool, error) {
-		if len(ended) > 0 {
-			return false, <-ended
+	if err = until(ctx, func() (bool, error) { return int(waiting.Load()) == len(users), nil }); err == nil {
+		err = f()
+	}
+	if err != nil {
+		cancel()
+	}
+	for sent, done := 0, 0; done < len(users); {
+		next := held
+		if sent-done >= few {
+			next = nil
 		}
-		return int(waiting.Load()) == len(users), nil
-	})
-	return func() (err error) {
-		for sent, done := 0, 0; done < len(users); {
-			next := held
-			if sent-done >= few {
-				next = nil
-			}
-			select {
-			case next <- struct{}{}:
-				sent++
-			case failed := <-ended:
-				err = errors.Join(err, failed)
-				done++
-			}
+		select {
+		case next <- struct{}{}:
+			sent++
+		case failed := <-ended:
+			err = errors.Join(err, failed)
+			done++
 		}
-		return err
-	}, err
+	}
+	return err
 }
 
 // table collects the figures of a service in several states, each in a column.
@@ -194,14 +203,10 @@ func (l *lab) waiting(ctx context.Context, t *table) error {
 	}
 	for _, by := range [][2]string{{"wait", "%d wait for the model"}, {"ask", "%d wait for an approval"}} {
 		prompt, state := by[0], by[1]
-		end, err := t.s.turns(ctx, others, prompt)
-		if err == nil {
-			_, err = t.add(ctx, fmt.Sprintf(state, t.z.busy), t.z.busy)
-		}
-		if err == nil {
-			err = end()
-		}
-		if err != nil {
+		if err := t.s.turns(ctx, others, prompt, func() error {
+			_, err := t.add(ctx, fmt.Sprintf(state, t.z.busy), t.z.busy)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
