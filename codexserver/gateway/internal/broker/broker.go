@@ -3,9 +3,12 @@
 package broker
 
 import (
+	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 )
 
 // Options configure [Connect]. Logger is required.
@@ -65,19 +69,9 @@ func Connect(o Options) (*Broker, error) {
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("connected to NATS again", "server", c.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Logger.Warn("NATS", "error", err) }),
+		nats.IgnoreAuthErrorAbort(), // a file with credentials may be renewed
 	}
-	for _, file := range []struct {
-		path   string
-		option func() nats.Option
-	}{
-		{o.Credentials, func() nats.Option { return nats.UserCredentials(o.Credentials) }},
-		{o.CA, func() nats.Option { return nats.RootCAs(o.CA) }},
-		{o.Cert, func() nats.Option { return nats.ClientCert(o.Cert, o.Key) }},
-	} {
-		if file.path != "" {
-			options = append(options, file.option())
-		}
-	}
+	options = append(options, o.files()...)
 	if o.URL == "" {
 		if err := b.start(o); err != nil {
 			return nil, errors.Join(fmt.Errorf("start the NATS server of this process: %w", err), b.Close())
@@ -89,9 +83,82 @@ func Connect(o Options) (*Broker, error) {
 		b.Stream, err = jetstream.New(b.Conn)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to NATS: %w", err), b.Close())
+		return nil, errors.Join(fmt.Errorf("connect to NATS: %w", explain(err)), b.Close())
+	}
+	if !b.Embedded() && !b.Conn.AuthRequired() && o.Cert == "" {
+		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so can a command that has the network")
 	}
 	return b, nil
+}
+
+// files returns the options for the files. Their errors name the key of the configuration, and
+// nothing of what a file has.
+func (o *Options) files() (all []nats.Option) {
+	for _, file := range []struct {
+		key, path string
+		option    func() nats.Option
+	}{
+		{"nats.credentials", o.Credentials, func() nats.Option { return credentials(o.Credentials) }},
+		{"nats.ca", o.CA, func() nats.Option { return nats.RootCAs(o.CA) }},
+		{"nats.cert, nats.key", o.Cert, func() nats.Option { return nats.ClientCert(o.Cert, o.Key) }},
+	} {
+		if file.path != "" {
+			all = append(all, func(n *nats.Options) error {
+				if err := file.option()(n); err != nil {
+					return &fileError{file.key, err}
+				}
+				return nil
+			})
+		}
+	}
+	return all
+}
+
+// fileError is about the file that a key of the configuration names.
+type fileError struct {
+	key string
+	err error
+}
+
+// Error implements error.
+func (e *fileError) Error() string { return e.key + ": " + e.err.Error() }
+
+// Unwrap is for [errors.Is].
+func (e *fileError) Unwrap() error { return e.err }
+
+// credentials checks a file before the client sends what is in it.
+func credentials(path string) nats.Option {
+	return func(n *nats.Options) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		_, err = nkeys.ParseDecoratedUserNKey(text)
+		if err != nil || !bytes.Contains(text, []byte("BEGIN NATS USER JWT")) {
+			return fmt.Errorf("%s does not have the JWT and the seed of a user, as nsc writes them", path)
+		}
+		return nats.UserCredentials(path)(n)
+	}
+}
+
+// explain adds the key of the configuration to an error of the first connection.
+func explain(err error) error {
+	var file *fileError
+	var check *tls.CertificateVerificationError
+	var remote *net.OpError
+	switch {
+	case errors.As(err, &file):
+		return err
+	case errors.As(err, &check):
+		return fmt.Errorf("nats.ca, nats.url: the certificate of the server: %w", err)
+	case errors.As(err, &remote) && remote.Op == "remote error", errors.Is(err, nats.ErrTLS): // an alert, or the end of the connection instead
+		return fmt.Errorf("nats.cert: the server refuses the certificate of this process: %w", err)
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
+		return fmt.Errorf("nats.credentials: the server refuses them: %w", err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("nats.url: the server has no TLS: %w", err)
+	}
+	return fmt.Errorf("nats.url: %w", err)
 }
 
 // start starts the server of this process.

@@ -1,0 +1,465 @@
+package broker_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+// tlsPatience bounds each wait. Only a failing test reaches it.
+const tlsPatience = 20 * time.Second
+
+// authority signs certificates.
+type authority struct {
+	t    *testing.T
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, dir, name string) *authority {
+	t.Helper()
+	a := &authority{t: t, dir: dir}
+	a.cert, a.key = a.sign(name, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+// sign writes NAME.pem and NAME.key.
+func (a *authority) sign(name string, about *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t := a.t
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about.SerialNumber, about.Subject.CommonName = big.NewInt(time.Now().UnixNano()), name
+	if about.NotAfter.IsZero() {
+		about.NotAfter = time.Now().Add(time.Hour)
+	}
+	about.NotBefore = about.NotAfter.Add(-24 * time.Hour)
+	about.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = about, key
+	}
+	text, err := x509.CreateCertificate(rand.Reader, about, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: text}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(filepath.Join(a.dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, err := x509.ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, key
+}
+
+func (a *authority) path(file string) string { return filepath.Join(a.dir, file) }
+
+// serverCertificate signs a certificate of a server, and returns the configuration for it.
+func (a *authority) serverCertificate(name string, about *x509.Certificate, verify bool) *tls.Config {
+	a.t.Helper()
+	a.sign(name, about)
+	pair, err := tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if verify {
+		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+		c.ClientCAs.AddCert(a.cert)
+	}
+	return c
+}
+
+// operator makes the accounts of a server, and credentials for their users.
+type operator struct {
+	t      *testing.T
+	dir    string
+	key    nkeys.KeyPair
+	claims *jwt.OperatorClaims
+	all    *server.MemAccResolver
+	system string
+}
+
+func public(t *testing.T, key nkeys.KeyPair, err error) (nkeys.KeyPair, string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, name
+}
+
+func newOperator(t *testing.T, dir string) *operator {
+	t.Helper()
+	o := &operator{t: t, dir: dir, all: &server.MemAccResolver{}}
+	key, err := nkeys.CreateOperator()
+	var name string
+	o.key, name = public(t, key, err)
+	o.claims = jwt.NewOperatorClaims(name)
+	_, o.system = o.account("SYS", false)
+	return o
+}
+
+// account makes an account with JetStream.
+func (o *operator) account(name string, stream bool) (nkeys.KeyPair, string) {
+	o.t.Helper()
+	made, err := nkeys.CreateAccount()
+	key, id := public(o.t, made, err)
+	claims := jwt.NewAccountClaims(id)
+	claims.Name = name
+	if stream {
+		claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	}
+	text, err := claims.Encode(o.key)
+	if err == nil {
+		err = o.all.Store(id, text)
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return key, id
+}
+
+// user writes a file with credentials of a new user, and returns its seed.
+func (o *operator) user(file string, account nkeys.KeyPair, expires time.Time) (seed string) {
+	o.t.Helper()
+	made, err := nkeys.CreateUser()
+	key, id := public(o.t, made, err)
+	claims := jwt.NewUserClaims(id)
+	if !expires.IsZero() {
+		claims.Expires = expires.Unix()
+	}
+	text, err := claims.Encode(account)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	secret, err := key.Seed()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	creds, err := jwt.FormatUserConfig(text, secret)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.dir, file), creds, 0o600)
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return string(secret)
+}
+
+// serveNATS starts a server that listens on loopback, with these accounts unless o is nil.
+func serveNATS(t *testing.T, c *tls.Config, o *operator) (address string) {
+	t.Helper()
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()}
+	if c != nil {
+		options.TLS, options.TLSConfig, options.TLSTimeout = true, c, 5
+		options.TLSVerify = c.ClientAuth == tls.RequireAndVerifyClientCert
+	}
+	if o != nil {
+		options.TrustedOperators, options.AccountResolver, options.SystemAccount = []*jwt.OperatorClaims{o.claims}, o.all, o.system
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(tlsPatience) {
+		t.Fatal("NATS does not start")
+	}
+	return s.Addr().(*net.TCPAddr).AddrPort().String()
+}
+
+// journal keeps a log.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func (j *journal) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// TestConnectSecurely connects to a server with TLS, client certificates and accounts: with the
+// right files, and with each of them wrong. An error names the key of the configuration, and
+// neither it nor the log has a secret.
+func TestConnectSecurely(t *testing.T) {
+	dir := t.TempDir()
+	local := &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	ca, other := newAuthority(t, dir, "ca"), newAuthority(t, dir, "other-ca")
+	ca.sign("client", &x509.Certificate{})
+	ca.sign("old-client", &x509.Certificate{NotAfter: time.Now().Add(-time.Hour)})
+	other.sign("other-client", &x509.Certificate{})
+	o := newOperator(t, dir)
+	account, _ := o.account("A", true)
+	stranger := newOperator(t, dir)
+	theirs, _ := stranger.account("A", true)
+	secrets := []string{o.user("right.creds", account, time.Time{}), stranger.user("other.creds", theirs, time.Time{}), o.user("old.creds", account, time.Now().Add(-time.Hour))}
+	right, err := os.ReadFile(filepath.Join(dir, "right.creds"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beginning, _, _ := bytes.Cut(right, []byte("-----BEGIN USER NKEY SEED-----"))
+	for file, text := range map[string][]byte{"cut.creds": beginning, "wrong.creds": []byte("password: SECRET"), "wrong.pem": []byte("SECRET")} {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"client.key", "other-client.key"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, strings.Split(string(text), "\n")[1])
+	}
+	secrets = append(secrets, "SECRET")
+	servers := map[string]string{
+		"all":     serveNATS(t, ca.serverCertificate("server", local, true), o),
+		"no-mtls": serveNATS(t, ca.serverCertificate("server2", local, false), o),
+		"expired": serveNATS(t, ca.serverCertificate("server3", &x509.Certificate{IPAddresses: local.IPAddresses, NotAfter: time.Now().Add(-time.Hour)}, true), o),
+		"name":    serveNATS(t, ca.serverCertificate("server4", &x509.Certificate{DNSNames: []string{"nats.example.com"}, Subject: pkix.Name{}}, true), o),
+		"plain":   serveNATS(t, nil, o),
+		"open":    serveNATS(t, nil, nil),
+	}
+	for _, tt := range []struct {
+		name, scheme, server, ca, cert, key, credentials string
+		want                                             string // "" if it connects
+	}{
+		{"all right", "tls", "all", "ca.pem", "client.pem", "client.key", "right.creds", ""},
+		{"the certificates of nats.ca ask for TLS", "nats", "all", "ca.pem", "client.pem", "client.key", "right.creds", ""},
+		{"no client certificate is wanted", "tls", "no-mtls", "ca.pem", "", "", "right.creds", ""},
+		{"no TLS on loopback", "nats", "plain", "", "", "", "right.creds", ""},
+		{"another authority", "tls", "all", "other-ca.pem", "client.pem", "client.key", "right.creds", "nats.ca"},
+		{"no authority", "tls", "no-mtls", "", "", "", "right.creds", "nats.ca"},
+		{"an expired server", "tls", "expired", "ca.pem", "client.pem", "client.key", "right.creds", "nats.ca"},
+		{"another name", "tls", "name", "ca.pem", "client.pem", "client.key", "right.creds", "nats.url"},
+		{"no client certificate", "tls", "all", "ca.pem", "", "", "right.creds", "nats.cert"},
+		{"a client certificate of another authority", "tls", "all", "ca.pem", "other-client.pem", "other-client.key", "right.creds", "nats.cert"},
+		{"an expired client certificate", "tls", "all", "ca.pem", "old-client.pem", "old-client.key", "right.creds", "nats.cert"},
+		{"the key of another", "tls", "all", "ca.pem", "client.pem", "other-client.key", "right.creds", "nats.cert, nats.key"},
+		{"no key", "tls", "all", "ca.pem", "client.pem", "missing.key", "right.creds", "nats.cert, nats.key"},
+		{"no certificates in the file", "tls", "all", "wrong.pem", "client.pem", "client.key", "right.creds", "nats.ca"},
+		{"no file of authorities", "tls", "all", "missing.pem", "client.pem", "client.key", "right.creds", "nats.ca"},
+		{"no credentials", "tls", "all", "ca.pem", "client.pem", "client.key", "", "nats.credentials"},
+		{"credentials of another operator", "tls", "all", "ca.pem", "client.pem", "client.key", "other.creds", "nats.credentials"},
+		{"expired credentials", "tls", "all", "ca.pem", "client.pem", "client.key", "old.creds", "nats.credentials"},
+		{"credentials without a seed", "tls", "all", "ca.pem", "client.pem", "client.key", "cut.creds", "nats.credentials"},
+		{"another file as credentials", "tls", "all", "ca.pem", "client.pem", "client.key", "wrong.creds", "nats.credentials"},
+		{"a key as credentials", "tls", "all", "ca.pem", "client.pem", "client.key", "client.key", "nats.credentials"},
+		{"no file of credentials", "tls", "all", "ca.pem", "client.pem", "client.key", "missing.creds", "nats.credentials"},
+		{"a server without TLS", "tls", "plain", "ca.pem", "", "", "right.creds", "nats.url"},
+		{"TLS of nats.ca with a server without", "nats", "plain", "ca.pem", "", "", "right.creds", "nats.url"},
+		{"nobody listens", "nats", "", "", "", "", "right.creds", "nats.url"},
+		{"a server without accounts", "nats", "open", "", "", "", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log journal
+			at := func(file string) string {
+				if file == "" {
+					return ""
+				}
+				return filepath.Join(dir, file)
+			}
+			address := servers[tt.server]
+			if tt.server == "" {
+				address = "127.0.0.1:1"
+			}
+			b, err := broker.Connect(broker.Options{
+				URL: tt.scheme + "://" + address, CA: at(tt.ca), Cert: at(tt.cert), Key: at(tt.key), Credentials: at(tt.credentials), Name: "test", Logger: log.logger(),
+			})
+			if err == nil {
+				defer b.Close()
+				if tt.want == "" {
+					if _, err := b.Stream.AccountInfo(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), "connect to NATS: "+tt.want) && !strings.Contains(err.Error(), ", "+tt.want+":") {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			told := log.String()
+			if warned := strings.Contains(told, "wants no credentials"); warned != (tt.server == "open") {
+				t.Errorf("the log: %s", told)
+			}
+			if err != nil {
+				told += err.Error()
+			}
+			for _, secret := range secrets {
+				if strings.Contains(told, secret) {
+					t.Errorf("a secret is in: %s", told)
+				}
+			}
+		})
+	}
+}
+
+// TestRenewedCredentials lets the credentials of a connection expire. When the file has new ones,
+// the connection is made again.
+func TestRenewedCredentials(t *testing.T) {
+	dir := t.TempDir()
+	o := newOperator(t, dir)
+	account, _ := o.account("A", true)
+	o.user("creds", account, time.Now().Add(2*time.Second))
+	var log journal
+	b, err := broker.Connect(broker.Options{URL: "nats://" + serveNATS(t, nil, o), Credentials: filepath.Join(dir, "creds"), Name: "test", Logger: log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(tlsPatience); !ok(); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s:\n%s", what, log.String())
+			}
+		}
+	}
+	until("the server does not refuse them again and again", func() bool { return strings.Count(strings.ToLower(log.String()), "authorization violation") >= 3 })
+	o.user("creds", account, time.Time{})
+	until("no connection with the new file", b.Conn.IsConnected)
+	if _, err := b.Stream.AccountInfo(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAccounts lets two gateways use two accounts of one server. Neither sees anything of the other,
+// although they have the same users.
+func TestAccounts(t *testing.T) {
+	dir := t.TempDir()
+	o := newOperator(t, dir)
+	address := ""
+	type gateway struct {
+		*broker.Broker
+		leases *lease.Leases
+		nodes  *placement.Nodes
+		state  *jetstore.Store
+		server *link.Server
+		client *link.Client
+	}
+	var all [2]gateway
+	files := []string{"a.creds", "b.creds"}
+	for _, file := range files {
+		account, _ := o.account(file, true)
+		o.user(file, account, time.Time{})
+	}
+	address = serveNATS(t, nil, o)
+	log := slog.New(slog.DiscardHandler)
+	for i, file := range files {
+		g := &all[i]
+		var err error
+		if g.Broker, err = broker.Connect(broker.Options{URL: "nats://" + address, Credentials: filepath.Join(dir, file), Name: "test", Logger: log}); err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		for name, use := range map[string]func(broker.Bucket) error{
+			lease.Bucket: func(b broker.Bucket) error {
+				kv, err := g.Open(t.Context(), b)
+				g.leases = lease.New(kv, b.TTL)
+				return err
+			},
+			placement.Bucket: func(b broker.Bucket) error {
+				kv, err := g.Open(t.Context(), b)
+				g.nodes = placement.New(kv)
+				return err
+			},
+		} {
+			if err := use(broker.Bucket{Name: name, TTL: time.Minute, Replicas: 1, MaxValue: 4096}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if g.state, err = jetstore.Open(t.Context(), g.Stream, jetstore.Options{User: "ann", Epoch: uint64(9 - i)}); err != nil { // the later one is not fenced
+			t.Fatal(err)
+		}
+		if g.server, err = link.NewServer(g.Conn, nil, log, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer g.server.Close()
+		if g.client, err = link.NewClient(g.Conn, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer g.client.Close()
+	}
+	a, b := all[0], all[1]
+	holder := a.leases.NewHolder(lease.HolderOptions{Node: "a", ID: a.server.ID(), Lost: func(string) {}, Logger: log})
+	if _, err := holder.Take(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Close(t.Context()) }()
+	if err := a.nodes.Publish(t.Context(), placement.Node{ID: a.server.ID(), Name: "a", Capacity: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.state.Put(t.Context(), "a", []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
+		t.Errorf("the lease: %v", err)
+	}
+	if nodes, err := b.nodes.All(t.Context()); err != nil || len(nodes) > 0 {
+		t.Errorf("the nodes: %+v, %v", nodes, err)
+	}
+	if _, err := b.state.Read(t.Context(), "a", 0, 9); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the state: %v", err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.client.Do(t.Context(), a.server.ID(), link.Head{User: "ann", Sender: "ann"}, r); !errors.Is(err, link.ErrAbsent) {
+		t.Errorf("a request: %v", err)
+	}
+}
