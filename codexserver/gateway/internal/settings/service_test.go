@@ -62,28 +62,39 @@ labels = ["gpu", "zone=eu-1"]
 func TestInvalidService(t *testing.T) {
 	const url = "[nats]\nurl = 'nats://127.0.0.1:4222'\n"
 	for text, want := range map[string]string{
-		"[nats]\nurl = 'http://127.0.0.1'\n": "nats.url",
-		"[nats]\nurl = 'nats://a,b'\n":       "nats.url",
-		"[nats]\nreplicas = 3\n":             "nats.url: missing",
-		"[nats]\nroles = ['front']\n":        "nats.url: missing",
-		url + "roles = ['x']\n":              "nats.roles",
-		url + "roles = []\n":                 "nats.roles: empty",
-		url + "credentials = 'x'\n":          "nats.credentials",
-		url + "cert = '/x'\n":                "nats.cert and nats.key",
-		url + "replicas = 9\n":               "nats.replicas",
-		url + "lease = '1s'\n":               "nats.lease",
-		url + "lease = 5\n":                  "duration",
-		url + "unknown = 1\n":                "unknown",
-		"[more]\n":                           "more",
-		"[node]\nname = 'A b'\n":             "node.name",
-		"[node]\nlabels = ['a b']\n":         "node.labels",
-		"[node]\ncapacity = -1\n":            "node.capacity",
-		"nats = 1\n":                         "nats",
-		"[nats\n":                            settings.ServiceFile,
-		strings.Repeat("#", 1<<20+1):         "longer than",
+		"[nats]\nurl = 'http://127.0.0.1'\n":                          "nats.url",
+		"[nats]\nurl = 'nats://a,b'\n":                                "nats.url",
+		"[nats]\nurl = 'nats://nats.example.com'\n":                   "nats.url: others on the network",
+		"[nats]\nurl = 'nats://127.0.0.1,nats://u:secret@10.0.0.1'\n": "messages with 10.0.0.1, and",
+		"[nats]\nurl = 'nats://[fd00::1]:4222,tls://x'\n":             "nats.url: others on the network",
+		"[nats]\nurl = 'nats://u:secret@127.0.0.1:x'\n":               "nats.url: want URLs",
+		"[nats]\nreplicas = 3\n":                                      "nats.url: missing",
+		"[nats]\nroles = ['front']\n":                                 "nats.url: missing",
+		url + "roles = ['x']\n":                                       "nats.roles",
+		url + "roles = []\n":                                          "nats.roles: empty",
+		url + "credentials = 'x'\n":                                   "nats.credentials",
+		url + "cert = '/x'\n":                                         "nats.cert and nats.key",
+		url + "replicas = 9\n":                                        "nats.replicas",
+		url + "lease = '1s'\n":                                        "nats.lease",
+		url + "lease = 5\n":                                           "duration",
+		url + "unknown = 1\n":                                         "unknown",
+		"[more]\n":                                                    "more",
+		"[node]\nname = 'A b'\n":                                      "node.name",
+		"[node]\nlabels = ['a b']\n":                                  "node.labels",
+		"[node]\ncapacity = -1\n":                                     "node.capacity",
+		"nats = 1\n":                                                  "nats",
+		"[nats\n":                                                     settings.ServiceFile,
+		strings.Repeat("#", 1<<20+1):                                  "longer than",
 	} {
 		if _, _, err := loadService(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.60q: the error has the password: %v", text, err)
+		}
+	}
+	for _, url := range []string{"nats://localhost", "nats://[::1]:4222", "nats://u:p@127.0.0.1:4222, tls://nats.example.com", "nats://nats.example.com'\nca = '/etc/ca.pem"} {
+		if _, _, err := loadService(t, "[nats]\nurl = '"+url+"'\n"); err != nil {
+			t.Errorf("%s: %v", url, err)
 		}
 	}
 }
