@@ -46,15 +46,15 @@ func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	c := jetstream.KeyValueConfig{
-		Bucket: o.Name, Description: o.About, TTL: o.TTL, Replicas: o.Replicas, Storage: jetstream.FileStorage, MaxValueSize: o.MaxValue, History: 1,
-	}
-	if b.Embedded() {
-		c.Replicas, c.Storage = 1, jetstream.MemoryStorage
-	}
-	kv, err := b.Stream.CreateKeyValue(ctx, c)
-	if errors.Is(err, jetstream.ErrBucketExists) {
-		kv, err = b.Stream.KeyValue(ctx, o.Name)
+	kv, err := b.Stream.KeyValue(ctx, o.Name)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		c := o.stream()
+		if b.Embedded() {
+			c.Replicas, c.Storage = 1, jetstream.MemoryStorage
+		}
+		if _, err = b.Stream.CreateStream(ctx, c); err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another process
+			kv, err = b.Stream.KeyValue(ctx, o.Name)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", o.Name, err)
@@ -67,4 +67,18 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all; to change it, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
 	return kv, nil
+}
+
+// stream returns the stream of a bucket, as clients of NATS make it. Its first number is new: epochs
+// are such numbers, and those of a bucket that is made again must be higher than those before.
+func (o *Bucket) stream() jetstream.StreamConfig {
+	window := 2 * time.Minute // in which NATS notices a message that is sent again
+	if o.TTL > 0 {
+		window = min(window, o.TTL)
+	}
+	return jetstream.StreamConfig{
+		Name: "KV_" + o.Name, Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
+		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
+	}
 }

@@ -91,6 +91,9 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	}
 	room, tokens, _ := strings.Cut(rest, ".")
 	name := nameOf(tokens)
+	if store.CheckName(name) != nil {
+		return // of the epoch, or not of a store
+	}
 	if room == "part" {
 		x.pending[name] = append(x.pending[name], m)
 		return
@@ -115,7 +118,7 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	case kindParts:
 		n, err := strconv.Atoi(head.Get(headParts))
 		x.entries[name] = &entry{parts: true}
-		if err == nil && n <= len(parts) {
+		if err == nil && 0 <= n && n <= len(parts) {
 			x.entries[name].add(parts[len(parts)-n:]...)
 		}
 		delete(x.pending, name)
@@ -130,9 +133,13 @@ func (s *Store) load(ctx context.Context) error {
 		return s.failed(err)
 	}
 	err = s.scan(ctx, jetstream.ConsumerConfig{HeadersOnly: true, OptStartSeq: s.last + 1}, func(m jetstream.Msg, seq uint64) error {
-		size, err := strconv.ParseInt(m.Headers().Get("Nats-Msg-Size"), 10, 64)
-		if err != nil {
+		sizes := m.Headers()["Nats-Msg-Size"] // that of NATS is the last one
+		if len(sizes) == 0 {
 			return fmt.Errorf("message %d of the stream has no size", seq)
+		}
+		size, err := strconv.ParseInt(sizes[len(sizes)-1], 10, 64)
+		if err != nil || size < 0 {
+			return fmt.Errorf("message %d of the stream has a wrong size", seq)
 		}
 		s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq, size})
 		return nil

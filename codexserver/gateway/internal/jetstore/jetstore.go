@@ -81,12 +81,24 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	if maxBytes == 0 {
 		maxBytes = -1
 	}
-	var err error
-	s.stream, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name: "codexmcp_state_" + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
 		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), MaxBytes: maxBytes, Discard: jetstream.DiscardNew,
 		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
-	})
+	}
+	before, err := js.Stream(ctx, config.Name)
+	switch {
+	case err == nil:
+		config.FirstSeq = before.CachedInfo().Config.FirstSeq
+		s.stream, err = js.UpdateStream(ctx, config)
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		// Of two streams with the same name the later one has higher numbers: a writer of the
+		// earlier one expects none of them.
+		config.FirstSeq = uint64(time.Now().UnixMilli())
+		if s.stream, err = js.CreateStream(ctx, config); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another writer was faster
+			s.stream, err = js.Stream(ctx, config.Name)
+		}
+	}
 	if err != nil {
 		return nil, s.failed(err)
 	}

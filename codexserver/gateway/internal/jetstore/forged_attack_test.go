@@ -1,0 +1,273 @@
+package jetstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// forged is a message that no store writes.
+type forged struct {
+	rest string
+	head nats.Header
+	data string
+}
+
+// forgeries are messages that anybody with the account of NATS can write to the stream of ann.
+var forgeries = map[string]forged{
+	"no headers":                  {"at.log", nil, "x"},
+	"an unknown kind":             {"at.log", nats.Header{"Codexmcp-Kind": {"z"}}, "x"},
+	"an unknown subject":          {"other.log", nats.Header{"Codexmcp-Kind": {"append"}}, "x"},
+	"no name":                     {"at", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
+	"a name that leads out":       {"at.==.==.etc.passwd", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
+	"a name with an empty part":   {"at.a=.=b", nats.Header{"Codexmcp-Kind": {"put"}}, "x"},
+	"fewer parts than none":       {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-1"}}, ""},
+	"very few parts":              {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"-9223372036854775808"}}, ""},
+	"more parts than there are":   {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"9223372036854775807"}}, ""},
+	"a number of parts in words":  {"at.big", nats.Header{"Codexmcp-Kind": {"parts"}, "Codexmcp-Parts": {"many"}}, ""},
+	"an epoch in words":           {"at.log", nats.Header{"Codexmcp-Epoch": {"many"}}, "x"},
+	"an epoch below zero":         {"epoch", nats.Header{"Codexmcp-Epoch": {"-1"}, "Codexmcp-Kind": {"epoch"}}, ""},
+	"an epoch with a gap":         {"epoch", nats.Header{"Codexmcp-Epoch": {"1", "9"}, "Codexmcp-Kind": {"epoch"}}, ""},
+	"a size that is not its size": {"at.other", nats.Header{"Codexmcp-Kind": {"append"}, "Nats-Msg-Size": {"9223372036854775807"}}, "x"},
+	"a size below zero":           {"at.other", nats.Header{"Codexmcp-Kind": {"append"}, "Nats-Msg-Size": {"-5"}}, "x"},
+}
+
+// TestForged writes messages of others between those of a writer. The writer goes on, what it wrote
+// stays, and no name is listed that is none.
+func TestForged(t *testing.T) {
+	for name, f := range forgeries {
+		t.Run(name, func(t *testing.T) {
+			js := connect(t, one(t))
+			s := open(t, js, jetstore.Options{Epoch: 7})
+			if err := s.Append(t.Context(), "kept", 0, []byte("kept")); err != nil {
+				t.Fatal(err)
+			}
+			forge(t, js, f)
+			if err := s.Append(t.Context(), "kept", 4, []byte(" on")); err != nil {
+				t.Errorf("the writer: %v", err)
+			}
+			next := open(t, js, jetstore.Options{Epoch: 8})
+			if got := whole(t, next, "kept"); string(got) != "kept on" {
+				t.Errorf("%q", got)
+			}
+			list, err := next.List(t.Context(), "")
+			if err != nil {
+				t.Error(err)
+			}
+			for _, i := range list {
+				if err := store.CheckName(i.Name); err != nil || i.Size < 0 {
+					t.Errorf("the list has %+v: %v", i, err)
+				}
+				if _, err := next.Read(t.Context(), i.Name, 0, store.MaxData); err != nil && !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("%s: %v", i.Name, err)
+				}
+			}
+			if err := next.Put(t.Context(), "big", bytes.Repeat([]byte("x"), 600<<10)); err != nil {
+				t.Error(err)
+			}
+			if got := whole(t, next, "big"); len(got) != 600<<10 {
+				t.Errorf("%d bytes", len(got))
+			}
+		})
+	}
+}
+
+func forge(t *testing.T, js jetstream.JetStream, f forged) {
+	t.Helper()
+	if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "codexmcp.state.ann." + f.rest, Header: f.head, Data: []byte(f.data)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplayed writes the messages of a writer again, byte for byte, as somebody who recorded them. A
+// later writer does not take an older state for a newer one without an error, and nothing is lost.
+func TestReplayed(t *testing.T) {
+	js := connect(t, one(t))
+	s := open(t, js, jetstore.Options{Epoch: 7})
+	if err := s.Append(t.Context(), "log", 0, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := stream.CachedInfo().State
+	for seq := before.FirstSeq; seq <= before.LastSeq; seq++ {
+		m, err := stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// With its headers, the message says which number it must have: NATS refuses it.
+		if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}); err == nil {
+			after, err := stream.Info(t.Context())
+			if err != nil || after.State.LastSeq != before.LastSeq { // a message with the id of another is not written again
+				t.Errorf("the message %d was written again: %+v, %v", seq, after.State, err)
+			}
+		}
+	}
+	if err := s.Append(t.Context(), "log", 3, []byte(" two")); err != nil {
+		t.Error(err)
+	}
+	if got := whole(t, open(t, js, jetstore.Options{Epoch: 8}), "log"); string(got) != "one two" {
+		t.Errorf("the log: %q", got)
+	}
+}
+
+// TestStolen lets a node that has lost its lease write on, at the same time as the next one, and with
+// the stream emptied or removed in between. What the first one writes does not count.
+func TestStolen(t *testing.T) {
+	for name, steal := range map[string]func(t *testing.T, js jetstream.JetStream){
+		"another writer": func(*testing.T, jetstream.JetStream) {},
+		"emptied": func(t *testing.T, js jetstream.JetStream) {
+			stream, err := js.Stream(t.Context(), "codexmcp_state_ann")
+			if err == nil {
+				err = stream.Purge(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"removed": func(t *testing.T, js jetstream.JetStream) {
+			if err := js.DeleteStream(t.Context(), "codexmcp_state_ann"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := connect(t, one(t))
+			first := open(t, js, jetstore.Options{Epoch: 7})
+			if err := first.Put(t.Context(), "a", []byte("first")); err != nil {
+				t.Fatal(err)
+			}
+			steal(t, js)
+			second := open(t, js, jetstore.Options{Epoch: 8})
+			if err := second.Put(t.Context(), "a", []byte("second")); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				for _, err := range []error{
+					first.Put(t.Context(), "a", []byte("late")), first.Append(t.Context(), "a", 5, []byte("late")), first.Delete(t.Context(), "a"),
+					first.Put(t.Context(), "b", bytes.Repeat([]byte("x"), 1<<20)),
+				} {
+					if !errors.Is(err, store.ErrFenced) {
+						t.Errorf("the first writer: %v", err)
+					}
+				}
+			}
+			if err := second.Append(t.Context(), "a", 6, []byte(" on")); err != nil {
+				t.Error(err)
+			}
+			third := open(t, js, jetstore.Options{Epoch: 9})
+			list, err := third.List(t.Context(), "")
+			if diff := cmp.Diff([]store.Info{{Name: "a", Size: 9}}, list); err != nil || diff != "" {
+				t.Errorf("%v %s", err, diff)
+			}
+			if got := whole(t, third, "a"); string(got) != "second on" {
+				t.Errorf("%q", got)
+			}
+			if _, err := jetstore.Open(t.Context(), js, jetstore.Options{User: "ann", Epoch: 8}); !errors.Is(err, store.ErrFenced) {
+				t.Errorf("opened with an old epoch: %v", err)
+			}
+		})
+	}
+}
+
+// TestUsersDoNotMix keeps the same names for users whose own names contain each other's.
+func TestUsersDoNotMix(t *testing.T) {
+	js := connect(t, one(t))
+	users := []string{"a", "a-b", "a_b", "a-b-at", "at", "part", "epoch", "state"}
+	for i, user := range users {
+		s, err := jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: uint64(100 - i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), "at/part.epoch", []byte(user)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, user := range users {
+		s, err := jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: uint64(100 - i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := whole(t, s, "at/part.epoch"); string(got) != user {
+			t.Errorf("%s has %q", user, got)
+		}
+	}
+}
+
+// TestLongNames writes under the longest names, and under names that look like others.
+func TestLongNames(t *testing.T) {
+	js := connect(t, one(t))
+	s := open(t, js, jetstore.Options{Epoch: 1})
+	component := string(bytes.Repeat([]byte("x"), 250))
+	names := []string{component + "/" + component, "a.b", "a/b", "a-b", "a_b", "a.b/c", "a/b.c", "part", "at", "epoch", "x." + strconv.Itoa(1)}
+	for _, name := range names {
+		if err := s.Put(t.Context(), name, []byte(name)); err != nil {
+			t.Errorf("%.40s: %v", name, err)
+		}
+	}
+	for _, name := range names {
+		if got := whole(t, open(t, js, jetstore.Options{Epoch: 1}), name); string(got) != name {
+			t.Errorf("%.40s has %.40q", name, got)
+		}
+	}
+	for _, name := range []string{"", "a..b/*", "*", ">", "a.>", "a b", "a\r\nPUB x 1", "a=b", "/a", "a/", "a//b", "..", "a/../b", component + component + component} {
+		if err := s.Put(t.Context(), name, nil); !errors.Is(err, store.ErrName) {
+			t.Errorf("%.40q: %v", name, err)
+		}
+	}
+}
+
+// TestSlow lets NATS not answer. A call ends with its context and says that the store cannot be
+// reached, and so do those that wait for it.
+func TestSlow(t *testing.T) {
+	js := connect(t, one(t))
+	silent := &mute{JetStream: js}
+	s := open(t, silent, jetstore.Options{Epoch: 1})
+	silent.on = true
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	ends := make(chan error, 8)
+	for i := range cap(ends) {
+		go func() { ends <- s.Put(ctx, fmt.Sprint("n", i), []byte("x")) }()
+	}
+	for range cap(ends) {
+		select {
+		case err := <-ends:
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("a call does not end")
+		}
+	}
+	silent.on = false
+	if err := s.Put(t.Context(), "after", []byte("x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// mute publishes, and gets no answer.
+type mute struct {
+	jetstream.JetStream
+	on bool
+}
+
+func (m *mute) PublishMsg(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if !m.on {
+		return m.JetStream.PublishMsg(ctx, msg, options...)
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
