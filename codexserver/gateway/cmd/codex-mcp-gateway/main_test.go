@@ -20,8 +20,14 @@ import (
 // patience bounds each wait. Only a failing test reaches it.
 const patience = 2 * time.Minute
 
+// builtPrograms names, for a process that this test starts, the folder of [programs].
+const builtPrograms = "CODEX_MCP_TEST_PROGRAMS"
+
 // programs builds the gateway and codex-mcp once, in one folder.
 var programs = sync.OnceValues(func() (dir string, err error) {
+	if dir := os.Getenv(builtPrograms); dir != "" {
+		return dir, nil
+	}
 	if dir, err = os.MkdirTemp("", "codex-mcp-gateway"); err != nil {
 		return "", err
 	}
@@ -38,7 +44,7 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 func TestMain(m *testing.M) {
 	sandbox.Main() // so that package sandboxtest can try the enclosure
 	code := m.Run()
-	if dir, _ := programs(); dir != "" {
+	if dir, _ := programs(); dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(dir)
 	}
 	os.Exit(code)
@@ -103,7 +109,7 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
 	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "OTEL_") {
+		if strings.HasPrefix(v, "OTEL_") || strings.HasPrefix(v, "NATS_") || strings.HasPrefix(v, "NKEYS_") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}

@@ -1,0 +1,135 @@
+//go:build cluster
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+)
+
+// inNetwork runs a test in a process with a network of its own, where it may make networks for the
+// machines and cables between them. Nothing of that is left when the process has ended.
+func inNetwork(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		dir := clusterPrograms(t) // no network is needed later
+		cmd.Env = append(cmd.Env, builtPrograms+"="+dir)
+		cmd.Args = append(cmd.Args, "-test.timeout=0") // the context of this process ends it
+		flag.Visit(func(f *flag.Flag) {
+			if !strings.HasPrefix(f.Name, "test.") {
+				cmd.Args = append(cmd.Args, "-"+f.Name+"="+f.Value.String())
+			}
+		})
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		if os.Geteuid() != 0 { // then only in a user namespace
+			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+		}
+	}, func(t *testing.T) {
+		ip(t, "link", "set", "lo", "up")
+		f(t)
+	})
+}
+
+// ip runs the program of iproute2.
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	mustRun(t, exec.Command(ipProgram(), args...))
+}
+
+// ipProgram returns the program of iproute2, whose folder is not in the PATH of every user.
+func ipProgram() string {
+	for _, path := range []string{"/usr/sbin/ip", "/sbin/ip"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return "ip"
+}
+
+func mustRun(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v\n%s", cmd.Args, err, out)
+	}
+}
+
+// newNetwork makes a network with nothing in it. It returns a process in it, which ends with the test.
+func newNetwork(t *testing.T) (process string) {
+	t.Helper()
+	cmd := exec.Command("cat")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatalf("a network of its own: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	process = fmt.Sprint(cmd.Process.Pid)
+	mustRun(t, enter(t, process, ipProgram(), "link", "set", "lo", "up"))
+	return process
+}
+
+// enter returns a command in the network of a process.
+func enter(t *testing.T, process string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command("nsenter", append([]string{"--net=/proc/" + process + "/ns/net", "--"}, args...)...)
+}
+
+// The networks between the test and the machines: NATS is in the first one, clients and the model
+// provider are in the second one.
+const (
+	natsNetwork  = 77
+	otherNetwork = 78
+)
+
+// addressAt returns an address at an end of a cable: that of the machine, or the other one.
+func addressAt(network, machine int, inside bool) string {
+	return fmt.Sprintf("10.%d.%d.%d", network, machine, map[bool]int{false: 1, true: 2}[inside])
+}
+
+// cable connects the network of a machine with that of the test.
+type cable struct {
+	name   string
+	inside string // the machine's address
+}
+
+// newCable connects the network of a process.
+func newCable(t *testing.T, process string, network, machine, number int) cable {
+	t.Helper()
+	c := cable{fmt.Sprintf("m%dc%d", machine, number), addressAt(network, machine, true)}
+	end := fmt.Sprintf("eth%d", number)
+	ip(t, "link", "add", c.name, "type", "veth", "peer", "name", end, "netns", process)
+	ip(t, "addr", "add", addressAt(network, machine, false)+"/30", "dev", c.name)
+	ip(t, "link", "set", c.name, "up")
+	mustRun(t, enter(t, process, ipProgram(), "addr", "add", c.inside+"/30", "dev", end))
+	mustRun(t, enter(t, process, ipProgram(), "link", "set", end, "up"))
+	until(t, "a new cable is not whole", c.whole)
+	return c
+}
+
+// whole reports whether an answer comes over the cable: the machine refuses to connect to a port
+// that nobody has.
+func (c cable) whole() bool {
+	conn, err := net.DialTimeout("tcp", c.inside+":1", 100*time.Millisecond)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil || errors.Is(err, syscall.ECONNREFUSED)
+}
