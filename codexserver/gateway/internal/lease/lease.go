@@ -47,7 +47,10 @@ func (l *Leases) Get(ctx context.Context, user string) (Lease, error) {
 	return got, err
 }
 
-// All returns all leases.
+// errForged is wrapped by the error about a value that no node writes.
+var errForged = errors.New("not a lease")
+
+// All returns all leases. It ignores what no node writes.
 func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	keys, err := l.kv.ListKeys(ctx)
 	if err != nil {
@@ -57,7 +60,7 @@ func (l *Leases) All(ctx context.Context) ([]Lease, error) {
 	var all []Lease
 	for user := range keys.Keys() {
 		got, err := l.Get(ctx, user)
-		if errors.Is(err, ErrFree) {
+		if errors.Is(err, ErrFree) || errors.Is(err, errForged) || errors.Is(err, jetstream.ErrInvalidKey) {
 			continue
 		}
 		if err != nil {
@@ -79,7 +82,7 @@ func (l *Leases) get(ctx context.Context, user string) (Lease, uint64, error) {
 	}
 	var got Lease
 	if err := json.Unmarshal(entry.Value(), &got, json.RejectUnknownMembers(true)); err != nil {
-		return Lease{}, 0, fmt.Errorf("the lease of %s: %w", user, err)
+		return Lease{}, 0, fmt.Errorf("the lease of %s: %w: %w", user, errForged, err)
 	}
 	got.User = user
 	if got.Epoch == 0 { // not renewed yet

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -76,7 +75,7 @@ func (s *Nodes) Publish(ctx context.Context, n Node) error {
 // Remove removes a node that ends.
 func (s *Nodes) Remove(ctx context.Context, id string) error { return s.kv.Delete(ctx, id) }
 
-// All returns all nodes.
+// All returns all nodes. It ignores what no node publishes.
 func (s *Nodes) All(ctx context.Context) (nodes []Node, err error) {
 	keys, err := s.kv.ListKeys(ctx)
 	if err != nil {
@@ -85,17 +84,16 @@ func (s *Nodes) All(ctx context.Context) (nodes []Node, err error) {
 	defer func() { _ = keys.Stop() }()
 	for id := range keys.Keys() {
 		entry, err := s.kv.Get(ctx, id)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
+		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		n := Node{ID: id}
-		if err := json.Unmarshal(entry.Value(), &n); err != nil {
-			return nil, fmt.Errorf("the node %s: %w", id, err)
+		if json.Unmarshal(entry.Value(), &n) == nil {
+			nodes = append(nodes, n)
 		}
-		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+// natsProbes are attempts of a command to use the gateway's connection to NATS, by name. Only those
+// whose name begins with own must succeed.
+var natsProbes = []struct{ name, script string }{
+	{"own port", `test -n "$PORT"`},
+	{"read the credentials", `cat $CREDS`},
+	{"read the credentials by a link", `cat $CREDS.link`},
+	{"read the key", `cat $KEY`},
+	{"read the settings", `cat $SERVER/codex-mcp-gateway.toml`},
+	{"read the variables", `env | grep -E '^(NATS|NKEYS)_'`},
+	{"read the variables of the worker", `tr '\0' '\n' </proc/$WORKER/environ | grep -E '^(NATS|NKEYS)_'`},
+	{"read the command line of the gateway", `cat /proc/$FRONT/cmdline`},
+	{"use a descriptor of the gateway", `ls /proc/$FRONT/fd/`},
+	{"use a descriptor of the worker", `ls /proc/$WORKER/fd/* >/dev/null && readlink /proc/$WORKER/fd/*`},
+	{"use an inherited descriptor", `for f in /proc/self/fd/*; do case $f in */[012]) ;; *) readlink $f;; esac; done | grep -E 'socket|pipe'`},
+	{"find an abstract socket", `awk '{ print $8 }' /proc/net/unix | grep -iE '^@.*(codex|nats)'`},
+	{"ask without credentials", natsClient(`None`)},
+	{"ask with a certificate of its own", `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x -keyout /tmp/own.pem -out /tmp/own.crt 2>/dev/null && cat /tmp/own.crt >>/tmp/own.pem && ` + natsClient(`"/tmp/own.pem"`)},
+}
+
+// natsClient returns a command that succeeds if it can connect to NATS with a certificate.
+func natsClient(certificate string) string {
+	return `python3 -c '
+import os, socket, ssl
+s = socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 5)
+s.settimeout(5)
+assert s.recv(4096).startswith(b"INFO")
+c = ssl._create_unverified_context()
+if ` + strings.ReplaceAll(certificate, `'`, `"`) + `: c.load_cert_chain("/tmp/own.pem")
+s = c.wrap_socket(s)
+s.sendall(b"CONNECT {\"verbose\":false}\r\nPING\r\n")
+assert b"PONG" in s.recv(4096)'`
+}
+
+// startSecureNATS starts a NATS server that wants the certificate in a file, and returns its port.
+func startSecureNATS(t *testing.T, file string) (*server.Server, int) {
+	t.Helper()
+	text := certificate(t)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), TLS: true, TLSVerify: true, TLSTimeout: 5,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("NATS does not start")
+	}
+	return s, s.Addr().(*net.TCPAddr).Port
+}
+
+// TestEndToEndNATSOutOfReach lets commands without a sandbox, and with the network, look for the
+// gateway's connection to NATS. They find its port, and nothing to use it with.
+func TestEndToEndNATSOutOfReach(t *testing.T) {
+	var script atomic.Value
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		if len(r.ToolOutputs()) > 0 {
+			return providertest.Say("done")
+		}
+		return providertest.Call(providertest.Shell("c1", "sh", "-c", script.Load().(string)))
+	}})
+	t.Cleanup(model.Close)
+	secrets, err := os.MkdirTemp(".", "nats") // a folder that users can see
+	if err == nil {
+		secrets, err = filepath.Abs(secrets)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(secrets) })
+	key, creds := filepath.Join(secrets, "key.pem"), filepath.Join(secrets, "creds")
+	nats, port := startSecureNATS(t, key)
+	seed := writeCredentials(t, creds)
+	if err := os.Symlink(creds, creds+".link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NATS_CREDS", "secret of NATS")
+	t.Setenv("NATS_PASSWORD", "secret of NATS")
+	t.Setenv("NKEYS_PATH", "secret of NATS")
+	u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode=danger-full-access", "-c", "nats.url=tls://127.0.0.1:"+strconv.Itoa(port),
+		"-c", "nats.ca="+key, "-c", "nats.cert="+key, "-c", "nats.key="+key, "-c", "nats.credentials="+creds+".link", "-c", "nats.lease=60s")
+	script.Store("true")
+	if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+		t.Fatalf("ann: %d %s %v", status, body, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "PORT=%d CREDS=%s KEY=%s SERVER=%s FRONT=%d\nexport PORT CREDS KEY SERVER FRONT\nWORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n", port, creds, key, u.f.home, u.cmd.Process.Pid)
+	for _, probe := range natsProbes {
+		fmt.Fprintf(&b, "sh -c %s </dev/null && echo 'DONE: %s'\n", shellword.Quote(probe.script), probe.name)
+	}
+	script.Store(b.String() + "true")
+	if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
+		t.Fatalf("ann: %d %s %v", status, body, err)
+	}
+	requests := model.Requests()
+	output := requests[len(requests)-1].LastToolOutput()
+	var got []string
+	for line := range strings.Lines(output) {
+		if name, ok := strings.CutPrefix(line, "DONE: "); ok {
+			got = append(got, strings.TrimSpace(name))
+		}
+	}
+	if diff := cmp.Diff([]string{"own port"}, got); diff != "" {
+		t.Errorf("a command can (-want +got):\n%s\n%s", diff, output)
+	}
+	for _, secret := range []string{"secret of NATS", seed, "PRIVATE KEY"} {
+		if strings.Contains(output, secret) || strings.Contains(u.errors(), secret) {
+			t.Errorf("the output or the log has %.20s…", secret)
+		}
+	}
+	if n := nats.NumClients(); n != 1 {
+		t.Errorf("%d connections to NATS, want that of the gateway", n)
+	}
+	u.workersHaveNoConnection(port)
+	// What the commands tried is possible with the files of the gateway.
+	if out, err := exec.Command("openssl", "s_client", "-starttls", "xmpp", "-help").CombinedOutput(); err != nil {
+		t.Errorf("openssl, which a probe needs: %v: %.200s", err, out)
+	}
+}
+
+// workersHaveNoConnection checks that no worker has a connection over the network to a port.
+func (u *users) workersHaveNoConnection(port int) {
+	t := u.t
+	t.Helper()
+	children, err := exec.Command("pgrep", "-P", fmt.Sprint(u.cmd.Process.Pid)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inodes := map[string]bool{}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 9 && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) {
+				inodes["socket:["+f[9]+"]"] = true
+			}
+		}
+	}
+	if len(inodes) != 1 {
+		t.Errorf("%d connections to the port of NATS, want one", len(inodes))
+	}
+	owners := 0
+	for _, pid := range append(strings.Fields(string(children)), fmt.Sprint(u.cmd.Process.Pid)) {
+		links, err := filepath.Glob("/proc/" + pid + "/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links {
+			if to, err := os.Readlink(link); err == nil && inodes[to] {
+				owners++
+				if pid != fmt.Sprint(u.cmd.Process.Pid) {
+					t.Errorf("the worker %s has the connection to NATS", pid)
+				}
+			}
+		}
+	}
+	if want := 1; os.Geteuid() == 0 && owners != want { // others cannot read the descriptors of the gateway
+		t.Errorf("%d processes have the connection, want %d", owners, want)
+	}
+}
+
+// writeCredentials writes credentials of NATS, which this server does not ask for, and returns the
+// secret in them.
+func writeCredentials(t *testing.T, file string) (seed string) {
+	t.Helper()
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := jwt.NewUserClaims(id).Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := jwt.FormatUserConfig(text, secret)
+	if err == nil {
+		err = os.WriteFile(file, creds, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(secret)
+}

@@ -1,0 +1,65 @@
+package placement_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestForged writes nodes that no node publishes. The others are still found.
+func TestForged(t *testing.T) {
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("NATS does not start")
+	}
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, Storage: jetstream.MemoryStorage, MaxValueSize: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := placement.New(kv)
+	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a", Labels: []string{}, Capacity: 3, Users: []string{}, Workers: []string{}}
+	if err := nodes.Publish(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	for subject, value := range map[string]string{
+		"x": "x", "empty": "", "number": "7", "capacity": `{"capacity":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"users":[7]}`, "=": "[]", "*": "{}", ">": "{}",
+	} {
+		if err := conn.Publish("$KV."+placement.Bucket+"."+subject, []byte(value)); err != nil {
+			t.Logf("%q: %v", subject, err) // the client refuses it
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := nodes.All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	picked := placement.Pick(all, nil)
+	if diff := cmp.Diff([]placement.Node{want}, picked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
