@@ -27,10 +27,10 @@ import (
 // whose name begins with own must succeed.
 var natsProbes = []struct{ name, script string }{
 	{"own port", `test -n "$PORT"`},
-	{"read the credentials", `cat $CREDS`},
-	{"read the credentials by a link", `cat $CREDS.link`},
-	{"read the key", `cat $KEY`},
-	{"read the settings", `cat $SERVER/codex-mcp-gateway.toml`},
+	{"read the credentials", `grep . $CREDS`},
+	{"read the credentials by a link", `grep . $CREDS.link`},
+	{"read the key", `grep . $KEY`},
+	{"read the settings", `ls $SERVER/codex-mcp-gateway.toml || ls $SERVER/config.toml`},
 	{"read the variables", `env | grep -E '^(NATS|NKEYS)_'`},
 	{"read the variables of the worker", `tr '\0' '\n' </proc/$WORKER/environ | grep -E '^(NATS|NKEYS)_'`},
 	{"read the command line of the gateway", `cat /proc/$FRONT/cmdline`},
@@ -39,10 +39,11 @@ var natsProbes = []struct{ name, script string }{
 	{"use an inherited descriptor", `for f in /proc/self/fd/*; do case $f in */[012]) ;; *) readlink $f;; esac; done | grep -E 'socket|pipe'`},
 	{"find an abstract socket", `awk '{ print $8 }' /proc/net/unix | grep -iE '^@.*(codex|nats)'`},
 	{"ask without credentials", natsClient(`None`)},
-	{"ask with a certificate of its own", `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x -keyout /tmp/own.pem -out /tmp/own.crt 2>/dev/null && cat /tmp/own.crt >>/tmp/own.pem && ` + natsClient(`"/tmp/own.pem"`)},
+	{"ask with a certificate of its own", natsClient(`"/own.pem"`)},
 }
 
-// natsClient returns a command that succeeds if it can connect to NATS with a certificate.
+// natsClient returns a command that succeeds if it can connect to NATS with a certificate, which is in
+// the user's folder, or None.
 func natsClient(certificate string) string {
 	return `python3 -c '
 import os, socket, ssl
@@ -50,7 +51,7 @@ s = socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 5)
 s.settimeout(5)
 assert s.recv(4096).startswith(b"INFO")
 c = ssl._create_unverified_context()
-if ` + strings.ReplaceAll(certificate, `'`, `"`) + `: c.load_cert_chain("/tmp/own.pem")
+if ` + certificate + `: c.load_cert_chain(os.environ["ANN"] + ` + certificate + `)
 s = c.wrap_socket(s)
 s.sendall(b"CONNECT {\"verbose\":false}\r\nPING\r\n")
 assert b"PONG" in s.recv(4096)'`
@@ -117,12 +118,15 @@ func TestEndToEndNATSOutOfReach(t *testing.T) {
 	t.Setenv("NKEYS_PATH", "secret of NATS")
 	u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode=danger-full-access", "-c", "nats.url=tls://127.0.0.1:"+strconv.Itoa(port),
 		"-c", "nats.ca="+key, "-c", "nats.cert="+key, "-c", "nats.key="+key, "-c", "nats.credentials="+creds+".link", "-c", "nats.lease=60s")
+	if err := os.WriteFile(filepath.Join(u.work["ann"], "own.pem"), certificate(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	script.Store("true")
 	if status, body, err := u.as("ann").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
 		t.Fatalf("ann: %d %s %v", status, body, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "PORT=%d CREDS=%s KEY=%s SERVER=%s FRONT=%d\nexport PORT CREDS KEY SERVER FRONT\nWORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n", port, creds, key, u.f.home, u.cmd.Process.Pid)
+	fmt.Fprintf(&b, "PORT=%d CREDS=%s KEY=%s SERVER=%s FRONT=%d ANN=%s\nexport PORT CREDS KEY SERVER FRONT ANN\nWORKER=$(pgrep -x -o -f codex-mcp-worker)\nexport WORKER\n", port, creds, key, u.f.home, u.cmd.Process.Pid, u.work["ann"])
 	for _, probe := range natsProbes {
 		fmt.Fprintf(&b, "sh -c %s </dev/null && echo 'DONE: %s'\n", shellword.Quote(probe.script), probe.name)
 	}
@@ -150,10 +154,6 @@ func TestEndToEndNATSOutOfReach(t *testing.T) {
 		t.Errorf("%d connections to NATS, want that of the gateway", n)
 	}
 	u.workersHaveNoConnection(port)
-	// What the commands tried is possible with the files of the gateway.
-	if out, err := exec.Command("openssl", "s_client", "-starttls", "xmpp", "-help").CombinedOutput(); err != nil {
-		t.Errorf("openssl, which a probe needs: %v: %.200s", err, out)
-	}
 }
 
 // workersHaveNoConnection checks that no worker has a connection over the network to a port.
