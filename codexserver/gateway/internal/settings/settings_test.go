@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -119,6 +120,26 @@ func TestInvalidPrincipals(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestSubjectsOfNames checks that no user and no node has a name that is more than one part of a
+// subject of NATS, or of a key, or that another name could look like.
+func TestSubjectsOfNames(t *testing.T) {
+	for _, name := range []string{
+		"", ".", "a.b", "*", ">", "a.>", "a b", "a\tb", "a\r\nPUB x 1", "a\x00", "A", "Ann", "_ann", "-ann", "a/b", "a=b", "$KV", "ä", "\u0430nn", "a\u200b", strings.Repeat("x", 64),
+	} {
+		if settings.CheckPrincipalName(name) == nil {
+			t.Errorf("%q is a name", name)
+		}
+		if text, err := json.Marshal(name); err != nil || name == "" {
+			continue // the name of the machine is taken
+		} else if _, _, err := loadService(t, "[node]\nname = "+string(text)+"\n"); err == nil {
+			t.Errorf("%q is the name of a node", name)
+		}
+	}
+	if err := settings.CheckPrincipalName(strings.Repeat("x", 63)); err != nil {
+		t.Error(err)
 	}
 }
 
