@@ -1,0 +1,143 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/nats-io/nats.go"
+)
+
+// newForgedNode returns a node without a pool, which holds the lease of ann. ben is ann's approver, and
+// bob has a label that the node lacks.
+func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	kv, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := lease.New(kv, 0).NewHolder(lease.HolderOptions{Node: "a", ID: "a", Lost: func(string) {}, Logger: log})
+	t.Cleanup(func() { _ = holder.Close(context.Background()) })
+	got, err := holder.Take(t.Context(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Node{
+		o: Options{
+			Principals: map[string]settings.Principal{"ann": {Approver: "ben"}, "ben": {}, "bob": {Labels: []string{"gpu"}}, "full": {}},
+			Capacity:   1, Logger: log,
+		},
+		holder: holder, taking: make(chan struct{}, maxTaking),
+	}, b.Conn, got.Epoch
+}
+
+// TestForgedSenders checks who may send a request for whose worker, and with which epoch.
+func TestForgedSenders(t *testing.T) {
+	n, _, epoch := newForgedNode(t)
+	for _, tt := range []struct {
+		user, sender string
+		epoch        uint64
+		want         bool
+	}{
+		{"ann", "ann", epoch, true}, {"ann", "ben", epoch, true},
+		{"ann", "bob", epoch, false}, {"ann", "", epoch, false}, {"ann", "*", epoch, false}, {"ann", "ann ", epoch, false}, {"ann", "Ann", epoch, false},
+		{"ben", "", epoch, false}, {"ben", "ben", epoch, false}, {"ben", "ann", epoch, false}, // its approver is nobody, and its lease is not here
+		{"", "", epoch, false}, {"nobody", "nobody", epoch, false}, {"ann.>", "ann.>", epoch, false},
+		{"ann", "ann", epoch - 1, false}, {"ann", "ann", epoch + 1, false}, {"ann", "ann", 0, false}, {"ann", "ann", 1<<64 - 1, false},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := (handler{n}).Admit(ctx, &link.Head{User: tt.user, Sender: tt.sender, Epoch: tt.epoch}); (err == nil) != tt.want {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		cancel()
+	}
+}
+
+// TestForgedTakes asks a node to take users, in words that no front sends. Each gets an answer with the
+// reason, no lease is taken, and the node goes on.
+func TestForgedTakes(t *testing.T) {
+	n, conn, _ := newForgedNode(t)
+	sub, err := conn.Subscribe("take", n.take)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sub.Unsubscribe()
+		n.running.Wait()
+	}()
+	for text, want := range map[string]string{
+		"":                                "the request is invalid",
+		"x":                               "the request is invalid",
+		"[]":                              "the request is invalid",
+		`{"user":7}`:                      "the request is invalid",
+		`{"user":"ann","user":"full"}`:    "the request is invalid",
+		`{"user":"full","force":true}`:    "the request is invalid",
+		`{"user":"full"} {}`:              "the request is invalid",
+		"{\"user\":\"\xff\"}":             "the request is invalid",
+		strings.Repeat("[", 100000):       "the request is invalid",
+		`{}`:                              "the user does not belong on it",
+		`{"user":"nobody"}`:               "the user does not belong on it",
+		`{"user":"bob"}`:                  "the user does not belong on it",
+		`{"user":"ann.>"}`:                "the user does not belong on it",
+		`{"user":"../ann"}`:               "the user does not belong on it",
+		`{"user":"full"}`:                 "it is full",
+		strings.Repeat(" ", 900<<10) + "": "the request is invalid",
+	} {
+		m, err := conn.Request("take", []byte(text), 20*time.Second)
+		if err != nil {
+			t.Fatalf("%.40q: %v", text, err)
+		}
+		if got := string(m.Data); got != `{"error":"`+want+`"}` {
+			t.Errorf("%.40q: %s, want %s", text, got, want)
+		}
+	}
+	if err := conn.Publish("take", []byte(`{"user":"full"}`)); err != nil { // nobody waits for the answer
+		t.Fatal(err)
+	}
+	for range maxTaking { // as many as it takes at a time
+		n.taking <- struct{}{}
+	}
+	if m, err := conn.Request("take", []byte(`{"user":"full"}`), 20*time.Second); err != nil || !strings.Contains(string(m.Data), "too many users") {
+		t.Errorf("%s, %v", m.Data, err)
+	}
+	for range maxTaking {
+		<-n.taking
+	}
+	if users := n.holder.Users(); len(users) != 1 || users[0] != "ann" {
+		t.Errorf("the node has the leases of %q", users)
+	}
+}
+
+// TestForgedTakeAnswers lets nodes answer what no node does. The front gets an error, or a lease of
+// the user that it asked for.
+func TestForgedTakeAnswers(t *testing.T) {
+	_, conn, _ := newForgedNode(t)
+	for text, ok := range map[string]bool{
+		"": false, "x": false, `{"lease":7}`: false, `{"lease":{"node":"x","id":"y","epoch":-1}}`: false, `{"lease":{"user":"bob"}}`: false, `{"more":1}`: false, `{"error":"why"}`: false,
+		`{"lease":{"node":"x","id":"y","epoch":7}}`: true,
+	} {
+		sub, err := conn.Subscribe(takeSubject("x"), func(m *nats.Msg) { _ = m.Respond([]byte(text)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Take(t.Context(), conn, "x", "ann")
+		if (err == nil) != ok || ok && got.User != "ann" {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
