@@ -14,7 +14,8 @@ const casesIntro = `# Security cases
 
 Published security flaws of other coding agents, of MCP software and of sandboxes: what happened there, and why it does not happen
 here. The test after "own" has a row with the flaw's id, the others show the kind of flaw. [attacks.md](attacks.md) lists the attacks
-that are played against the whole program, and [SECURITY.md](../SECURITY.md) what is known to be open. A test writes this page.
+that are played against the whole program, and [SECURITY.md](../SECURITY.md) what is known to be open. The last part has the attacks on
+[the gateway](#the-gateway). A test writes this page.
 
 `
 
@@ -72,6 +73,7 @@ func TestSecurityCases(t *testing.T) {
 	if own+other+none < 165 {
 		t.Errorf("only %d cases", own+other+none)
 	}
+	body = append(body, gatewayAttacks(t, links)...)
 	intro := casesIntro + fmt.Sprintf("Of %d flaws %d have a test of their own, %d are shown by another test, and %d do not apply.", own+other+none, own, other, none)
 	want := strings.Split(intro+"\n"+strings.Join(body, "\n")+"\n\n"+strings.Join(slices.Sorted(maps.Keys(links)), "\n"), "\n")
 	if *update {

@@ -235,7 +235,7 @@ func TestEndToEndCluster(t *testing.T) {
 	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s")
 
 	t.Run("sessions", func(t *testing.T) {
-		session := c.initialize(0)
+		session := c.initialize(0, "ann")
 		for i := range 6 {
 			answer := c.at(i, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 			answer.Body.Close()
@@ -252,7 +252,7 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 	})
 	t.Run("a stream goes on at the other front", func(t *testing.T) {
-		session := c.initialize(0)
+		session := c.initialize(0, "ann")
 		answer := c.at(0, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"wait for the stream"}}}`)
 		lines := bufio.NewScanner(answer.Body)
 		last := ""
@@ -272,6 +272,58 @@ func TestEndToEndCluster(t *testing.T) {
 		text, err := io.ReadAll(again.Body)
 		if err != nil || !strings.Contains(string(text), "the answer to wait for the stream") {
 			t.Errorf("%s %s, %v", again.Status, text, err)
+		}
+	})
+	t.Run("a stranger", func(t *testing.T) {
+		session, own := c.initialize(0, "ann"), c.initialize(1, "bob")
+		answer := c.at(0, "ann").send(http.MethodPost, session, "", `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"a secret"}}}`)
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		_, last, _ := strings.Cut(string(text), "id: ")
+		last, _, _ = strings.Cut(last, "\n")
+		if err != nil || last == "" || !strings.Contains(string(text), "the answer to a secret") {
+			t.Fatalf("%s, %v", text, err)
+		}
+		_, begun := c.at(0, "ann").ask("tools/call", "codex", `"name":"codex","arguments":{"prompt":"a secret"}`)
+		task := member(t, begun, "taskId")
+		for front := range 2 {
+			bob := c.at(front, "bob")
+			for _, tt := range []struct {
+				method, session, last, message string
+				want                           int
+			}{
+				{http.MethodGet, session, last, "", http.StatusNotFound}, {http.MethodGet, session, "", "", http.StatusNotFound},
+				{http.MethodPost, session, "", `{"jsonrpc":"2.0","id":5,"method":"ping"}`, http.StatusNotFound},
+				{http.MethodPost, session, "", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"approved"}}}`, http.StatusNotFound},
+				{http.MethodDelete, session, "", "", http.StatusNotFound},
+				{http.MethodGet, own, last, "", http.StatusBadRequest},
+			} {
+				got := bob.send(tt.method, tt.session, tt.last, tt.message)
+				begin := make([]byte, 1000)
+				n, _ := io.ReadFull(io.LimitReader(got.Body, int64(len(begin))), begin) // an error has few bytes
+				got.Body.Close()
+				if got.StatusCode != tt.want || strings.Contains(string(begin[:n]), "secret") {
+					t.Errorf("front %d, %s of the session of ann: %s %s, want %d", front, tt.method, got.Status, begin[:n], tt.want)
+				}
+			}
+			for method, params := range map[string]string{"tasks/get": "", "tasks/cancel": "", "tasks/update": `,"inputResponses":{"q1":{"action":"accept","content":{}}}`} {
+				if _, got := bob.ask(method, task, `"taskId":"`+task+`"`+params); !strings.Contains(got, "no such task") {
+					t.Errorf("front %d, %s: %s", front, method, got)
+				}
+			}
+			if status, got := bob.askAt(mcpPath+"/ann", "", "tools/list", "", ""); status != http.StatusForbidden {
+				t.Errorf("front %d, the address of ann: %d %s", front, status, got)
+			}
+		}
+		for user, session := range map[string]string{"ann": session, "bob": own} { // with a session a user would stay on a node that drains
+			for _, message := range []string{`{"jsonrpc":"2.0","id":6,"method":"ping"}`, ""} {
+				method := map[bool]string{true: http.MethodPost, false: http.MethodDelete}[message != ""]
+				answer := c.at(1, user).send(method, session, "", message)
+				answer.Body.Close()
+				if answer.StatusCode/100 != 2 {
+					t.Errorf("%s of the session of %s: %s", method, user, answer.Status)
+				}
+			}
 		}
 	})
 	t.Run("a question of one front is answered at the other", func(t *testing.T) {
@@ -398,7 +450,7 @@ func TestEndToEndCluster(t *testing.T) {
 		c.recover("bob", "")
 	})
 	t.Run("a front dies", func(t *testing.T) {
-		session := c.initialize(0)
+		session := c.initialize(0, "ann")
 		if err := c.fronts[0].cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -452,10 +504,10 @@ func (c *cluster) restart(name string, model *providertest.Server) {
 	until(c.t, "the node does not start again", func() bool { return strings.Contains(s.errors(), "running workers") })
 }
 
-// initialize begins a session of ann.
-func (c *cluster) initialize(front int) string {
+// initialize begins a session of a user.
+func (c *cluster) initialize(front int, user string) string {
 	c.t.Helper()
-	answer := c.at(front, "ann").send(http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	answer := c.at(front, user).send(http.MethodPost, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	answer.Body.Close()
 	session := answer.Header.Get("Mcp-Session-Id")
 	if session == "" {
