@@ -95,8 +95,10 @@ func mapAll(attr *syscall.SysProcAttr) error {
 			*to = append(*to, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: count})
 		}
 	}
-	attr.GidMappingsEnableSetgroups = true
-	return nil
+	// In a user namespace of another user it may be denied, also for those within it.
+	allowed, err := os.ReadFile("/proc/self/setgroups")
+	attr.GidMappingsEnableSetgroups = strings.TrimSpace(string(allowed)) != "deny"
+	return err
 }
 
 // TryEnclosure returns an error that names what this system lacks for an [Enclosure] of a

@@ -3,10 +3,14 @@
 package sandbox_test
 
 import (
+	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"golang.org/x/sys/unix"
 )
 
 // TestEnclosureAsUser has an enclosure as a user without rights makes it, whose ids alone
@@ -21,5 +25,23 @@ func TestEnclosureAsUser(t *testing.T) {
 		t.Run("Ends", TestEnclosureEnds)
 		t.Run("Fails", TestEnclosureFails)
 		t.Run("Try", TestTryEnclosure)
+	})
+}
+
+// TestEnclosureInUserNamespace has an enclosure within a user namespace that a user without rights has
+// made, as a container has one: root there may not set groups.
+func TestEnclosureInUserNamespace(t *testing.T) {
+	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		servertest.NeedEnclosure(t)
+		mayMap(t)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+	}, func(t *testing.T) {
+		if err := sandbox.TryEnclosure("/proc/self/exe"); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -19,6 +19,21 @@ import (
 // there it cannot be removed while something is mounted in it.
 const pinVar = "SANDBOX_TEST_PIN"
 
+// mayMap lets the test map the ids of a process that it starts. The files in /proc of a process that
+// is not dumpable belong to root, and only root can write the mappings of its child. Other tests make
+// this process not dumpable.
+func mayMap(t *testing.T) {
+	t.Helper()
+	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0) })
+}
+
 // TestPinChangedName changes a name after it was opened and before it was mounted on
 // itself. The path must not count as one that leads nowhere. The test runs in a mount
 // namespace of its own.
@@ -26,16 +41,7 @@ func TestPinChangedName(t *testing.T) {
 	base := os.Getenv(pinVar)
 	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		servertest.NeedTier(t, sandbox.TierNamespaces)
-		// The files in /proc of a process that is not dumpable belong to root, and only root
-		// can write the mappings of its child. Other tests make this process not dumpable.
-		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable), 0, 0, 0) })
+		mayMap(t)
 		cmd.Env = append(cmd.Env, pinVar+"="+t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
