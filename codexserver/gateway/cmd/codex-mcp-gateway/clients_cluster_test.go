@@ -403,6 +403,9 @@ func clusterPrograms(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if os.Getenv(builtPrograms) != "" {
+		return dir
+	}
 	for _, build := range []struct{ at, pkg string }{{".", "github.com/nats-io/nats-server/v2"}, {interopFolder, "./gosdkclient"}} {
 		cmd := exec.Command("go", "build", "-o", dir+"/", build.pkg)
 		cmd.Dir = build.at

@@ -24,7 +24,11 @@ func inNetwork(t *testing.T, f func(t *testing.T)) {
 	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		dir := clusterPrograms(t) // no network is needed later
 		cmd.Env = append(cmd.Env, builtPrograms+"="+dir)
-		cmd.Args = append(cmd.Args, "-test.timeout=0") // the context of this process ends it
+		left := time.Duration(0) // no limit
+		if deadline, ok := t.Deadline(); ok {
+			left = max(time.Until(deadline)-time.Second, time.Second) // it ends before this process
+		}
+		cmd.Args = append(cmd.Args, "-test.timeout="+left.String())
 		flag.Visit(func(f *flag.Flag) {
 			if !strings.HasPrefix(f.Name, "test.") {
 				cmd.Args = append(cmd.Args, "-"+f.Name+"="+f.Value.String())

@@ -354,7 +354,7 @@ func TestRenewedCredentials(t *testing.T) {
 	dir := t.TempDir()
 	o := newOperator(t, dir)
 	account, _ := o.account("A", true)
-	o.user("creds", account, time.Now().Add(2*time.Second))
+	o.user("creds", account, time.Now().Add(4*time.Second))
 	var log journal
 	b, err := broker.Connect(broker.Options{URL: "nats://" + serveNATS(t, nil, o), Credentials: filepath.Join(dir, "creds"), Name: "test", Logger: log.logger()})
 	if err != nil {

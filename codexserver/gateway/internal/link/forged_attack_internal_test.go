@@ -219,7 +219,7 @@ func TestReplayedExchange(t *testing.T) {
 // TestNeverAcks lets a client never acknowledge, and another one send nothing after the head. The
 // handler of each waits alone, and ends when its client is silent.
 func TestNeverAcks(t *testing.T) {
-	const every = 250 * time.Millisecond
+	const every = 400 * time.Millisecond
 	var written atomic.Int32
 	ended := make(chan error, 2)
 	f := newForger(t, every, func(w http.ResponseWriter, r *http.Request) {
@@ -240,12 +240,25 @@ func TestNeverAcks(t *testing.T) {
 		say(w, r)
 	})
 	subjects := []string{f.begin(Head{Method: "GET", URL: "/flood"}), f.begin(Head{Method: "POST", URL: "/upload", Length: 1 << 40})}
-	for number := uint64(1); number < 10; number++ { // more than three heartbeats: it lives, and never acknowledges
-		for _, s := range subjects {
-			f.publish(s, frame{kindAlive, number, nil}.append(nil))
+	silent := make(chan struct{})
+	var living sync.WaitGroup
+	living.Go(func() { // it lives, and never acknowledges
+		for number := uint64(1); ; number++ {
+			for _, subject := range subjects {
+				_ = f.Publish(subject, frame{kindAlive, number, nil}.append(nil)) // an error ends the exchange
+			}
+			select {
+			case <-time.After(every / 5):
+			case <-silent:
+				return
+			}
 		}
+	})
+	for begun := time.Now(); written.Load() < window || time.Since(begun) < 5*every; <-time.After(every / 5) { // longer than a side may be silent
 		f.works("a client that lives")
-		<-time.After(every)
+		if time.Since(begun) > forgerPatience {
+			t.Fatalf("%d parts were written", written.Load())
+		}
 	}
 	if n := written.Load(); n != window {
 		t.Errorf("%d parts were written, want %d", n, window)
@@ -253,6 +266,8 @@ func TestNeverAcks(t *testing.T) {
 	if len(ended) > 0 {
 		t.Errorf("a request ended early: %v", <-ended)
 	}
+	close(silent)
+	living.Wait()
 	for range 2 { // now it is silent
 		select {
 		case err := <-ended:
