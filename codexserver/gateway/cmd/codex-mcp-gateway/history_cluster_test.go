@@ -115,7 +115,7 @@ func (s *machines) faults() (all []fault) {
 	}
 	pull := func(name string, of []*machine, cables int) fault {
 		var m *machine
-		return fault{name, func() { m = of[rand.N(len(of))]; m.pull(s.t, true, m.cables[:cables]) }, func() { m.pull(s.t, false, m.cables[:cables]) }}
+		return fault{name, func() { m = of[rand.N(len(of))]; m.pull(true, cables) }, func() { m.pull(false, cables) }}
 	}
 	for range *faultsOfKind {
 		all = append(all, kill("a node is killed", s.nodes), kill("a NATS server is killed", s.nats), kill("a front is killed", s.fronts),
