@@ -1,0 +1,590 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = time.Minute
+
+const (
+	// ttl is how long a lease lasts. It is long, so that a slow machine does not lose one.
+	ttl = 30 * time.Second
+	// interval is how often a node of the tests looks for leases that are not used.
+	interval = 200 * time.Millisecond
+)
+
+// This program is also the program of the workers.
+func TestMain(m *testing.M) {
+	sandbox.Main()
+	var err error
+	switch os.Args[0] {
+	case workers.FenceName:
+		err = workers.RunFence()
+	case workerlink.Name:
+		err = work()
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// work is a worker. It answers a request with who sent it. The path /hold is answered at the end
+// of the worker, or when the request ends. While a file "busy" exists, the worker is busy.
+func work() error {
+	l, err := workerlink.Connect()
+	if err != nil {
+		return err
+	}
+	go func() {
+		drained := l.Drain
+		for {
+			_, missing := os.Stat(filepath.Join(l.Folders[0], "busy"))
+			select {
+			case <-l.AskLoad:
+				err = l.Report(workerlink.Status{Load: &workerlink.Load{Busy: missing == nil}})
+			case <-drained:
+				drained = nil
+				err = l.Report(workerlink.Status{Drained: true})
+			case <-l.Stop:
+				os.Exit(0)
+			}
+			if err != nil {
+				os.Exit(1)
+			}
+		}
+	}()
+	if err := l.Report(workerlink.Status{Ready: true}); err != nil {
+		return err
+	}
+	return http.Serve(l.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := l.Authenticate(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Principal, who.Scopes)
+		if r.URL.Path == "/hold" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	}))
+}
+
+// service is what nodes need.
+type service struct {
+	t      *testing.T
+	broker *broker.Broker
+	bucket jetstream.KeyValue
+	leases *lease.Leases
+	nodes  *placement.Nodes
+	client *link.Client
+	users  map[string]settings.Principal
+}
+
+// start starts a service for ann, whose approver is eve, for bob, and for cid, who wants a label.
+func start(t *testing.T) *service {
+	t.Helper()
+	servertest.NeedEnclosure(t)
+	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &service{t: t, broker: b, users: map[string]settings.Principal{}}
+	if s.bucket, err = b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, TTL: ttl, MaxValue: lease.MaxValue}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, MaxValue: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.leases, s.nodes = lease.New(s.bucket, ttl), placement.New(nodes)
+	if s.client, err = link.NewClient(b.Conn, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	top := servertest.Outside(t)
+	for name, p := range map[string]settings.Principal{"ann": {Approver: "eve"}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
+		p.Folders = []string{filepath.Join(top, name)}
+		p.Home = filepath.Join(top, "home-"+name)
+		if err := os.Mkdir(p.Folders[0], 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.users[name] = p
+	}
+	return s
+}
+
+// member is a node of the service.
+type member struct {
+	*node.Node
+	s     *service
+	name  string
+	id    string
+	ended bool
+}
+
+// join adds a node. change may be nil.
+func (s *service) join(name string, change func(*node.Options)) *member {
+	s.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	pool, err := workers.New(workers.Options{
+		Home: servertest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o := node.Options{
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: s.users,
+		Name: name, Capacity: len(s.users), Version: "1", Replicas: 1, Interval: interval, Logger: log,
+	}
+	if change != nil {
+		change(&o)
+	}
+	n, err := node.New(s.t.Context(), o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := &member{Node: n, s: s, name: name}
+	for _, p := range s.published() {
+		if p.Name == name {
+			m.id = p.ID
+		}
+	}
+	s.t.Cleanup(m.close)
+	return m
+}
+
+func (m *member) close() {
+	if m.ended {
+		return
+	}
+	m.ended = true
+	if err := m.Close(); err != nil {
+		m.s.t.Errorf("the node %s ends with %v", m.name, err)
+	}
+}
+
+func (s *service) published() []placement.Node {
+	s.t.Helper()
+	all, err := s.nodes.All(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// describe returns what the node has published.
+func (m *member) describe() placement.Node {
+	m.s.t.Helper()
+	for _, p := range m.s.published() {
+		if p.ID == m.id {
+			return p
+		}
+	}
+	return placement.Node{}
+}
+
+// take makes the node take the lease of a user.
+func (m *member) take(user string) lease.Lease {
+	m.s.t.Helper()
+	got, err := node.Take(m.s.t.Context(), m.s.broker.Conn, m.id, user)
+	if err != nil {
+		m.s.t.Fatal(err)
+	}
+	return got
+}
+
+// send sends a request. The caller closes the body of the answer.
+func (m *member) send(head link.Head, path string) (*http.Response, error) {
+	m.s.t.Helper()
+	r, err := http.NewRequestWithContext(m.s.t.Context(), http.MethodPost, path, strings.NewReader("{}"))
+	if err != nil {
+		m.s.t.Fatal(err)
+	}
+	return m.s.client.Do(m.s.t.Context(), m.id, head, r)
+}
+
+// ask sends a request, and returns what the worker says.
+func (m *member) ask(head link.Head) string {
+	m.s.t.Helper()
+	answer, err := m.send(head, "/")
+	if err != nil {
+		m.s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		m.s.t.Fatalf("%d %s, %v", answer.StatusCode, text, err)
+	}
+	return string(text)
+}
+
+// use makes the node take the lease of a user, and sends a request. A node gives back a lease
+// without a request, which a slow machine may send too late.
+func (m *member) use(user string) lease.Lease {
+	m.s.t.Helper()
+	for {
+		l := m.take(user)
+		answer, err := m.send(headOf(l), "/")
+		if err == nil {
+			answer.Body.Close()
+			return l
+		}
+		if !errors.Is(err, link.ErrRefused) {
+			m.s.t.Fatal(err)
+		}
+	}
+}
+
+func headOf(l lease.Lease) link.Head {
+	return link.Head{User: l.User, Sender: l.User, Scopes: []string{"codex:read"}, Epoch: l.Epoch}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// workersOf returns the processes of this program's workers.
+func workersOf(t *testing.T) (running []int) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		if len(words) < 2 || words[0] == "Z" || words[1] != strconv.Itoa(os.Getpid()) || strings.HasPrefix(string(line), workers.FenceName) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, pid)
+	}
+	return running
+}
+
+// TestTake checks whose leases a node takes.
+func TestTake(t *testing.T) {
+	s := start(t)
+	a := s.join("a", func(o *node.Options) { o.Capacity = 2 })
+	b := s.join("b", func(o *node.Options) { o.Labels = []string{"gpu", "big"} })
+	first := a.use("ann")
+	if first.Node != "a" || first.ID != a.id || first.Epoch == 0 || first.User != "ann" {
+		t.Errorf("the lease: %+v", first)
+	}
+	if !slices.Contains(a.describe().Users, "ann") {
+		t.Error("another front does not learn of it before the answer")
+	}
+	for _, m := range []*member{a, b} { // the lease that holds already
+		if got := m.take("ann"); got != first {
+			t.Errorf("%s: %+v, want %+v", m.name, got, first)
+		}
+	}
+	if got := b.use("cid"); got.Node != "b" {
+		t.Errorf("the lease: %+v", got)
+	}
+	a.use("bob")
+	for user, why := range map[string]string{"eve": "it is full", "cid": "does not belong", "nobody": "does not belong", "": "does not belong"} {
+		if got, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %+v, %v", user, got, err)
+		}
+	}
+	if got := a.take("ann"); got != first {
+		t.Errorf("a full node: %+v, want %+v", got, first)
+	}
+	m, err := s.broker.Conn.Request("codexmcp.node."+a.id+".take", []byte(`{"user":"eve","more":1}`), patience)
+	if err != nil || !strings.Contains(string(m.Data), `"error"`) {
+		t.Errorf("a request that is not valid: %s, %v", m.Data, err)
+	}
+	if err := node.Drain(t.Context(), s.broker.Conn, b.id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Take(t.Context(), s.broker.Conn, b.id, "eve"); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it drains") {
+		t.Errorf("a node that drains: %v", err)
+	}
+}
+
+// TestAdmit checks which requests reach a worker, and what the worker learns of the sender.
+func TestAdmit(t *testing.T) {
+	s := start(t)
+	a, b := s.join("a", nil), s.join("b", nil)
+	l := a.use("ann")
+	for name, tt := range map[string]struct {
+		at   *member
+		head link.Head
+		want string // "" is a refusal
+	}{
+		"ann":                                   {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:run", "codex:read"}, Epoch: l.Epoch}, "ann for ann with [codex:run codex:read]"},
+		"her approver":                          {a, link.Head{User: "ann", Sender: "eve", Scopes: []string{"codex:approve"}, Epoch: l.Epoch}, "eve for ann with [codex:approve]"},
+		"without scopes":                        {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, "ann for ann with []"},
+		"a scope that is unknown":               {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:root"}, Epoch: l.Epoch}, "ann for ann with []"},
+		"somebody else":                         {a, link.Head{User: "ann", Sender: "bob", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
+		"nobody":                                {a, link.Head{User: "ann", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
+		"nobody for a user without an approver": {a, link.Head{User: "bob", Epoch: l.Epoch}, ""},
+		"an unknown user":                       {a, link.Head{User: "dan", Sender: "dan", Epoch: l.Epoch}, ""},
+		"a user of no node":                     {a, link.Head{User: "bob", Sender: "bob", Epoch: l.Epoch}, ""},
+		"an older epoch":                        {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch - 1}, ""},
+		"a later epoch":                         {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch + 1}, ""},
+		"no epoch":                              {a, link.Head{User: "ann", Sender: "ann"}, ""},
+		"another node":                          {b, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.want != "" {
+				if got := tt.at.ask(tt.head); got != tt.want {
+					t.Errorf("the worker learns %q, want %q", got, tt.want)
+				}
+				return
+			}
+			answer, err := tt.at.send(tt.head, "/")
+			if err == nil {
+				answer.Body.Close()
+			}
+			if !errors.Is(err, link.ErrRefused) {
+				t.Errorf("%v, want a refusal", err)
+			}
+		})
+	}
+}
+
+// TestLostLease checks that a node whose lease another one has ends the requests of the user,
+// kills the worker, and carries out no more requests.
+func TestLostLease(t *testing.T) {
+	s := start(t)
+	a := s.join("a", nil)
+	l, other := a.use("ann"), a.use("bob")
+	held, err := a.send(headOf(l), "/hold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Body.Close()
+	before := workersOf(t)
+	if len(before) != 2 {
+		t.Fatalf("the workers: %v", before)
+	}
+	if _, err := s.bucket.Put(t.Context(), "ann", []byte(`{"node":"x","id":"x","epoch":0}`)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(held.Body); err == nil {
+		t.Errorf("the open request ends as if it were whole: %s", text)
+	}
+	until(t, "the node keeps the user", func() bool { return !slices.Contains(a.describe().Users, "ann") })
+	until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
+	answer, err := a.send(headOf(l), "/")
+	if err == nil {
+		answer.Body.Close()
+	}
+	if !errors.Is(err, link.ErrRefused) {
+		t.Errorf("a request after the loss: %v", err)
+	}
+	if got := a.take("ann"); got.Node != "x" {
+		t.Errorf("the lease: %+v", got)
+	}
+	a.ask(headOf(other)) // nothing happens to others
+	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
+		t.Errorf("the workers: %v, before %v", after, before)
+	}
+}
+
+// TestDeadWorker checks what a request learns whose worker dies, and that the next one gets a
+// worker.
+func TestDeadWorker(t *testing.T) {
+	s := start(t)
+	a := s.join("a", nil)
+	l := a.use("ann")
+	held, err := a.send(headOf(l), "/hold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Body.Close()
+	first := workersOf(t)
+	if len(first) != 1 {
+		t.Fatalf("the workers: %v", first)
+	}
+	if err := syscall.Kill(first[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(held.Body); err == nil {
+		t.Errorf("the answer is %q as if it were whole", text)
+	}
+	until(t, "no worker answers", func() bool {
+		answer, err := a.send(headOf(l), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	if second := workersOf(t); len(second) != 1 || second[0] == first[0] {
+		t.Errorf("the workers: %v after %v", second, first)
+	}
+}
+
+// TestUnusedLease checks that a node gives back a lease without a worker, and keeps others.
+func TestUnusedLease(t *testing.T) {
+	s := start(t)
+	a := s.join("a", nil)
+	a.take("bob")
+	used := a.use("ann")
+	until(t, "the lease is kept", func() bool {
+		_, err := s.leases.Get(t.Context(), "bob")
+		return errors.Is(err, lease.ErrFree)
+	})
+	if got, err := s.leases.Get(t.Context(), "ann"); err != nil || got.Epoch != used.Epoch {
+		t.Errorf("the lease with a worker: %+v, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"ann"}, a.describe().Workers); diff != "" {
+		t.Errorf("the workers (-want +got):\n%s", diff)
+	}
+}
+
+// TestDrain checks that a node that drains gives away its idle users, that one with work stays
+// until the work has ended, and that both still answer.
+func TestDrain(t *testing.T) {
+	s := start(t)
+	a := s.join("a", nil)
+	work := filepath.Join(s.users["bob"].Folders[0], "busy")
+	if err := os.WriteFile(work, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.use("ann")
+	busy := a.use("bob")
+	if err := node.Drain(t.Context(), s.broker.Conn, a.id); err != nil {
+		t.Fatal(err)
+	}
+	if !a.describe().Draining {
+		t.Error("fronts do not learn before the operator that the node drains")
+	}
+	free := func(user string) func() bool {
+		return func() bool {
+			_, err := s.leases.Get(t.Context(), user)
+			return errors.Is(err, lease.ErrFree)
+		}
+	}
+	until(t, "the idle user stays", free("ann"))
+	if free("bob")() {
+		t.Error("the user with work is gone")
+	}
+	a.ask(headOf(busy))
+	if err := os.Remove(work); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the user without work stays", free("bob"))
+}
+
+// TestEnd checks that a node that ends has no worker, no lease and no entry, and refuses to drain
+// or to take. Alone it keeps its idle workers while it drains.
+func TestEnd(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
+			s := start(t)
+			a := s.join("a", func(o *node.Options) { o.Alone = alone })
+			l := a.use("ann")
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := a.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if alone {
+				<-time.After(5 * interval) // at least so long nothing may happen
+				a.ask(headOf(l))
+				if a.describe().Draining {
+					t.Error("the node looks as if another one could take its users")
+				}
+			}
+			a.close()
+			if left := workersOf(t); len(left) > 0 {
+				t.Errorf("the workers %v are left", left)
+			}
+			if got, err := s.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
+				t.Errorf("the lease: %+v, %v", got, err)
+			}
+			if left := s.published(); len(left) > 0 {
+				t.Errorf("the nodes: %+v", left)
+			}
+			if _, err := node.Take(ctx, s.broker.Conn, a.id, "ann"); err == nil {
+				t.Error("the node takes a lease")
+			}
+		})
+	}
+}
+
+// TestStart checks that a node that cannot publish itself does not start.
+func TestStart(t *testing.T) {
+	s := start(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := workers.New(workers.Options{Home: servertest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.broker.Stream.DeleteKeyValue(t.Context(), placement.Bucket); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	n, err := node.New(ctx, node.Options{Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Name: "a", Interval: interval, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		t.Errorf("a node that nobody can find starts: %v", n.Close())
+	}
+	if n != nil {
+		t.Error("it returns a node and an error")
+	}
+}
