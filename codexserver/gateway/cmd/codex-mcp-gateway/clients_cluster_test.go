@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -37,6 +38,7 @@ type attempt struct {
 	name   string
 	task   string // its id, "" if the client got none
 	status string // of the task at the end
+	gone   bool   // the task was not known any more
 	// end is what became of it, as the client knows.
 	end  end
 	told string // the result, or the error
@@ -119,7 +121,7 @@ func (a *attempt) settle(text string) {
 		a.end = unknown
 	case strings.Contains(text, "done "+a.name+" not run"):
 		a.end = notRun
-	case strings.Contains(text, `"commands":[{"id":1,"command":"sh -c 'echo `+a.name+` `):
+	case strings.Contains(text, `"commands":[{"id":1,"command":"sh -c 'n=`+a.name+`; `):
 		a.end = ranOnce
 	default:
 		a.end = failed
@@ -155,7 +157,11 @@ func pause(ctx context.Context, d time.Duration) {
 
 // callOwn calls through HAProxy, and follows the task.
 func (p *person) callOwn(ctx context.Context, a *attempt) {
-	status, body, err := p.send(ctx, p.proxy(), "tools/call", "codex", `"name":"codex","arguments":{"prompt":"run `+a.name+`"}`)
+	if turnOf(a.name) == 4 {
+		p.callRounds(ctx, a)
+		return
+	}
+	status, body, err := p.send(ctx, p.proxy(), asking, "tools/call", "codex", codexParams(a))
 	a.told = fmt.Sprint(status, " ", body, err)
 	_, id, isTask := strings.Cut(body, `"taskId":"`)
 	id, _, _ = strings.Cut(id, `"`)
@@ -167,8 +173,44 @@ func (p *person) callOwn(ctx context.Context, a *attempt) {
 	case isTask:
 		a.task = id
 		p.follow(ctx, a)
+		a.gone = a.end == failed && strings.Contains(a.told, goneText)
 	default:
 		a.settle(body)
+	}
+}
+
+// goneText is what a worker says of a task that it does not know.
+const goneText = "no such task"
+
+func codexParams(a *attempt) string {
+	return `"name":"codex","arguments":{"prompt":"run ` + a.name + `"}`
+}
+
+// callRounds calls without a task. The result is a question, and the next call answers it.
+func (p *person) callRounds(ctx context.Context, a *attempt) {
+	const able = `"elicitation":{"form":{}}`
+	more := ""
+	for {
+		status, body, err := p.send(ctx, p.proxy(), able, "tools/call", "codex", codexParams(a)+more)
+		a.told = fmt.Sprint(status, " ", body, err)
+		_, state, asked := strings.Cut(body, `"requestState":"`)
+		state, _, _ = strings.Cut(state, `"`)
+		_, key, _ := strings.Cut(body, `"inputRequests":{"`)
+		key, _, _ = strings.Cut(key, `"`)
+		switch {
+		case err == nil && status == http.StatusServiceUnavailable && more == "":
+			a.end = refused
+			return
+		case err != nil || status != http.StatusOK:
+			a.end = lost
+			return
+		case !asked:
+			a.settle(body)
+			return
+		}
+		word := say(a.name)
+		a.says = append(a.says, word)
+		more = `,"requestState":"` + state + `","inputResponses":{"` + key + `":{"action":"` + word + `","content":{}}}`
 	}
 }
 
@@ -176,9 +218,9 @@ func (p *person) callOwn(ctx context.Context, a *attempt) {
 func (p *person) follow(ctx context.Context, a *attempt) {
 	a.end = lost
 	for ; ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
-		status, body, err := p.send(ctx, p.proxy(), "tasks/get", a.task, `"taskId":"`+a.task+`"`)
+		status, body, err := p.send(ctx, p.proxy(), asking, "tasks/get", a.task, `"taskId":"`+a.task+`"`)
 		if err != nil || status != http.StatusOK {
-			if strings.Contains(body, "no such task") {
+			if strings.Contains(body, goneText) {
 				a.end, a.told = failed, body
 				return
 			}
@@ -214,6 +256,9 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 	case 2:
 		says = []string{"accept", "decline"}
 	}
+	if says[0] == "decline" {
+		pause(ctx, rand.N(2*time.Second)) // parts die while a question is open
+	}
 	a.says = append(a.says, says...)
 	var answers sync.WaitGroup
 	for i, word := range says {
@@ -222,7 +267,7 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 			url = p.s.fronts[i].url
 		}
 		answers.Go(func() {
-			_, _, _ = p.send(ctx, url, "tasks/update", a.task, `"taskId":"`+a.task+`","inputResponses":{"`+key+`":{"action":"`+word+`","content":{}}}`) // the next poll shows what came of it
+			_, _, _ = p.send(ctx, url, asking, "tasks/update", a.task, `"taskId":"`+a.task+`","inputResponses":{"`+key+`":{"action":"`+word+`","content":{}}}`) // the next poll shows what came of it
 		})
 	}
 	answers.Wait()
@@ -230,12 +275,12 @@ func (p *person) answer(ctx context.Context, a *attempt, key string) {
 
 func (p *person) proxy() string { return "https://" + p.s.address }
 
-// send sends a request of 2026-07-28.
-func (p *person) send(ctx context.Context, url, method, name, params string) (status int, body string, err error) {
+// send sends a request of 2026-07-28, of a client with capabilities.
+func (p *person) send(ctx context.Context, url, able, method, name, params string) (status int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bounded)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
-		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+asking+`}}}}`))
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{`+able+`}}}}`))
 	if err != nil {
 		return 0, "", err
 	}
@@ -272,6 +317,10 @@ func (p *person) callTask(ctx context.Context, a *attempt) {
 			return
 		}
 		a.told = err.Error()
+		if a.gone = strings.Contains(a.told, goneText); a.gone {
+			a.end = failed
+			return
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,7 +25,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -34,36 +34,48 @@ var (
 	faultsOfKind = flag.Int("faults", 1, "how often each kind of fault happens")
 )
 
-// fault is a part of the service that fails.
-type fault struct {
-	name  string
-	begin func()
-	end   func()
+// script is the command of an attempt. It says when it begins and ends, and in which worker: the
+// processes of a worker have a namespace of their own. Most commands last longer than a
+// lease.
+func script(name string) string {
+	seconds := "0.3"
+	if turn := turnOf(name); turn < 2 || turn == 4 {
+		seconds = "4"
+	}
+	return "n=" + name + `; w=$(readlink /proc/self/ns/pid); echo "$n begins $w" >> ran; sleep ` + seconds + `; echo "$n ends $w" >> ran`
 }
 
-// workModel asks for one command, which writes the name of the attempt, and then says what it was
-// told of it.
+// workModel asks for one command, and then says what it was told of it. It takes its time, so that
+// parts of the service die meanwhile.
 func workModel() providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(attemptName.Find(r.Body))
+		thought := make(chan struct{})
+		time.AfterFunc(rand.N(300*time.Millisecond), func() { close(thought) })
 		outputs := r.ToolOutputs()
 		if len(outputs) == 0 {
-			return providertest.Call(providertest.Shell(name, "sh", "-c", "echo "+name+" >> ran; sleep 0.3"))
+			turn := providertest.Call(providertest.Shell(name, "sh", "-c", script(name)))
+			turn.Wait = thought
+			return turn
 		}
+		var turn providertest.Turn
 		switch output := outputs[0].Output; {
 		case strings.Contains(output, `"exit_code":0`):
-			return providertest.Say("done " + name + " ran")
+			turn = providertest.Say("done " + name + " ran")
 		case strings.HasPrefix(output, "interrupted") || strings.HasPrefix(output, "aborted"):
-			return providertest.Say("done " + name + " interrupted")
+			turn = providertest.Say("done " + name + " interrupted")
 		default:
-			return providertest.Say("done " + name + " not run: " + output)
+			turn = providertest.Say("done " + name + " not run: " + output)
 		}
+		turn.Wait = thought
+		return turn
 	}}
 }
 
 // TestClusterHistory lets users with several clients work with a service whose parts die, and
 // checks from what is left that each task ended as its user was told, that no question had two
-// answers, that no command ran twice, and that no user saw anything of another.
+// answers, that no command ran twice, that no worker worked next to another one of its user, and
+// that no user saw anything of another.
 func TestClusterHistory(t *testing.T) { inNetwork(t, clusterHistory) }
 
 func clusterHistory(t *testing.T) {
@@ -87,9 +99,12 @@ func clusterHistory(t *testing.T) {
 	s.meet(persons)
 	t.Logf("the service runs after %v", time.Since(begun).Round(time.Millisecond))
 	begun = time.Now()
+	conn, js := s.natsConn()
+	old := s.followLeases(conn, js, persons)
 	s.workAndFail(persons)
 	s.followLost(persons)
 	s.strangers(persons)
+	old.end()
 	t.Logf("all tasks have ended after %v", time.Since(begun).Round(time.Millisecond))
 	for _, m := range s.nodes {
 		if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -102,92 +117,10 @@ func clusterHistory(t *testing.T) {
 		}
 	}
 	for _, p := range persons {
-		s.check(p)
+		s.check(js, p)
 	}
 	tally(t, persons)
 }
-
-// faults returns all faults in random order.
-func (s *machines) faults() (all []fault) {
-	kill := func(name string, of []*machine) fault {
-		var m *machine
-		return fault{name, func() { m = of[rand.N(len(of))]; m.kill(s.t) }, func() { m.begin(s.t) }}
-	}
-	pull := func(name string, of []*machine, cables int) fault {
-		var m *machine
-		return fault{name, func() { m = of[rand.N(len(of))]; m.pull(true, cables) }, func() { m.pull(false, cables) }}
-	}
-	for range *faultsOfKind {
-		all = append(all, kill("a node is killed", s.nodes), kill("a NATS server is killed", s.nats), kill("a front is killed", s.fronts),
-			pull("a node is cut off from NATS", s.nodes, 1), pull("a front is cut off from NATS", s.fronts, 1),
-			pull("a node is cut off from everything", s.nodes, 2), pull("a front is cut off from everything", s.fronts, 2))
-	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all
-}
-
-// workAndFail begins tasks before each fault, and waits for all tasks.
-func (s *machines) workAndFail(persons []*person) {
-	s.t.Helper()
-	all := s.faults()
-	phases := make([]chan struct{}, len(all))
-	for i := range phases {
-		phases[i] = make(chan struct{})
-	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*faultTime+patience)
-	defer cancel()
-	var working sync.WaitGroup
-	for _, p := range persons {
-		turn := make(chan struct{}, 1) // an official client has one task at a time
-		for task := range *tasksOfEach {
-			working.Go(func() {
-				select {
-				case <-phases[task*len(phases)/(*tasksOfEach)]:
-				case <-ctx.Done():
-				}
-				if p.kind != ownClient {
-					turn <- struct{}{}
-					defer func() { <-turn }()
-				}
-				p.work(ctx, task)
-			})
-		}
-	}
-	for i, f := range all {
-		before := s.ran()
-		close(phases[i])
-		begun := time.Now()
-		if rand.N(3) > 0 { // while commands run
-			for s.ran() == before && time.Since(begun) < faultTime {
-				<-time.After(time.Millisecond)
-			}
-		}
-		<-time.After(rand.N(200 * time.Millisecond))
-		after := time.Since(begun)
-		s.t.Logf("%v after tasks began, %s", after.Round(time.Millisecond), f.name)
-		f.begin()
-		<-time.After(faultTime)
-		f.end()
-	}
-	working.Wait()
-}
-
-// ran returns how much all commands have written.
-func (s *machines) ran() (size int64) {
-	paths, err := filepath.Glob(filepath.Join(s.top, "u[0-9]*", "ran"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			size += info.Size()
-		}
-	}
-	return size
-}
-
-// faultTime is how long a fault lasts. It is longer than a lease.
-const faultTime = 4 * time.Second
 
 // followLost follows the tasks whose ids their clients did not get, to their ends.
 func (s *machines) followLost(persons []*person) {
@@ -255,7 +188,7 @@ func (s *machines) strangers(persons []*person) {
 					if method == "tasks/update" {
 						params += `,"inputResponses":{}`
 					}
-					if status, body := s.insist(other, tried, method, a.task, params); !strings.Contains(body, "no such task") {
+					if status, body := s.insist(other, tried, method, a.task, params); !strings.Contains(body, goneText) {
 						s.t.Errorf("%s of %s's task by %s: %d %s", method, owner.name, other.name, status, body)
 					}
 					tried++
@@ -274,17 +207,17 @@ func (s *machines) insist(p *person, front int, method, name, params string) (st
 	s.t.Helper()
 	until(s.t, "nobody answers "+p.name, func() bool {
 		var err error
-		status, body, err = p.send(s.t.Context(), s.fronts[front%frontCount].url, method, name, params)
+		status, body, err = p.send(s.t.Context(), s.fronts[front%frontCount].url, asking, method, name, params)
 		return err == nil && status < http.StatusInternalServerError
 	})
 	return status, body
 }
 
 // check checks what is left of a user: in NATS, and in the user's folder.
-func (s *machines) check(p *person) {
+func (s *machines) check(js jetstream.JetStream, p *person) {
 	t := s.t
 	t.Helper()
-	rollouts, record := s.download(p)
+	rollouts, record := s.download(js, p)
 	h := &history.History{}
 	for _, path := range rollouts {
 		if err := h.ReadRollout(path); err != nil {
@@ -299,9 +232,9 @@ func (s *machines) check(p *person) {
 		t.Error(err)
 	}
 	p.see(string(text))
-	effects := map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		effects[strings.TrimSpace(line)]++
+	effects, wrong := readRan(string(text))
+	for _, w := range wrong {
+		t.Errorf("%s: %s:\n%s", p.name, w, text)
 	}
 	calls := map[string]*history.Call{}
 	for _, c := range h.Calls {
@@ -337,11 +270,38 @@ func (s *machines) check(p *person) {
 	}
 }
 
+// readRan counts how often each command began, from what all commands of a user have written. It
+// says where a worker works after the next one of its user.
+func readRan(text string) (effects map[string]int, wrong []string) {
+	effects = map[string]int{}
+	over, worker := map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			wrong = append(wrong, fmt.Sprintf("a command has written %q", line))
+			continue
+		}
+		if words[1] == "begins" {
+			effects[words[0]]++
+		}
+		if words[2] == worker {
+			continue
+		}
+		over[worker], worker = true, words[2]
+		if over[worker] {
+			wrong = append(wrong, "two workers work at the same time, see "+strings.TrimSpace(line))
+		}
+	}
+	return effects, wrong
+}
+
 // wrong says what was wrong about what the client was told.
 func (a *attempt) wrong(c *history.Call, effects int) string {
 	switch {
 	case effects > 1:
 		return "it ran twice"
+	case a.gone:
+		return "its task is gone"
 	case (a.end == ran || a.end == ranOnce) && effects != 1:
 		return "it was reported as run"
 	case a.end == notRun && effects != 0:
@@ -358,30 +318,19 @@ func (a *attempt) wrong(c *history.Call, effects int) string {
 
 // download writes what NATS has of a user to a folder. It returns the conversations, and the
 // decisions in their order.
-func (s *machines) download(p *person) (rollouts []string, record string) {
+func (s *machines) download(js jetstream.JetStream, p *person) (rollouts []string, record string) {
 	t := s.t
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	dir := t.TempDir()
-	var urls []string
-	for _, server := range s.nats {
-		urls = append(urls, "tls://"+server.url)
-	}
-	conn, err := nats.Connect(strings.Join(urls, ","), nats.RootCAs(s.certificate), nats.ClientCert(s.certificate, s.certificate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var kept *jetstore.Store
+	var err error
 	until(t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
 		kept, err = jetstore.Open(ctx, js, jetstore.Options{User: p.name, Replicas: natsServers})
 		return err == nil
 	})
+	s.checkEpochs(ctx, js, p)
 	var decisions []string
 	for after := ""; ; {
 		list, err := kept.List(ctx, after)
@@ -423,6 +372,42 @@ func (s *machines) download(p *person) (rollouts []string, record string) {
 		t.Fatal(err)
 	}
 	return rollouts, record
+}
+
+// checkEpochs checks that no node has written to the state of a user after a node with a later
+// lease.
+func (s *machines) checkEpochs(ctx context.Context, js jetstream.JetStream, p *person) {
+	s.t.Helper()
+	until(s.t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
+		stream, err := js.Stream(ctx, "codexmcp_state_"+p.name)
+		if err != nil {
+			return false
+		}
+		info, err := stream.Info(ctx)
+		if err != nil {
+			return false
+		}
+		consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true})
+		if err != nil {
+			return false
+		}
+		var last uint64
+		for range info.State.Msgs {
+			m, err := consumer.Next(jetstream.FetchMaxWait(bounded))
+			if err != nil {
+				return false
+			}
+			epoch, err := strconv.ParseUint(m.Headers().Get("Codexmcp-Epoch"), 10, 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if epoch < last {
+				s.t.Errorf("%s: a node with the epoch %d has written %s after one with %d", p.name, epoch, m.Subject(), last)
+			}
+			last = max(last, epoch)
+		}
+		return true
+	})
 }
 
 // timeOf returns the time of a decision.

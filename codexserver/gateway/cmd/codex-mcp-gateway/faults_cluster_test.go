@@ -1,0 +1,154 @@
+//go:build cluster
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// fault is a part of the service that fails.
+type fault struct {
+	name  string
+	begin func()
+	end   func()
+}
+
+// faultTime is how long a fault lasts. It is longer than a lease.
+const faultTime = 4 * time.Second
+
+// faults returns all faults in random order. Those of nodes hit a node whose workers run commands,
+// if there is one.
+func (s *machines) faults() (all []fault) {
+	at := func(name string, choose func() *machine, begin, end func(*machine)) {
+		var m *machine
+		all = append(all, fault{name, func() { m = choose(); begin(m) }, func() { end(m) }})
+	}
+	one := func(of []*machine) func() *machine { return func() *machine { return of[rand.N(len(of))] } }
+	busy := func() *machine {
+		if working := s.busy(); len(working) > 0 {
+			return working[rand.N(len(working))]
+		}
+		return s.nodes[rand.N(len(s.nodes))]
+	}
+	kill, begin := func(m *machine) { m.kill(s.t) }, func(m *machine) { m.begin(s.t) }
+	cut, join := func(m *machine) { m.cut(true) }, func(m *machine) { m.cut(false) }
+	send := func(sig syscall.Signal) func(*machine) {
+		return func(m *machine) {
+			if err := m.cmd.Process.Signal(sig); err != nil {
+				s.t.Error(err)
+			}
+		}
+	}
+	for range *faultsOfKind {
+		at("a node is killed", busy, kill, begin)
+		at("a node is cut off from NATS", busy, cut, join)
+		at("a node is stopped", busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
+		at("a node ends", busy, send(syscall.SIGTERM), func(m *machine) {
+			if code := m.wait(); code != 0 {
+				s.t.Errorf("%s ended with status %d", m.name, code)
+			}
+			m.begin(s.t)
+		})
+		at("a NATS server is killed", one(s.nats), kill, begin)
+		at("a front is killed", one(s.fronts), kill, begin)
+		at("a front is cut off from NATS", one(s.fronts), cut, join)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// workAndFail begins tasks before and during each fault, and waits for all tasks.
+func (s *machines) workAndFail(persons []*person) {
+	s.t.Helper()
+	all := s.faults()
+	phases := make([]chan struct{}, 2*len(all)) // before each fault, and during it
+	for i := range phases {
+		phases[i] = make(chan struct{})
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*faultTime+2*patience)
+	defer cancel()
+	var working sync.WaitGroup
+	for i, p := range persons {
+		turn := make(chan struct{}, 1) // an official client has one task at a time
+		for task := range *tasksOfEach {
+			working.Go(func() {
+				select {
+				case <-phases[(task*len(phases)/(*tasksOfEach)+i)%len(phases)]:
+				case <-ctx.Done():
+				}
+				if p.kind != ownClient {
+					turn <- struct{}{}
+					defer func() { <-turn }()
+				}
+				p.work(ctx, task)
+			})
+		}
+	}
+	for i, f := range all {
+		close(phases[2*i])
+		begun := time.Now()
+		if rand.N(4) > 0 { // while commands run
+			for len(s.busy()) == 0 && time.Since(begun) < faultTime {
+				pause(ctx, 5*time.Millisecond)
+			}
+		}
+		if rand.N(2) > 0 {
+			pause(ctx, rand.N(300*time.Millisecond))
+		}
+		after := time.Since(begun)
+		s.t.Logf("%v after tasks began, %s; commands run at %d nodes", after.Round(time.Millisecond), f.name, len(s.busy()))
+		f.begin()
+		close(phases[2*i+1])
+		pause(ctx, faultTime)
+		f.end()
+	}
+	working.Wait()
+}
+
+// busy returns the nodes whose workers run commands of attempts.
+func (s *machines) busy() (found []*machine) {
+	s.t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	seen := map[*machine]bool{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(text, []byte("sh\x00-c\x00n=u")) { // a process may have ended
+			continue
+		}
+		for pid := filepath.Base(filepath.Dir(path)); pid != ""; pid = parentOf(pid) {
+			for _, m := range s.nodes {
+				if strconv.Itoa(m.cmd.Process.Pid) == pid && !seen[m] {
+					seen[m] = true
+					found = append(found, m)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// parentOf returns the id of a process's parent, or "".
+func parentOf(pid string) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+	if err != nil {
+		return ""
+	}
+	words := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(words) < 2 || words[1] == "0" {
+		return ""
+	}
+	return words[1]
+}

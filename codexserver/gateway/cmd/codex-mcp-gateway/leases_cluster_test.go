@@ -1,0 +1,123 @@
+//go:build cluster
+
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// oldFront is a front that remembers all leases, and sends requests by those that have ended. No
+// node may carry them out.
+type oldFront struct {
+	s      *machines
+	leases *lease.Leases
+	client *link.Client
+	past   map[string][]lease.Lease // by user, the latest last
+	sent   int
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// natsConn connects to the NATS servers. It stays connected until the end of the test.
+func (s *machines) natsConn() (*nats.Conn, jetstream.JetStream) {
+	s.t.Helper()
+	var urls []string
+	for _, server := range s.nats {
+		urls = append(urls, "nats://"+server.url)
+	}
+	conn, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return conn, js
+}
+
+// followLeases starts an old front. The caller must call end.
+func (s *machines) followLeases(conn *nats.Conn, js jetstream.JetStream, persons []*person) *oldFront {
+	s.t.Helper()
+	bucket, err := js.KeyValue(s.t.Context(), lease.Bucket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, err := link.NewClient(conn, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	f := &oldFront{s: s, leases: lease.New(bucket, time.Second), client: client, past: map[string][]lease.Lease{}}
+	ctx, stop := context.WithCancel(s.t.Context())
+	f.stop = stop
+	f.running.Go(func() {
+		for ; ctx.Err() == nil; pause(ctx, 20*time.Millisecond) {
+			f.try(ctx, persons[rand.N(len(persons))].name)
+		}
+	})
+	return f
+}
+
+// try looks at the lease of a user, and sends a request by one that was before it, or by one that
+// was never there.
+func (f *oldFront) try(ctx context.Context, user string) {
+	now, err := f.leases.Get(ctx, user)
+	if err != nil {
+		return // nobody has it, or NATS cannot be reached
+	}
+	all := f.past[user]
+	if n := len(all); n == 0 || all[n-1].Epoch < now.Epoch {
+		all = append(all, now)
+		f.past[user] = all
+	}
+	wrong := lease.Lease{ID: now.ID, Epoch: now.Epoch + 1000}
+	for _, l := range all {
+		if l.Epoch < now.Epoch && rand.N(2) > 0 { // at its node, or at the one that has the lease now
+			wrong = lease.Lease{ID: []string{l.ID, now.ID}[rand.N(2)], Epoch: l.Epoch}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, bounded)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		f.s.t.Error(err)
+		return
+	}
+	r.Header.Set("Content-Type", "application/json")
+	f.sent++
+	answer, err := f.client.Do(ctx, wrong.ID, link.Head{User: user, Sender: user, Scopes: []string{"codex:read"}, Epoch: wrong.Epoch}, r)
+	if err == nil {
+		answer.Body.Close()
+		f.s.t.Errorf("a node has answered a request for %s with the epoch %d: %d; the lease has the epoch %d", user, wrong.Epoch, answer.StatusCode, now.Epoch)
+	}
+}
+
+// end ends the front.
+func (f *oldFront) end() {
+	f.stop()
+	f.running.Wait()
+	if err := f.client.Close(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
+		f.s.t.Error(err)
+	}
+	count := 0
+	for _, all := range f.past {
+		count += len(all) - 1
+	}
+	f.s.t.Logf("%d leases have ended; %d requests with wrong epochs", count, f.sent)
+	if f.sent == 0 {
+		f.s.t.Error("no request with a wrong epoch was sent")
+	}
+}
