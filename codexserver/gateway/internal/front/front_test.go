@@ -1,0 +1,550 @@
+package front_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = time.Minute
+
+// service is a front with nodes of the test.
+type service struct {
+	t      *testing.T
+	broker *broker.Broker
+	leases *lease.Leases
+	nodes  *placement.Nodes
+	front  *front.Front
+	url    string
+}
+
+// start starts a front for ann, whose approver is eve, and for bob. The token of a user is its name,
+// and after a colon its scopes.
+func start(t *testing.T) *service {
+	t.Helper()
+	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &service{t: t, broker: b}
+	bucket, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, MaxValue: lease.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, MaxValue: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.leases, s.nodes = lease.New(bucket, 0), placement.New(nodes)
+	guard, err := mcphttp.NewGuard(&mcphttp.Options{Authenticate: func(r *http.Request) (p mcphttp.Principal, err error) {
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		name, scopes, limited := strings.Cut(token, ":")
+		if !ok {
+			return p, errors.New("no token")
+		}
+		p.Name = name
+		if limited {
+			p.Scopes = append([]mcphttp.Scope{}, mcphttp.ParseScopes(scopes)...)
+		}
+		return p, nil
+	}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.front, err = front.New(front.Options{
+		Conn: b.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+		Principals: map[string]settings.Principal{"ann": {Approver: "eve", Labels: []string{"gpu"}}, "bob": {Labels: []string{"gpu"}}, "eve": {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.front)
+	mux.Handle("/mcp/{"+front.UserValue+"}", s.front)
+	server := httptest.NewServer(mux)
+	s.url = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		if err := s.front.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// fakeNode is a node without workers. It carries out requests of the users whose lease it holds.
+type fakeNode struct {
+	s      *service
+	holder *lease.Holder
+	server *link.Server
+	name   string
+
+	mu      sync.Mutex
+	handle  http.HandlerFunc // nil: it echoes
+	refuses string           // why it takes no users, or ""
+	served  []string         // the bodies of the requests
+	refused int              // requests that were not admitted
+	taken   int              // requests to take a user
+}
+
+// join adds a node with room for a number of users.
+func (s *service) join(name string, room int) *fakeNode {
+	s.t.Helper()
+	n := &fakeNode{s: s, name: name}
+	var err error
+	if n.server, err = link.NewServer(s.broker.Conn, n, slog.New(slog.DiscardHandler), nil); err != nil {
+		s.t.Fatal(err)
+	}
+	n.holder = s.leases.NewHolder(lease.HolderOptions{Node: name, ID: n.server.ID(), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.nodes.Publish(s.t.Context(), placement.Node{ID: n.server.ID(), Name: name, Labels: []string{"gpu"}, Capacity: room}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := n.holder.Close(ctx); err != nil {
+			s.t.Error(err)
+		}
+		if err := n.server.Close(); err != nil && !errors.Is(err, nats.ErrBadSubscription) { // a test has closed it
+			s.t.Error(err)
+		}
+	})
+	return n
+}
+
+// take answers the question of a front.
+func (n *fakeNode) take(m *nats.Msg) {
+	n.mu.Lock()
+	n.taken++
+	answer := struct {
+		Lease lease.Lease `json:"lease,omitzero"`
+		Error string      `json:"error,omitzero"`
+	}{Error: n.refuses}
+	n.mu.Unlock()
+	var r struct {
+		User string `json:"user"`
+	}
+	err := json.Unmarshal(m.Data, &r)
+	if err == nil && answer.Error == "" {
+		answer.Lease, err = n.holder.Take(context.Background(), r.User)
+	}
+	text, failed := json.Marshal(answer)
+	if err = errors.Join(err, failed); err == nil {
+		err = m.Respond(text)
+	}
+	if err != nil {
+		n.s.t.Error(err)
+	}
+}
+
+// Admit implements [link.Handler].
+func (n *fakeNode) Admit(ctx context.Context, h *link.Head) (context.Context, error) {
+	held, err := n.holder.Hold(ctx, h.User, h.Epoch)
+	if err != nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.refused++
+	}
+	return held, err
+}
+
+// ServeHTTP implements [http.Handler].
+func (n *fakeNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		n.s.t.Error(err)
+	}
+	n.mu.Lock()
+	n.served = append(n.served, string(body))
+	handle := n.handle
+	n.mu.Unlock()
+	if handle != nil {
+		handle(w, r)
+		return
+	}
+	head := link.HeadOf(r.Context())
+	fmt.Fprintf(w, "%s: %s for %s %v", n.name, head.Sender, head.User, head.Scopes)
+}
+
+func (n *fakeNode) set(handle http.HandlerFunc) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.handle = handle
+}
+
+func (n *fakeNode) refuse(why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refuses = why
+}
+
+// count returns how many requests the node has carried out and refused.
+func (n *fakeNode) count() (served, refused int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.served), n.refused
+}
+
+// has makes the node take a user's lease.
+func (n *fakeNode) has(user string) {
+	n.s.t.Helper()
+	if got, err := n.holder.Take(n.s.t.Context(), user); err != nil || got.ID != n.server.ID() {
+		n.s.t.Fatalf("the lease: %+v, %v", got, err)
+	}
+}
+
+// loses makes the node give back a user's lease.
+func (n *fakeNode) loses(user string) {
+	n.s.t.Helper()
+	if err := n.holder.Release(n.s.t.Context(), user); err != nil {
+		n.s.t.Fatal(err)
+	}
+}
+
+// answer is what a client gets.
+type answer struct {
+	Status int
+	Body   string
+	Err    error // of reading the body
+	Header http.Header
+}
+
+func (s *service) send(method, token, path, body string) answer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, s.url+"/mcp"+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return answer{Err: err}
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	return answer{got.StatusCode, strings.TrimSpace(string(text)), err, got.Header}
+}
+
+// post sends a request that has to be answered with a status and a text.
+func (s *service) post(token, path string, status int, want string) answer {
+	s.t.Helper()
+	got := s.send(http.MethodPost, token, path, "{}")
+	if got.Err != nil || got.Status != status || !strings.Contains(got.Body, want) {
+		s.t.Errorf("%s at %q: %d %s, %v; want %d %s", token, path, got.Status, got.Body, got.Err, status, want)
+	}
+	return got
+}
+
+// TestWho checks who reaches whose node, and with which scopes.
+func TestWho(t *testing.T) {
+	s := start(t)
+	s.join("a", 10)
+	for _, tt := range []struct {
+		token, path string
+		status      int
+		want        string
+	}{
+		{"ann", "", 200, "a: ann for ann [codex:run codex:approve codex:read]"},
+		{"ann", "/ann", 200, "a: ann for ann [codex:run codex:approve codex:read]"},
+		{"ann:codex:read", "", 200, "a: ann for ann [codex:read]"},
+		{"ann:", "", 200, "a: ann for ann []"},
+		{"eve", "/ann", 200, "a: eve for ann [codex:approve codex:read]"},
+		{"eve:codex:approve codex:run", "/ann", 200, "a: eve for ann [codex:approve]"},
+		{"eve:codex:read codex:run", "/ann", 403, "only this user's approver"},
+		{"eve:", "/ann", 403, "only this user's approver"},
+		{"eve", "/bob", 403, "only this user's approver"},
+		{"ann", "/eve", 403, "only this user's approver"},
+		{"bob", "/ann", 403, "only this user's approver"},
+		{"bob", "/nobody", 403, "only this user's approver"},
+		{"dan", "", 403, "not configured"},
+		{"", "", 401, ""},
+	} {
+		s.post(tt.token, tt.path, tt.status, tt.want)
+	}
+}
+
+// TestAnotherEpoch checks that a request that a node refuses is sent to the node with the lease,
+// once and whole.
+func TestAnotherEpoch(t *testing.T) {
+	s := start(t)
+	a, b := s.join("a", 10), s.join("b", 10)
+	a.has("ann")
+	s.post("ann", "", 200, "a: ann")
+	a.loses("ann")
+	b.has("ann")
+	body := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	if got := s.send(http.MethodPost, "ann", "", body); got.Status != 200 || !strings.HasPrefix(got.Body, "b: ann") {
+		t.Errorf("%d %s, %v", got.Status, got.Body, got.Err)
+	}
+	if served, refused := a.count(); served != 1 || refused != 1 {
+		t.Errorf("the first node has carried out %d requests and refused %d", served, refused)
+	}
+	b.mu.Lock()
+	if len(b.served) != 1 || b.served[0] != body {
+		t.Errorf("the second node has carried out %d requests", len(b.served))
+	}
+	b.mu.Unlock()
+	// The same node again, with another epoch.
+	b.loses("ann")
+	b.has("ann")
+	s.post("ann", "", 200, "b: ann")
+	if served, refused := b.count(); served != 2 || refused != 1 {
+		t.Errorf("the second node has carried out %d requests and refused %d", served, refused)
+	}
+	s.post("ann", "", 200, "b: ann")
+	if _, refused := b.count(); refused != 1 {
+		t.Error("the front has not remembered the lease")
+	}
+}
+
+// TestEffect checks that a request that a node has begun is never sent again, that its client
+// learns that it may have taken effect, and that a part of an answer never looks whole.
+func TestEffect(t *testing.T) {
+	for name, tt := range map[string]struct {
+		handle func(n *fakeNode) http.HandlerFunc
+		status int // 0: the answer breaks off
+	}{
+		"no answer": {func(*fakeNode) http.HandlerFunc {
+			return func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+		}, http.StatusBadGateway},
+		"the node ends": {func(n *fakeNode) http.HandlerFunc {
+			return func(_ http.ResponseWriter, r *http.Request) {
+				go n.loses("ann")
+				<-r.Context().Done()
+				panic(http.ErrAbortHandler)
+			}
+		}, http.StatusBadGateway},
+		"a part of an answer": {func(*fakeNode) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, "the first half")
+				panic(http.ErrAbortHandler)
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			a, b := s.join("a", 10), s.join("b", 10)
+			a.has("ann")
+			a.set(tt.handle(a))
+			got := s.send(http.MethodPost, "ann", "", "{}")
+			if tt.status == 0 && got.Err == nil || got.Status != tt.status && tt.status > 0 || tt.status > 0 && !strings.Contains(got.Body, "may have taken effect") {
+				t.Errorf("%d %s, %v", got.Status, got.Body, got.Err)
+			}
+			if got.Header.Get("Retry-After") != "" {
+				t.Error("the client is told to send it again")
+			}
+			first, _ := a.count()
+			second, _ := b.count()
+			if first+second != 1 {
+				t.Errorf("the nodes have carried it out %d and %d times", first, second)
+			}
+			a.set(nil)
+			s.post("ann", "", 200, ": ann") // the next request
+		})
+	}
+}
+
+// TestNoNode checks that a request that was not carried out is answered with 503, at once at the
+// end of the front, and that it finds a node that comes in time.
+func TestNoNode(t *testing.T) {
+	s := start(t)
+	found := make(chan answer)
+	go func() { found <- s.send(http.MethodPost, "ann", "", "{}") }()
+	<-time.After(300 * time.Millisecond) // the front looks in vain
+	a := s.join("a", 10)
+	if got := <-found; got.Status != 200 {
+		t.Errorf("a node that comes in time: %d %s, %v", got.Status, got.Body, got.Err)
+	}
+	// The process with the lease has died, and nobody has its id.
+	if err := a.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { found <- s.send(http.MethodPost, "ann", "", "{}") }()
+	<-time.After(300 * time.Millisecond)
+	a.refuse("it is dead")
+	b := s.join("b", 10)
+	a.loses("ann")
+	if got := <-found; got.Status != 200 || !strings.HasPrefix(got.Body, "b: ann") {
+		t.Errorf("the node after one that is dead: %d %s, %v", got.Status, got.Body, got.Err)
+	}
+	b.refuse("it is full")
+	b.loses("ann")
+	s.front.Hurry()
+	began := time.Now()
+	got := s.post("ann", "", http.StatusServiceUnavailable, "was not carried out")
+	if got.Header.Get("Retry-After") == "" {
+		t.Error("the client does not learn when to send it again")
+	}
+	if took := time.Since(began); took > patience/2 { // far above what it needs, far below a minute
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDeadNode checks that a request for a node that stays dead is not carried out, and ends.
+func TestDeadNode(t *testing.T) {
+	s := start(t)
+	a := s.join("a", 10)
+	a.has("ann")
+	if err := a.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.post("ann", "", http.StatusServiceUnavailable, "was not carried out")
+}
+
+// TestPlace checks that the next node is asked if the best one refuses, and none without room or
+// the labels.
+func TestPlace(t *testing.T) {
+	s := start(t)
+	best, next, full := s.join("best", 9), s.join("next", 5), s.join("full", 0)
+	plain := s.join("plain", 20)
+	if err := s.nodes.Publish(t.Context(), placement.Node{ID: plain.server.ID(), Name: "plain", Capacity: 20}); err != nil {
+		t.Fatal(err)
+	}
+	best.refuse("it drains")
+	s.post("ann", "", 200, "next: ann")
+	best.refuse("")
+	s.post("bob", "", 200, "best: bob")
+	s.post("ann", "", 200, "next: ann")
+	got := map[string]int{}
+	for _, n := range []*fakeNode{best, next, full, plain} {
+		n.mu.Lock()
+		got[n.name] = n.taken
+		n.mu.Unlock()
+	}
+	if diff := cmp.Diff(map[string]int{"best": 2, "next": 1, "full": 0, "plain": 0}, got); diff != "" {
+		t.Errorf("how often the nodes were asked (-want +got):\n%s", diff)
+	}
+}
+
+// TestClientLeaves checks that the request ends at the node when its client leaves, and is not sent
+// again.
+func TestClientLeaves(t *testing.T) {
+	s := start(t)
+	a := s.join("a", 10)
+	began, ended := make(chan struct{}), make(chan struct{})
+	a.set(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+		close(ended)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/mcp", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer ann")
+	left := make(chan error, 1)
+	go func() {
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+		left <- err
+	}()
+	<-began
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("the request goes on at the node")
+	}
+	if served, _ := a.count(); served != 1 {
+		t.Errorf("the node has carried it out %d times", served)
+	}
+}
+
+// TestDrain checks that a front that drains waits for its requests, and not for streams.
+func TestDrain(t *testing.T) {
+	s := start(t)
+	if err := s.front.Drain(t.Context()); err != nil {
+		t.Errorf("without requests: %v", err)
+	}
+	a := s.join("a", 10)
+	began, finish := make(chan string, 2), make(chan struct{})
+	a.set(func(w http.ResponseWriter, r *http.Request) {
+		began <- r.Method
+		if r.Method == http.MethodGet {
+			<-r.Context().Done()
+			return
+		}
+		<-finish
+		fmt.Fprint(w, "whole")
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	stream, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.Header.Set("Authorization", "Bearer ann")
+	stream.Header.Set("Accept", "text/event-stream")
+	streamed := make(chan struct{})
+	go func() {
+		defer close(streamed)
+		if answer, err := http.DefaultClient.Do(stream); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-began
+	if err := s.front.Drain(t.Context()); err != nil {
+		t.Errorf("with a stream: %v", err)
+	}
+	got := make(chan answer, 1)
+	go func() { got <- s.send(http.MethodPost, "ann", "", "{}") }()
+	<-began
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.front.Drain(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a request: %v", err)
+	}
+	drained := make(chan error, 2)
+	for range cap(drained) {
+		go func() { drained <- s.front.Drain(t.Context()) }()
+	}
+	close(finish)
+	for range cap(drained) {
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+	}
+	if a := <-got; a.Status != 200 || a.Body != "whole" {
+		t.Errorf("the request that was waited for: %+v", a)
+	}
+	leave()
+	<-streamed
+}
