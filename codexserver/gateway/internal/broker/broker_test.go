@@ -1,0 +1,250 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = time.Minute
+
+func connect(t *testing.T, o broker.Options) *broker.Broker {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	b, err := broker.Connect(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil && !errors.Is(err, os.ErrClosed) { // a test has closed it
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// TestFolder checks that one process at a time uses a folder, that others cannot read it, and that
+// the next process finds the streams of the last one.
+func TestFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "in", "nats")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := connect(t, broker.Options{Folder: folder})
+	if !b.Embedded() {
+		t.Error("the server is not in this process")
+	}
+	if runtime.GOOS != "windows" {
+		if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("the folder: %v, %v", info.Mode(), err)
+		}
+		if other, err := broker.Connect(broker.Options{Folder: folder, Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "is running") {
+			t.Errorf("another process with the folder: %v, %v", other, err)
+		}
+	}
+	_, err := b.Stream.CreateStream(t.Context(), jetstream.StreamConfig{Name: "state", Subjects: []string{"state"}, Storage: jetstream.FileStorage})
+	if err == nil {
+		_, err = b.Stream.Publish(t.Context(), "state", []byte("kept"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := connect(t, broker.Options{Folder: folder})
+	stream, err := again.Stream.Stream(t.Context(), "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := stream.GetLastMsgForSubject(t.Context(), "state"); err != nil || string(m.Data) != "kept" {
+		t.Errorf("what was kept: %v, %v", m, err)
+	}
+}
+
+// TestNobodyElse checks that the server of this process listens nowhere.
+func TestNobodyElse(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lists the sockets of a process")
+	}
+	sockets := func() map[string]bool {
+		found := map[string]bool{}
+		paths, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "socket:") {
+				found[to] = true
+			}
+		}
+		return found
+	}
+	before := sockets()
+	connect(t, broker.Options{Folder: t.TempDir()})
+	for s := range sockets() {
+		if !before[s] {
+			t.Errorf("the process has the socket %s", s)
+		}
+	}
+}
+
+// TestBounds checks that neither a value nor a bucket can grow without bounds, and that a bucket
+// without room keeps what it has.
+func TestBounds(t *testing.T) {
+	b := connect(t, broker.Options{Folder: t.TempDir()})
+	kv, err := b.Open(t.Context(), broker.Bucket{Name: "values", MaxValue: 512 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Put(t.Context(), "long", make([]byte, 512<<10+1)); err == nil {
+		t.Error("a value that is too long is kept")
+	}
+	kept := 0
+	for ; kept < 1000; kept++ {
+		if _, err = kv.Put(t.Context(), "key"+strings.Repeat("x", kept), make([]byte, 512<<10-kept)); err != nil {
+			break
+		}
+	}
+	if err == nil || kept < 64 || kept > 128 {
+		t.Errorf("%d values of 512 KiB in a server with 64 MiB: %v", kept, err)
+	}
+	if got, err := kv.Get(t.Context(), "key"); err != nil || len(got.Value()) != 512<<10 {
+		t.Errorf("the first value: %v", err)
+	}
+}
+
+// TestOpen checks that a bucket is opened again as it is, and refused with another time.
+func TestOpen(t *testing.T) {
+	b := connect(t, broker.Options{Folder: t.TempDir()})
+	o := broker.Bucket{Name: "leases", TTL: time.Minute, MaxValue: 1024, Replicas: 3}
+	for i := range 2 {
+		kv, err := b.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := kv.Create(t.Context(), "ann", []byte("a")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := kv.Get(t.Context(), "ann"); err != nil || string(got.Value()) != "a" {
+			t.Errorf("the value: %v", err)
+		}
+	}
+	o.TTL++
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := b.Open(ctx, o); err == nil || !strings.Contains(err.Error(), "nats.lease must be the same") || ctx.Err() != nil {
+		t.Errorf("with another time: %v", err)
+	}
+}
+
+// TestOpenWaits checks that a bucket is opened when NATS can do it, and not later than its context.
+func TestOpenWaits(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("NATS does not start")
+	}
+	b := connect(t, broker.Options{URL: s.ClientURL(), Name: "test"})
+	if b.Embedded() {
+		t.Error("the server is in this process")
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := b.Open(short, broker.Bucket{Name: "leases", Replicas: 1}); err == nil || short.Err() == nil {
+		t.Errorf("without JetStream: %v", err)
+	}
+	opened := make(chan error, 1)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	go func() {
+		_, err := b.Open(ctx, broker.Bucket{Name: "leases", Replicas: 1})
+		opened <- err
+	}()
+	<-time.After(300 * time.Millisecond) // it tries in vain
+	if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Errorf("with JetStream: %v", err)
+	}
+}
+
+// TestReconnect checks that a connection that breaks is made again.
+func TestReconnect(t *testing.T) {
+	begin := func(port int) *server.Server {
+		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(s.WaitForShutdown)
+		t.Cleanup(s.Shutdown)
+		if !s.ReadyForConnections(patience) {
+			t.Fatal("NATS does not start")
+		}
+		return s
+	}
+	s := begin(server.RANDOM_PORT)
+	b := connect(t, broker.Options{URL: s.ClientURL()})
+	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
+	s.Shutdown()
+	s.WaitForShutdown()
+	begin(int(port))
+	for deadline := time.Now().Add(patience); !b.Conn.IsConnected(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not connect again")
+		}
+	}
+	if err := b.Conn.FlushTimeout(patience); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCannotConnect checks that the errors name what is wrong.
+func TestCannotConnect(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		o    broker.Options
+		want string
+	}{
+		"no server":            {broker.Options{URL: "nats://127.0.0.1:1"}, "connect to NATS"},
+		"no credentials":       {broker.Options{URL: "nats://127.0.0.1:1", Credentials: file + "-missing"}, "file-missing"},
+		"no authorities":       {broker.Options{URL: "nats://127.0.0.1:1", CA: file + "-missing"}, "file-missing"},
+		"no certificate":       {broker.Options{URL: "nats://127.0.0.1:1", Cert: file + "-missing", Key: file}, "file-missing"},
+		"a file in the way":    {broker.Options{Folder: file}, "start the NATS server of this process"},
+		"a file above the way": {broker.Options{Folder: filepath.Join(file, "nats")}, "start the NATS server of this process"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.o.Logger = slog.New(slog.DiscardHandler)
+			b, err := broker.Connect(tt.o)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, %v; want %q", b, err, tt.want)
+			}
+		})
+	}
+}
