@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+)
+
+// operated returns a service with two nodes, whose program is not there.
+func operated(t *testing.T) *service {
+	t.Helper()
+	s, err := join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1}}}, workers.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, n := range []placement.Node{
+		{ID: "P2", Name: "b", Labels: []string{"gpu", "big"}, Capacity: 20, Users: []string{"ann"}, Workers: []string{"ann"}, Version: "1.2.3"},
+		{ID: "P3", Name: "a", Capacity: 3, Draining: true, Version: "1.2.3"},
+		{ID: "P1", Name: "b", Capacity: 1, Users: []string{"bob"}, Version: "1.2.2"},
+	} {
+		if err := s.nodes.Publish(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for user, id := range map[string]string{"bob": "P1", "ann": "P2"} {
+		h := s.leases.NewHolder(lease.HolderOptions{Node: "b", ID: id, Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+		t.Cleanup(func() {
+			if err := h.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := h.Take(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// TestStatus checks what the operator sees: all nodes and users in order, and whether a worker
+// runs in the process that has its user's lease.
+func TestStatus(t *testing.T) {
+	s := operated(t)
+	all, err := s.status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		User, Node, ID string
+		Running        bool
+	}
+	var got []row
+	for _, l := range all.Leases {
+		if l.Epoch == 0 {
+			t.Errorf("%s has no epoch", l.User)
+		}
+		got = append(got, row{l.User, l.Node, l.ID, l.Running})
+	}
+	if diff := cmp.Diff([]row{{"ann", "b", "P2", true}, {"bob", "b", "P1", false}}, got); diff != "" {
+		t.Errorf("the users (-want +got):\n%s", diff)
+	}
+	var table, object bytes.Buffer
+	if err := s.printStatus(t.Context(), false, &table); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(table.String()) {
+		words := strings.Fields(line)
+		if len(words) == 5 && words[3] != "EPOCH" {
+			words[3] = "N"
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	if diff := cmp.Diff([]string{
+		"NODE PROCESS USERS CAPACITY STATE LABELS VERSION",
+		"a P3 0 3 draining - 1.2.3", "b P1 1 1 ready - 1.2.2", "b P2 1 20 ready gpu,big 1.2.3", "",
+		"USER NODE PROCESS EPOCH WORKER", "ann b P2 N runs", "bob b P1 N none",
+	}, lines); diff != "" {
+		t.Errorf("the tables (-want +got):\n%s", diff)
+	}
+	if err := s.printStatus(t.Context(), true, &object); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"running": true`, `"labels": [`} {
+		if !strings.Contains(object.String(), part) {
+			t.Errorf("the JSON lacks %s:\n%s", part, &object)
+		}
+	}
+}
+
+// TestDrainNode checks that all processes with a name are asked to drain, and no other one, and
+// that the operator learns of one that does not answer.
+func TestDrainNode(t *testing.T) {
+	s := operated(t)
+	asked := make(chan string, 8)
+	answer := func(id string) *nats.Subscription {
+		sub, err := s.broker.Conn.Subscribe("codexmcp.node."+id+".drain", func(m *nats.Msg) {
+			asked <- id
+			if err := m.Respond(nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	one := answer("P1")
+	answer("P2")
+	answer("P3")
+	var out bytes.Buffer
+	if err := s.drainNode(t.Context(), "b", &out); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for range len(asked) {
+		got[<-asked]++
+	}
+	if diff := cmp.Diff(map[string]int{"P1": 1, "P2": 1}, got); diff != "" || !strings.Contains(out.String(), "b (P1) takes no more users") || !strings.Contains(out.String(), "b (P2) takes no more users") {
+		t.Errorf("%s\nwho was asked (-want +got):\n%s", &out, diff)
+	}
+	if err := s.drainNode(t.Context(), "c", &out); err == nil || !strings.Contains(err.Error(), `no node has the name "c"`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+	if err := one.Unsubscribe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.drainNode(t.Context(), "b", &out); err == nil || !strings.Contains(err.Error(), "P1") {
+		t.Errorf("a process that does not answer: %v", err)
+	}
+}
+
+// TestOperateAlone checks that the operator's commands say why they do not reach a gateway
+// without NATS servers.
+func TestOperateAlone(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	b, err := broker.Connect(broker.Options{Folder: filepath.Join(home, "codex-mcp", "nats"), Logger: slog.New(slog.DiscardHandler)}) // as a gateway that runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"drain", "a"}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != 1 || !strings.Contains(errs.String(), "nats.url: missing") || out.Len() > 0 {
+			t.Errorf("%v: status %d: %s%s", args, code, &out, &errs)
+		}
+	}
+}
+
+// TestArguments checks which arguments are commands.
+func TestArguments(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string // "" means that they are right
+	}{
+		{[]string{"status", "more"}, "unexpected argument"},
+		{[]string{"drain"}, "want the name of one node"},
+		{[]string{"drain", "a", "b"}, "want the name of one node"},
+		{[]string{"drain", "a", "--json"}, "unexpected argument"},
+		{[]string{"--json"}, "--json: only for status"},
+		{[]string{"serve"}, "unexpected argument"},
+		{[]string{"--engine", "other"}, "--engine: want one of"},
+		{[]string{"--log-format", "xml"}, "--log-format: want one of"},
+		{[]string{"--new-token", "No Name"}, "--new-token"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), tt.args, &out, &errs); code != 2 || !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%q: status %d: %s; want %q", tt.args, code, &errs, tt.want)
+		}
+	}
+}
