@@ -119,6 +119,8 @@ func (a *attempt) settle(text string) {
 		a.end = ran
 	case strings.Contains(text, "done "+a.name+" interrupted"):
 		a.end = unknown
+	case strings.Contains(text, "then it may have run"): // an answer was sent again, to another server
+		a.end = unknown
 	case strings.Contains(text, "done "+a.name+" not run"):
 		a.end = notRun
 	case strings.Contains(text, `"commands":[{"id":1,"command":"sh -c 'n=`+a.name+`; `):
@@ -186,11 +188,12 @@ func codexParams(a *attempt) string {
 	return `"name":"codex","arguments":{"prompt":"run ` + a.name + `"}`
 }
 
-// callRounds calls without a task. The result is a question, and the next call answers it.
+// callRounds calls without a task. The result is a question, and the next call answers it. An
+// answer whose own answer is lost is sent again.
 func (p *person) callRounds(ctx context.Context, a *attempt) {
 	const able = `"elicitation":{"form":{}}`
 	more := ""
-	for {
+	for again := 0; ; {
 		status, body, err := p.send(ctx, p.proxy(), able, "tools/call", "codex", codexParams(a)+more)
 		a.told = fmt.Sprint(status, " ", body, err)
 		_, state, asked := strings.Cut(body, `"requestState":"`)
@@ -201,7 +204,11 @@ func (p *person) callRounds(ctx context.Context, a *attempt) {
 		case err == nil && status == http.StatusServiceUnavailable && more == "":
 			a.end = refused
 			return
-		case err != nil || status != http.StatusOK:
+		case (err != nil || status != http.StatusOK) && more != "" && again < 3:
+			again++
+			pause(ctx, time.Second)
+			continue
+		case err != nil || status != http.StatusOK || strings.Contains(body, "or used before"): // the worker has the answer
 			a.end = lost
 			return
 		case !asked:
@@ -428,9 +435,9 @@ func (s *machines) meet(persons []*person) {
 		switch p.kind {
 		case typescript:
 			p.startDriver(node, "client.mjs", "ext-tasks", "2026-07-28", setup)
-			if err := p.ask(s.t.Context(), &attempt{}, "connect", nil, nil); err != nil {
-				s.t.Fatalf("the client of %s: %v", p.name, err)
-			}
+			until(s.t, "the client of "+p.name+" does not connect", func() bool { // the worker may need longer to start
+				return p.ask(s.t.Context(), &attempt{}, "connect", nil, nil) == nil
+			})
 		case gosdk:
 			p.startDriver(filepath.Join(bin, "gosdkclient"), setup)
 		}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,19 +20,27 @@ import (
 // fault is a part of the service that fails.
 type fault struct {
 	name  string
+	lasts time.Duration
 	begin func()
 	end   func()
 }
 
-// faultTime is how long a fault lasts. It is longer than a lease.
-const faultTime = 4 * time.Second
+const (
+	// faultTime is how long a fault lasts. It is longer than a lease.
+	faultTime = 4 * time.Second
+	// silence is how long a node cannot be reached that goes on working. It is longer than another
+	// node needs to take its users and to start their workers.
+	silence = 2 * faultTime
+	// usersOfFault is how many users begin a task during a fault.
+	usersOfFault = 5
+)
 
 // faults returns all faults in random order. Those of nodes hit a node whose workers run commands,
 // if there is one.
 func (s *machines) faults() (all []fault) {
-	at := func(name string, choose func() *machine, begin, end func(*machine)) {
+	at := func(name string, lasts time.Duration, choose func() *machine, begin, end func(*machine)) {
 		var m *machine
-		all = append(all, fault{name, func() { m = choose(); begin(m) }, func() { end(m) }})
+		all = append(all, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
 	}
 	one := func(of []*machine) func() *machine { return func() *machine { return of[rand.N(len(of))] } }
 	busy := func() *machine {
@@ -50,18 +59,18 @@ func (s *machines) faults() (all []fault) {
 		}
 	}
 	for range *faultsOfKind {
-		at("a node is killed", busy, kill, begin)
-		at("a node is cut off from NATS", busy, cut, join)
-		at("a node is stopped", busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
-		at("a node ends", busy, send(syscall.SIGTERM), func(m *machine) {
+		at("a node is killed", faultTime, busy, kill, begin)
+		at("a node is cut off from NATS", silence, busy, cut, join)
+		at("a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
+		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *machine) {
 			if code := m.wait(); code != 0 {
 				s.t.Errorf("%s ended with status %d", m.name, code)
 			}
 			m.begin(s.t)
 		})
-		at("a NATS server is killed", one(s.nats), kill, begin)
-		at("a front is killed", one(s.fronts), kill, begin)
-		at("a front is cut off from NATS", one(s.fronts), cut, join)
+		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
+		at("a front is killed", faultTime, one(s.fronts), kill, begin)
+		at("a front is cut off from NATS", faultTime, one(s.fronts), cut, join)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -75,7 +84,7 @@ func (s *machines) workAndFail(persons []*person) {
 	for i := range phases {
 		phases[i] = make(chan struct{})
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*faultTime+2*patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*silence+2*patience)
 	defer cancel()
 	var working sync.WaitGroup
 	for i, p := range persons {
@@ -94,6 +103,7 @@ func (s *machines) workAndFail(persons []*person) {
 			})
 		}
 	}
+	others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p.kind != ownClient })
 	for i, f := range all {
 		close(phases[2*i])
 		begun := time.Now()
@@ -103,13 +113,17 @@ func (s *machines) workAndFail(persons []*person) {
 			}
 		}
 		if rand.N(2) > 0 {
-			pause(ctx, rand.N(300*time.Millisecond))
+			pause(ctx, rand.N(600*time.Millisecond))
 		}
 		after := time.Since(begun)
 		s.t.Logf("%v after tasks began, %s; commands run at %d nodes", after.Round(time.Millisecond), f.name, len(s.busy()))
 		f.begin()
 		close(phases[2*i+1])
-		pause(ctx, faultTime)
+		rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+		for _, p := range others[:min(len(others), usersOfFault)] {
+			working.Go(func() { p.work(ctx, *tasksOfEach+i) })
+		}
+		pause(ctx, f.lasts)
 		f.end()
 	}
 	working.Wait()

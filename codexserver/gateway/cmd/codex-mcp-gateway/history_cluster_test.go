@@ -35,14 +35,14 @@ var (
 )
 
 // script is the command of an attempt. It says when it begins and ends, and in which worker: the
-// processes of a worker have a namespace of their own. Most commands last longer than a
-// lease.
+// processes of a worker have a namespace of their own, whose first process has a time. Most commands last longer than
+// another node needs to take the user.
 func script(name string) string {
 	seconds := "0.3"
 	if turn := turnOf(name); turn < 2 || turn == 4 {
-		seconds = "4"
+		seconds = "8"
 	}
-	return "n=" + name + `; w=$(readlink /proc/self/ns/pid); echo "$n begins $w" >> ran; sleep ` + seconds + `; echo "$n ends $w" >> ran`
+	return "n=" + name + `; w=$(readlink /proc/self/ns/pid)$(cut -d " " -f 22 /proc/1/stat); echo "$n begins $w" >> ran; sleep ` + seconds + `; echo "$n ends $w" >> ran`
 }
 
 // workModel asks for one command, and then says what it was told of it. It takes its time, so that
@@ -51,7 +51,7 @@ func workModel() providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(attemptName.Find(r.Body))
 		thought := make(chan struct{})
-		time.AfterFunc(rand.N(300*time.Millisecond), func() { close(thought) })
+		time.AfterFunc(rand.N(time.Second), func() { close(thought) })
 		outputs := r.ToolOutputs()
 		if len(outputs) == 0 {
 			turn := providertest.Call(providertest.Shell(name, "sh", "-c", script(name)))
@@ -170,7 +170,10 @@ func (s *machines) followOne(ctx context.Context, p *person, id string) {
 	}
 }
 
-// strangers lets each user try the tasks of all others.
+// strangersOfEach is how many other users try a task.
+const strangersOfEach = 8
+
+// strangers lets users try the tasks of others.
 func (s *machines) strangers(persons []*person) {
 	s.t.Helper()
 	tried := 0
@@ -179,10 +182,9 @@ func (s *machines) strangers(persons []*person) {
 			if a.task == "" {
 				continue
 			}
-			for _, other := range persons {
-				if other == owner {
-					continue
-				}
+			others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p == owner })
+			rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+			for _, other := range others[:min(len(others), strangersOfEach)] {
 				for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 					params := `"taskId":"` + a.task + `"`
 					if method == "tasks/update" {
@@ -219,10 +221,20 @@ func (s *machines) check(js jetstream.JetStream, p *person) {
 	t.Helper()
 	rollouts, record := s.download(js, p)
 	h := &history.History{}
+	asked := map[string]string{} // the conversation of each prompt
 	for _, path := range rollouts {
 		if err := h.ReadRollout(path); err != nil {
 			t.Error(err)
 		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := string(attemptName.Find(text))
+		if other := asked[name]; name != "" && other != "" { // each prompt is sent once
+			t.Errorf("%s: two conversations have the prompt of %s: %s and %s", p.name, name, filepath.Base(other), filepath.Base(path))
+		}
+		asked[name] = path
 	}
 	if err := h.ReadRecord(record); err != nil {
 		t.Error(err)
@@ -310,6 +322,8 @@ func (a *attempt) wrong(c *history.Call, effects int) string {
 		return "it was refused, and had an effect"
 	case effects > 0 && !slices.Contains(a.says, "accept"):
 		return "nobody accepted it"
+	case a.end == notRun && !slices.Contains(a.says, "decline"):
+		return "nobody declined it, and it was reported as not run"
 	case a.end == failed && effects > 0:
 		return "it ran, and the client was not told"
 	}
@@ -426,7 +440,7 @@ func tally(t *testing.T, persons []*person) {
 		}
 		for _, a := range p.attempts {
 			count[p.kind][a.end]++
-			if a.end == failed || a.end == ranOnce || a.end == lost || a.end == refused {
+			if a.end == failed || a.end == ranOnce || a.end == lost {
 				t.Logf("%s %s: %.900s", a.name, a.end, a.told)
 			}
 		}

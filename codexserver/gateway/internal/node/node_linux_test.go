@@ -34,8 +34,9 @@ import (
 const patience = time.Minute
 
 const (
-	// ttl is how long a lease lasts. It is long, so that a slow machine does not lose one.
-	ttl = 30 * time.Second
+	// ttl is how long a lease lasts. It is longer than patience, so that a worker that the node
+	// does not kill is not killed by the fence.
+	ttl = 5 * patience
 	// interval is how often a node of the tests looks for leases that are not used.
 	interval = 200 * time.Millisecond
 )
