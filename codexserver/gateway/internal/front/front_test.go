@@ -341,7 +341,11 @@ func TestEffect(t *testing.T) {
 		}, http.StatusBadGateway},
 		"the node ends": {func(n *fakeNode) http.HandlerFunc {
 			return func(_ http.ResponseWriter, r *http.Request) {
-				go n.loses("ann")
+				go func() {
+					if err := n.holder.Release(context.Background(), "ann"); err != nil {
+						n.s.t.Error(err)
+					}
+				}()
 				<-r.Context().Done()
 				panic(http.ErrAbortHandler)
 			}
