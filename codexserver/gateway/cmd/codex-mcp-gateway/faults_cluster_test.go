@@ -84,7 +84,7 @@ func (s *machines) workAndFail(persons []*person) {
 	for i := range phases {
 		phases[i] = make(chan struct{})
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*silence+2*patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Duration(len(all))*2*silence+4*patience)
 	defer cancel()
 	var working sync.WaitGroup
 	for i, p := range persons {

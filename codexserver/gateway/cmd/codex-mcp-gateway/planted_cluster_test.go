@@ -137,9 +137,9 @@ func TestPlanted(t *testing.T) {
 // failed.
 func findPlanted(t *testing.T, overlay string) (out []byte, failed bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestClusterHistory$", "-test.timeout=9m")
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestClusterHistory$", "-test.timeout=19m")
 	flag.Visit(func(f *flag.Flag) {
 		if !strings.HasPrefix(f.Name, "test.") {
 			cmd.Args = append(cmd.Args, "-"+f.Name+"="+f.Value.String())

@@ -22,8 +22,9 @@ import (
 // patience bounds each wait. Only a failing test reaches it.
 const patience = time.Minute
 
-// heartbeat is that of the tests. A side is lost after three of them, also on a busy machine.
-const heartbeat = 250 * time.Millisecond
+// heartbeat is that of the tests. A side is lost after three of them, which a slow machine must not
+// need for a frame.
+const heartbeat = 500 * time.Millisecond
 
 // nodeOf is a handler that admits requests with the epoch 7.
 type nodeOf struct{ http.HandlerFunc }
