@@ -203,8 +203,10 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host, tc.Durable = s.shared, maxText, c.begin, k.Host, true
 	own := board.Place(deaf{s})
 	if k.Form {
-		own = client{c}
 		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
+	}
+	if k.Form || s.waits() { // another client may poll the task
+		own = client{c}
 	}
 	s.places(tc, own, own, k.Form, false)
 	c.call = tc
@@ -241,7 +243,7 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 	tc := s.Client.call(s.ctx, jsonrpc.ID{}, nobody{})
 	tc.Shared, tc.MaxText, tc.Host, tc.Durable = s.shared, maxText, k.Host, true
 	switch {
-	case !k.Form:
+	case !k.Form && !s.waits():
 		place = deaf{s}
 	case place == nil:
 		place = hold{s.server}
