@@ -39,7 +39,7 @@ func TestKeepAlive(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		var draining atomic.Bool
-		server := newServer(withHealth(m, &draining), slog.New(slog.DiscardHandler))
+		server := newServer(withHealth(m, &draining, nil), slog.New(slog.DiscardHandler))
 		listener := make(pipes, 1)
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(listener) }()

@@ -38,13 +38,16 @@ type Backend interface {
 	Close() error
 }
 
-// Server serves a handler until its end. All fields are required.
+// Server serves a handler until its end. All fields except Check are required.
 type Server struct {
 	*Flags
 	// Mux has the handlers. [Server.Serve] adds /healthz and /readyz.
 	Mux *http.ServeMux
 	// Backend does the work of the handlers. [Server.Serve] closes it.
 	Backend Backend
+	// Check fails if new work would fail, so that /readyz says why. It must not wait. It may be
+	// nil.
+	Check func() error
 	// Drain is how long work in progress may continue after a signal.
 	Drain time.Duration
 	// Signals end the server.
@@ -68,7 +71,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.Listen = l.Addr().String()
 	var draining atomic.Bool
-	server := newServer(onlyFrom(s.Proxy, withHealth(s.Mux, &draining)), s.Logger)
+	server := newServer(onlyFrom(s.Proxy, withHealth(s.Mux, &draining, s.Check)), s.Logger)
 	server.TLSConfig = config
 	serving := make(chan error, 1)
 	go func() {
@@ -134,13 +137,18 @@ func (s *Server) drain(ctx context.Context, signals <-chan os.Signal) {
 }
 
 // withHealth adds /healthz and /readyz to m.
-func withHealth(m *http.ServeMux, draining *atomic.Bool) http.Handler {
+func withHealth(m *http.ServeMux, draining *atomic.Bool, check func() error) http.Handler {
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if draining.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			fmt.Fprintln(w, "draining")
+			http.Error(w, "draining", http.StatusServiceUnavailable)
 			return
+		}
+		if check != nil {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 		}
 		fmt.Fprintln(w, "ready")
 	})

@@ -58,7 +58,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 		return errors.Join(err, s.Close())
 	}
 	err = (&httpserve.Server{
-		Flags: &o.Flags, Mux: s.mux, Backend: s, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
+		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
 		Ready: func() {
 			if s.front != nil {
 				fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))

@@ -41,6 +41,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
 
+	pulse  *pulse         // nil unless the server runs elsewhere
 	server *server.Server // nil unless it runs in this process
 	lock   *os.File
 }
@@ -87,6 +88,9 @@ func Connect(o Options) (*Broker, error) {
 	}
 	if !b.Embedded() && !b.Conn.AuthRequired() && o.Cert == "" {
 		o.Logger.Warn("the NATS server wants no credentials: whoever can connect to it can act as any user, and so can a command that has the network")
+	}
+	if !b.Embedded() {
+		b.pulse = newPulse(b.Conn.FlushWithContext)
 	}
 	return b, nil
 }
@@ -188,10 +192,21 @@ func (b *Broker) start(o Options) (err error) {
 // Embedded reports whether the server runs in this process.
 func (b *Broker) Embedded() bool { return b.server != nil }
 
+// Check fails if NATS has not answered for a while. It does not wait.
+func (b *Broker) Check() error {
+	if b.pulse == nil {
+		return nil
+	}
+	return b.pulse.check()
+}
+
 // Close closes the connection, and ends the server of this process.
 func (b *Broker) Close() error {
 	if b.Conn != nil {
 		b.Conn.Close()
+	}
+	if b.pulse != nil {
+		b.pulse.close()
 	}
 	if b.server != nil {
 		b.server.Shutdown()
