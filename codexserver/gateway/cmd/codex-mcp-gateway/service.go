@@ -127,7 +127,7 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 	capacity := cmp.Or(c.service.Node.Capacity, len(c.http.Principals))
 	s.node, err = node.New(ctx, node.Options{
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: c.service.NATS.Replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: capacity,
-		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Logger: from.Logger,
+		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	return err
 }

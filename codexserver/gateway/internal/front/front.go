@@ -32,7 +32,7 @@ type Options struct {
 	Guard *mcphttp.Guard
 	// Principals are the users.
 	Principals map[string]settings.Principal
-	// Telemetry counts the requests that no node answers. It may be nil.
+	// Telemetry counts the requests that no node answers, and traces calls. It may be nil.
 	Telemetry *telemetry.Telemetry
 	Logger    *slog.Logger
 }
@@ -113,6 +113,8 @@ func (f *Front) serve(response *intake.Response, r *http.Request) bool {
 	}
 	defer release()
 	response.Extend() // reading the body may have used up the timeout
+	hop := f.o.Telemetry.Front(r, principal.Name)
+	defer func() { hop.End(response.Status) }()
 	answer, err := f.forward(r, user, principal)
 	if err != nil {
 		f.unanswered(response, r, user, err)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -32,5 +33,23 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if scopes == nil {
 		scopes = []mcphttp.Scope{} // nil would be all
 	}
-	h.n.o.Pool.Serve(w, r, workers.Request{User: head.User, Sender: mcphttp.Principal{Name: head.Sender, Scopes: scopes}})
+	traced := &statusWriter{ResponseWriter: w}
+	hop := h.n.o.Telemetry.Node(r.Header, h.n.o.Name, head.Sender)
+	defer func() { hop.End(traced.status) }()
+	h.n.o.Pool.Serve(traced, r, workers.Request{User: head.User, Sender: mcphttp.Principal{Name: head.Sender, Scopes: scopes}})
 }
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = cmp.Or(w.status, status)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -14,13 +14,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Labels.
+// Options configure a [Node]. All are required, except for Labels and Telemetry.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
@@ -42,7 +43,9 @@ type Options struct {
 	Alone bool
 	// Interval is how often the node publishes itself.
 	Interval time.Duration
-	Logger   *slog.Logger
+	// Telemetry traces calls. It may be nil.
+	Telemetry *telemetry.Telemetry
+	Logger    *slog.Logger
 }
 
 // Node is a node of the service. It is safe for concurrent use.

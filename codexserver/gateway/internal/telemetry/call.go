@@ -19,12 +19,16 @@ type call struct {
 }
 
 // Begin records the start of a tools/call of a principal, who is the user or its approver.
-// The call belongs to the last of the traces that is valid. A trace has the members
-// traceparent and tracestate.
+// The call belongs to the last of the traces that is valid. If one before it names another span
+// of the same trace, that one is the parent: it is the span of the node, and the other one that
+// of the client. A trace has the members traceparent and tracestate.
 func (u *User) Begin(principal, tool string, traces []map[string]string) codexserver.CallObserver {
 	c := &call{u: u, ctx: context.Background()}
 	for _, named := range traces {
-		c.ctx = u.t.w3c.Extract(c.ctx, propagation.MapCarrier(named)) // ignores an invalid traceparent
+		next := u.t.w3c.Extract(c.ctx, propagation.MapCarrier(named)) // ignores an invalid traceparent
+		if trace.SpanContextFromContext(next).TraceID() != trace.SpanContextFromContext(c.ctx).TraceID() {
+			c.ctx = next
+		}
 	}
 	name := "tools/call"
 	attributes := []attribute.KeyValue{label("mcp.method.name", name), label("network.transport", "tcp")}

@@ -130,6 +130,7 @@ func TestTraces(t *testing.T) {
 		{"two", []map[string]string{other, one}, inMeta[3:35], inMeta[36:52], "a=b"},
 		{"two, of which the last has no state", []map[string]string{other, {"traceparent": inMeta}}, inMeta[3:35], inMeta[36:52], ""},
 		{"two, of which the last is broken", []map[string]string{other, {"traceparent": "00-1-2-01"}}, inHeader[3:35], inHeader[36:52], "c=d"},
+		{"two spans of the same trace", []map[string]string{one, {"traceparent": inMeta[:36] + "5555555555555555-01"}}, inMeta[3:35], inMeta[36:52], "a=b"},
 		{"none", nil, "", "", ""},
 		{"an unknown tool", nil, "", "", ""},
 	} {
