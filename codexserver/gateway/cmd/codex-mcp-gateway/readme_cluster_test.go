@@ -1,0 +1,493 @@
+//go:build cluster
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// operator follows codexserver/gateway/README.md on this machine. Each of its machines is a folder with
+// an etc, a var and a usr of its own, with a shell that lasts for the whole page.
+type operator struct {
+	t     *testing.T
+	top   string
+	model *providertest.Server
+	ports map[string]string // the address on this machine, by machine and address of the page
+	init  *httptest.Server  // does what systemd does
+
+	mu    sync.Mutex
+	units map[string]*unit // by machine and name
+	used  map[string]bool  // the substitutions that were used
+
+	shells map[int]*shell
+}
+
+// unit is a service of systemd.
+type unit struct {
+	command []string
+	f       folders
+	running *process // nil when it is stopped
+}
+
+// shell is the root's shell on a machine.
+type shell struct {
+	in   io.Writer
+	out  *bufio.Reader
+	kill func() error
+}
+
+// shims are the programs that a test cannot run as they are, and what stands for them.
+var shims = map[string]string{
+	"apt-get": `exit 0`, // the gate has installed the packages
+	// The user of the test owns everything.
+	"useradd": `exit 0`, "groupadd": `exit 0`,
+	// The machines are folders.
+	"ssh": `host=${2%%.*}; shift 2; export INIT=${INIT%/*}/${host#m}; cd "$TOP/$host/root" && exec "${@//"$TOP/m1/"/"$TOP/$host/"}"`,
+	"scp": `last=${*: -1}; host=${last%%.*}; cp "${@:1:$#-1}" "$TOP/$host/root/${last#*:}"`,
+	// Its units are those of the page and of docs/operating.md.
+	"systemctl": `exec curl -sS --fail-with-body --data "$*" "$INIT"`,
+	// A person at a terminal, who presses y when it says so.
+	"person": `coproc script -qfec "$*" /dev/null
+		pid=$COPROC_PID
+		exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}"
+		while IFS= read -r -N 1 -u 3 c; do
+			printf %s "$c"; text=$text$c
+			if [[ $text == *"y once"* ]]; then text=; printf y >&4; fi
+		done
+		wait "$pid"`,
+}
+
+// substitutions returns what the test writes in the place of texts of the page on a machine: pairs.
+func (o *operator) substitutions(machine int) []string {
+	root := filepath.Join(o.top, "m"+strconv.Itoa(machine))
+	pairs := []string{
+		// The repository is not published, so take this one.
+		"git clone https://github.com/codexmcp/codexmcp && cd codexmcp", "cd '" + o.checkout() + "'",
+		// The step install has the second one; the first one is of the same version as the tests.
+		"GOBIN=/usr/local/bin go install github.com/nats-io/nats-server/v2@v2.15.2", "go build -C codexserver/gateway -o " + root + "/usr/local/bin/ github.com/nats-io/nats-server/v2",
+		"GOBIN=/usr/local/bin go install github.com/nats-io/natscli/nats@v0.5.1", "cp '" + natsProgram() + "' " + root + "/usr/local/bin/",
+		"export N=1 ", "export N=" + strconv.Itoa(machine) + " ",
+		`sk-…\n`, `sk-x\nOPENAI_BASE_URL=` + o.model.BaseURL() + `\nCODEX_BIN=/no/codex\n`,
+		"sk-…", "sk-x OPENAI_BASE_URL=" + o.model.BaseURL() + " CODEX_BIN=/no/codex",
+		// The user of the test owns everything.
+		"install -o nats ", "install ", "install -g codex-mcp ", "install ", "-o codex-team -g codex-team ", "", "-o codex-$1 -g codex-$1 ", "", "-o codex-$1 ", "",
+		// A lease shorter than 15 seconds saves the time of the test.
+		"replicas = 3\n", "replicas = 3\nlease = \"3s\"\n",
+		// Another server of this machine may have the port.
+		"codex-mcp-gateway 2>trial.log", "codex-mcp-gateway --listen " + o.port(1, ":4517") + " 2>trial.log",
+		"subjectAltName=DNS:", "subjectAltName=IP:127.0.0.1,DNS:",
+		"codex-mcp ask", "person codex-mcp ask",
+		"https://codex.example.com/", "https://" + o.port(1, ":443") + "/",
+		"0.0.0.0:4222", o.port(machine, ":4222"), "0.0.0.0:6222", o.port(machine, ":6222"),
+		"/srv/", o.top + "/srv/", // all machines share it
+		" /etc/", " " + root + "/etc/", "\"/etc/", "\"" + root + "/etc/", ">/etc/", ">" + root + "/etc/", "/var/", root + "/var/", "/usr/local/", root + "/usr/local/",
+	}
+	for n := 1; n <= natsServers; n++ {
+		for _, port := range []string{":4222", ":6222"} {
+			pairs = append(pairs, fmt.Sprintf("m%d.example.com%s", n, port), o.port(n, port))
+		}
+	}
+	for _, port := range []string{":4517", ":4518", ":4519", ":8222"} {
+		pairs = append(pairs, "127.0.0.1"+port, o.port(machine, port))
+	}
+	return pairs
+}
+
+// substitute replaces texts of the page for a machine.
+func (o *operator) substitute(machine int, text string) string {
+	pairs := o.substitutions(machine)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := 0; i < len(pairs); i += 2 {
+		o.used[pairs[i]] = o.used[pairs[i]] || strings.Contains(text, pairs[i])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+func (o *operator) checkout() string {
+	dir, err := filepath.Abs("../../../..")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return dir
+}
+
+// natsProgram returns the path of the program nats, which the step install has installed.
+func natsProgram() string { return filepath.Join(os.Getenv("CODEX_NPM"), "nats") }
+
+// port returns the address on this machine for a port of a machine.
+func (o *operator) port(machine int, port string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := strconv.Itoa(machine) + port
+	if o.ports[key] == "" {
+		o.ports[key] = freeAddress(o.t)
+	}
+	return o.ports[key]
+}
+
+// newOperator makes the machines.
+func newOperator(t *testing.T) *operator {
+	t.Helper()
+	servertest.NeedEnclosure(t)
+	o := &operator{t: t, top: servertest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}, used: map[string]bool{}, shells: map[int]*shell{}}
+	o.model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		file, ok := strings.CutPrefix(r.LastUserText(), "make the file ")
+		if ok && len(r.ToolOutputs()) == 0 {
+			return providertest.Call(providertest.Shell("c", "touch", file))
+		}
+		return providertest.Say("It is made.")
+	}})
+	t.Cleanup(o.model.Close)
+	o.init = httptest.NewServer(http.HandlerFunc(o.systemctl))
+	t.Cleanup(o.init.Close)
+	bin := filepath.Join(o.top, "bin")
+	write := func(file, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range shims {
+		write(filepath.Join(bin, name), "#!/bin/bash\n"+script+"\n", 0o700)
+	}
+	for n := 1; n <= natsServers; n++ {
+		root := filepath.Join(o.top, "m"+strconv.Itoa(n))
+		for _, dir := range []string{"root", "etc/systemd/system", "etc/haproxy", "var/lib/codex-mcp", "var/backups", "usr/local/bin"} {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.shells[n] = o.newShell(n, root, bin)
+	}
+	// What the page says in words: the configuration of HAProxy, with a certificate.
+	page, err := os.ReadFile(filepath.Join(o.checkout(), "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(page)
+	if config == nil {
+		t.Fatal("docs/operating.md has no configuration of HAProxy")
+	}
+	etc := filepath.Join(o.top, "m1", "etc")
+	write(filepath.Join(etc, "haproxy", "haproxy.cfg"), strings.Replace(o.substitute(1, string(config[1])), "bind :443", "bind "+o.port(1, ":443"), 1), 0o600)
+	write(filepath.Join(etc, "haproxy", "codex-mcp.pem"), string(certificate(t)), 0o600)
+	return o
+}
+
+// newShell starts the shell of a machine.
+func (o *operator) newShell(n int, root, bin string) *shell {
+	cmd := exec.Command("bash", "-e")
+	cmd.Dir = filepath.Join(root, "root")
+	certificates := filepath.Join(o.top, "m1", "etc", "haproxy", "codex-mcp.pem")
+	cmd.Env = []string{
+		"PATH=" + bin + ":" + filepath.Join(root, "usr/local/bin") + ":" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "TOP=" + o.top, "INIT=" + o.init.URL + "/" + strconv.Itoa(n), "TERM=xterm",
+		"GOCACHE=" + goEnv(o.t, "GOCACHE"), "GOMODCACHE=" + goEnv(o.t, "GOMODCACHE"), "GOFLAGS=-mod=readonly -buildvcs=false", "GOTOOLCHAIN=local",
+		"CURL_CA_BUNDLE=" + certificates, "SSL_CERT_FILE=" + certificates, "LANG=C.UTF-8", "XDG_CONFIG_HOME=" + cmd.Dir,
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	w.Close()
+	o.t.Cleanup(func() {
+		in.Close()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // killed
+		out.Close()
+	})
+	return &shell{in, bufio.NewReader(out), func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }}
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// run runs a block of the page on a machine, and returns what it prints.
+func (o *operator) run(machine int, block string) string {
+	o.t.Helper()
+	const end = "the block has ended"
+	s := o.shells[machine]
+	if _, err := fmt.Fprintf(s.in, "%s\necho %s\n", o.substitute(machine, block), strings.Replace(end, " ", "' '", 1)); err != nil {
+		o.t.Fatal(err)
+	}
+	defer time.AfterFunc(patience, func() { _ = s.kill() }).Stop() // a wait of the page has no end
+	var printed strings.Builder
+	for {
+		line, err := s.out.ReadString('\n')
+		before, ended := strings.CutSuffix(strings.TrimSuffix(line, "\n"), end)
+		if ended {
+			return printed.String() + before
+		}
+		printed.WriteString(line)
+		if err != nil {
+			o.t.Fatalf("machine %d: the shell ended in the block\n%s\n%s", machine, o.substitute(machine, block), printed.String())
+		}
+	}
+}
+
+// systemctl does what systemctl does with units, on the machine that the path names.
+func (o *operator) systemctl(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	machine, failed := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
+	if err != nil || failed != nil {
+		http.Error(w, "invalid", http.StatusBadRequest)
+		return
+	}
+	words := slices.DeleteFunc(strings.Fields(string(text)), func(word string) bool { return strings.HasPrefix(word, "--") || word == "KILL" })
+	for _, name := range words[1:] {
+		if err := o.act(machine, words[0], name); err != nil {
+			http.Error(w, fmt.Sprintf("%s: %v", text, err), http.StatusInternalServerError)
+			return
+		}
+	}
+}
+
+// act carries out a command of systemctl for a unit.
+func (o *operator) act(machine int, verb, name string) error {
+	key := strconv.Itoa(machine) + " " + name
+	o.mu.Lock()
+	u := o.units[key]
+	o.mu.Unlock()
+	if u == nil {
+		var err error
+		if u, err = o.unit(machine, name); err != nil {
+			return err
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.units[key] = u
+	switch verb {
+	case "kill":
+		if err := u.running.cmd.Process.Kill(); err != nil {
+			return err
+		}
+		<-u.running.exited // and Restart= starts it again
+	case "stop", "restart":
+		if u.running != nil {
+			if err := u.running.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				return err
+			}
+			<-u.running.exited
+			u.running = nil
+		}
+		if verb == "stop" {
+			return nil
+		}
+	case "enable", "start":
+	default:
+		return fmt.Errorf("%q is unknown", verb)
+	}
+	u.running = launch(o.t, u.f, exec.Command(u.command[0], u.command[1:]...))
+	return nil
+}
+
+// execStart finds the last command of a unit.
+var execStart = regexp.MustCompile(`(?m)^ExecStart=(/usr/local/bin/codex-mcp-gateway .*|.*nats-server.*)$`)
+
+// unit reads a unit: that of NATS as the page has written it, and those of the gateway from
+// docs/operating.md.
+func (o *operator) unit(machine int, name string) (*unit, error) {
+	root := filepath.Join(o.top, "m"+strconv.Itoa(machine))
+	u := &unit{f: folders{cwd: root, user: filepath.Join(root, "root")}}
+	if name == "haproxy" {
+		u.command = []string{"haproxy", "-db", "-f", filepath.Join(root, "etc", "haproxy", "haproxy.cfg")}
+		return u, nil
+	}
+	file, env := filepath.Join(root, "etc", "systemd", "system", name+".service"), []byte(nil)
+	if instance, ok := strings.CutPrefix(name, "codex-mcp@"); ok {
+		file = filepath.Join(o.checkout(), "docs", "operating.md")
+		u.f.home = filepath.Join(root, "var", "lib", "codex-mcp", instance)
+		var err error
+		if env, err = os.ReadFile(filepath.Join(root, "etc", "codex-mcp", instance+".env")); err != nil {
+			return nil, err
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	start := execStart.FindSubmatch(text)
+	if start == nil {
+		return nil, fmt.Errorf("%s has no ExecStart", file)
+	}
+	u.command = append([]string{"env"}, strings.Fields(string(env))...)
+	line := strings.Replace(string(start[1]), "/usr/local/", root+"/usr/local/", 1)
+	for word := range strings.FieldsSeq(strings.ReplaceAll(line, root+root, root)) {
+		for setting := range strings.FieldsSeq(string(env)) {
+			key, value, _ := strings.Cut(setting, "=")
+			word = strings.ReplaceAll(word, "${"+key+"}", value)
+		}
+		u.command = append(u.command, word)
+	}
+	return u, nil
+}
+
+// readmeBlock is a block of shell of the page, and what the page says that it prints.
+type readmeBlock struct {
+	where, script, prints string
+}
+
+var (
+	readmeFence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
+	// terminalCode is what a terminal does not show.
+	terminalCode = regexp.MustCompile(`\r|\x1b\[[0-9;?]*[a-zA-Z]`)
+	readmeWhere  = regexp.MustCompile(`^# on ([^\n]+)\n`)
+)
+
+// readmeBlocks returns the blocks of the page.
+func readmeBlocks(t *testing.T) (all []readmeBlock) {
+	t.Helper()
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range readmeFence.FindAllStringSubmatch(string(page), -1) {
+		switch where := readmeWhere.FindStringSubmatch(m[2]); {
+		case m[1] == "sh" && where != nil:
+			all = append(all, readmeBlock{where: where[1], script: m[2]})
+		case m[1] == "text" && len(all) > 0 && all[len(all)-1].prints == "":
+			all[len(all)-1].prints = m[2]
+		default:
+			t.Fatalf("a block that no test runs: %q\n%s", m[1], m[2])
+		}
+	}
+	return all
+}
+
+// prints reports whether an output is what the page shows, where … is anything.
+func (b readmeBlock) printed(output string) bool {
+	var form strings.Builder
+	form.WriteString(`(?s)^\s*`)
+	for i, part := range strings.Split(strings.TrimSpace(b.prints), "…") {
+		if i > 0 {
+			form.WriteString(".*")
+		}
+		words := strings.Fields(part)
+		for j, word := range words {
+			if j > 0 || i > 0 && strings.TrimLeft(part, " \n") != part {
+				form.WriteString(`\s+`)
+			}
+			form.WriteString(regexp.QuoteMeta(word))
+		}
+	}
+	form.WriteString(`\s*$`)
+	return regexp.MustCompile(form.String()).MatchString(terminalCode.ReplaceAllString(output, ""))
+}
+
+// TestClusterReadme runs every command of codexserver/gateway/README.md in the order of the page.
+func TestClusterReadme(t *testing.T) {
+	if _, err := os.Stat(natsProgram()); err != nil {
+		t.Fatalf("%v: set CODEX_NPM to the folder in which .ci/run install has put it", err)
+	}
+	o := newOperator(t)
+	for i, b := range readmeBlocks(t) {
+		begun := time.Now()
+		var machines []int
+		switch {
+		case b.where == "machine 1":
+			machines = []int{1}
+		case strings.HasPrefix(b.where, "each machine"):
+			machines = []int{1, 2, 3}
+		default:
+			t.Fatalf("the page does not say where: %q", b.where)
+		}
+		for _, n := range machines {
+			output := o.run(n, b.script)
+			if testing.Verbose() {
+				t.Logf("block %d, machine %d, %v:\n%s", i, n, time.Since(begun).Round(time.Millisecond), output)
+			}
+			if b.prints != "" && !b.printed(output) {
+				t.Errorf("machine %d:\n%s\nprints\n%s\nand not\n%s", n, b.script, output, b.prints)
+			}
+		}
+	}
+	for text := range maps.Keys(o.used) {
+		if !o.used[text] {
+			t.Errorf("the page no longer has %q", text)
+		}
+	}
+	o.silence()
+}
+
+// silence stops NATS, as the loss of a network does: nobody is told. The fronts and the nodes are not
+// ready then, and say why; they are healthy.
+func (o *operator) silence() {
+	o.t.Helper()
+	signal := func(sig os.Signal) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for n := 1; n <= natsServers; n++ {
+			if err := o.units[strconv.Itoa(n)+" nats"].running.cmd.Process.Signal(sig); err != nil {
+				o.t.Error(err)
+			}
+		}
+	}
+	get := func(port, path string) (int, string) {
+		answer, err := http.Get("http://" + o.port(1, port) + path)
+		if err != nil {
+			return 0, ""
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			o.t.Error(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	all := func(want int, text string) func() bool {
+		return func() bool {
+			return !slices.ContainsFunc([]string{":4517", ":4518", ":4519"}, func(port string) bool {
+				status, got := get(port, "/readyz")
+				return status != want || !strings.HasPrefix(got, text)
+			})
+		}
+	}
+	until(o.t, "a process is not ready at first", all(http.StatusOK, "ready"))
+	signal(syscall.SIGSTOP)
+	until(o.t, "a process is ready without NATS", all(http.StatusServiceUnavailable, "cut off from NATS, which has not answered for "))
+	for _, port := range []string{":4517", ":4519"} {
+		if status, _ := get(port, "/healthz"); status != http.StatusOK {
+			o.t.Errorf("the health at %s is %d", port, status)
+		}
+	}
+	signal(syscall.SIGCONT)
+	until(o.t, "a process does not become ready again", all(http.StatusOK, "ready"))
+}
