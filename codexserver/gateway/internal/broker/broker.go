@@ -83,6 +83,9 @@ func Connect(o Options) (*Broker, error) {
 	if b.Conn, err = nats.Connect(o.URL, options...); err == nil {
 		b.Stream, err = jetstream.New(b.Conn)
 	}
+	if err == nil {
+		err = checkVersion(b.Conn.ConnectedServerVersion())
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to NATS: %w", explain(err)), b.Close())
 	}
