@@ -82,9 +82,9 @@ func (o *operator) substitutions(machine int) []string {
 	pairs := []string{
 		// The repository is not published, so take this one.
 		"git clone https://github.com/codexmcp/codexmcp && cd codexmcp", "cd '" + o.checkout() + "'",
-		// The step install has the second one; the first one is of the same version as the tests.
-		"GOBIN=/usr/local/bin go install github.com/nats-io/nats-server/v2@v2.15.2", "go build -C codexserver/gateway -o " + root + "/usr/local/bin/ github.com/nats-io/nats-server/v2",
-		"GOBIN=/usr/local/bin go install github.com/nats-io/natscli/nats@v0.5.1", "cp '" + natsProgram() + "' " + root + "/usr/local/bin/",
+		// The page has the versions of the tests: the first one is a dependency of theirs, and the step install has the second one.
+		"GOBIN=/usr/local/bin go install github.com/nats-io/nats-server/v2@" + o.version("codexserver/gateway/go.mod", `nats-server/v2 (\S+)`), "go build -C codexserver/gateway -o " + root + "/usr/local/bin/ github.com/nats-io/nats-server/v2",
+		"GOBIN=/usr/local/bin go install github.com/nats-io/natscli/nats@" + o.version(".ci/run", `natscli/nats@(\S+)`), "cp '" + natsProgram() + "' " + root + "/usr/local/bin/",
 		"export N=1 ", "export N=" + strconv.Itoa(machine) + " ",
 		`sk-…\n`, `sk-x\nOPENAI_BASE_URL=` + o.model.BaseURL() + `\nCODEX_BIN=/no/codex\n`,
 		"sk-…", "sk-x OPENAI_BASE_URL=" + o.model.BaseURL() + " CODEX_BIN=/no/codex",
@@ -129,6 +129,20 @@ func (o *operator) checkout() string {
 		o.t.Fatal(err)
 	}
 	return dir
+}
+
+// version returns the version of a program that a file of the checkout names.
+func (o *operator) version(file, form string) string {
+	o.t.Helper()
+	text, err := os.ReadFile(filepath.Join(o.checkout(), file))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	found := regexp.MustCompile(form).FindSubmatch(text)
+	if found == nil {
+		o.t.Fatalf("%s does not name the version %q", file, form)
+	}
+	return string(found[1])
 }
 
 // natsProgram returns the path of the program nats, which the step install has installed.
