@@ -207,7 +207,13 @@ func newOperator(t *testing.T) *operator {
 	}
 	etc := filepath.Join(o.top, "m1", "etc")
 	write(filepath.Join(etc, "haproxy", "haproxy.cfg"), strings.Replace(o.substitute(1, string(config[1])), "bind :443", "bind "+o.port(1, ":443"), 1), 0o600)
-	write(filepath.Join(etc, "haproxy", "codex-mcp.pem"), string(certificate(t)), 0o600)
+	// Curl wants a certificate with the name of an issuer.
+	certify := exec.Command("bash", "-c", `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=codex.example.com \
+		-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem && cat cert.pem key.pem >codex-mcp.pem`)
+	certify.Dir = filepath.Join(etc, "haproxy")
+	if out, err := certify.CombinedOutput(); err != nil {
+		t.Fatalf("openssl: %v\n%s", err, out)
+	}
 	return o
 }
 
