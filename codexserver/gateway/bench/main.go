@@ -96,14 +96,15 @@ func (r row) String() string {
 	if r.title != nil {
 		return "| " + r.what + " | " + strings.Join(r.title, " | ") + " |\n|---|" + strings.Repeat("---|", len(r.title))
 	}
-	line := "| " + r.what
+	var line strings.Builder
+	line.WriteString("| " + r.what)
 	for i, v := range r.values {
-		line += " | " + number(v)
+		line.WriteString(" | " + number(v))
 		if ratio := v / r.values[0]; i > 0 && !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
-			line += " (" + number(ratio) + ")"
+			line.WriteString(" (" + number(ratio) + ")")
 		}
 	}
-	return line + " |"
+	return line.String() + " |"
 }
 
 // number returns a value with three digits.

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lost returns the result of a call that had asked before the server was restarted. Process is the one that served the call, or 0 if it has ended. Thread is "" if
-// the call has none.
+// Lost returns the result of a call that had asked before the server was restarted. Process is the
+// one that served the call, or 0 if it has ended. Thread is "" if the call has none.
 func Lost(thread string, process int) *mcptypes.CallToolResult {
 	next := "call codex-reply with threadId " + thread + " to continue."
 	if thread == "" {

@@ -54,9 +54,6 @@ var plants = []struct {
 		{"codexserver/gateway/internal/lease/holder.go", "return h.leases.ttl > 0 && h.o.Clock() >= x.deadline }", "return false && x != nil }"},
 		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, sent+h.fence())", "h.o.Renewed(user, sent+time.Hour)"},
 	}, "two workers work at the same time|a node has answered a request"},
-	{"the fence kills nobody", []edit{
-		{"codexserver/gateway/internal/workers/fence_linux.go", "if time.Duration(now.Nano()) >= p.deadline {", "if time.Duration(now.Nano()) >= p.deadline+time.Hour {"},
-	}, "two workers work at the same time"},
 	{"a node writes on after its lease", []edit{
 		{"codexserver/gateway/internal/lease/holder.go", "return h.leases.ttl > 0 && h.o.Clock() >= x.deadline }", "return false && x != nil }"},
 		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, sent+h.fence())", "h.o.Renewed(user, sent+time.Hour)"},
