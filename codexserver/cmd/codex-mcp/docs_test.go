@@ -83,6 +83,7 @@ func TestDocsCommandLines(t *testing.T) {
 	code := regexp.MustCompile("`codex-mcp( [^`]*)`|(?m)^\\$ codex-mcp( .*)?$")
 	script := regexp.MustCompile("(?m)^(?:claude .* -- |npx [^-]*)?codex-mcp( .*)?$")
 	redirections := regexp.MustCompile(`( [<>] \S+)+$`)
+	set := map[string]string{"URL": "http://127.0.0.1:4517/mcp", "thread": "01a20548-b8e0-71f7-af80-361ba2d9c50d"} // what a page sets before
 	var search func(file string, v any)
 	search = func(file string, v any) { // for {"command": "codex-mcp", "args": […]}
 		switch v := v.(type) {
@@ -110,7 +111,7 @@ func TestDocsCommandLines(t *testing.T) {
 			found = append(found, script.FindAllStringSubmatch(b, -1)...)
 		}
 		for _, m := range found {
-			args, err := shell.Fields(redirections.ReplaceAllString(strings.Join(m[1:], ""), ""), nil)
+			args, err := shell.Fields(redirections.ReplaceAllString(strings.Join(m[1:], ""), ""), func(name string) string { return set[name] })
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
