@@ -314,14 +314,24 @@ func (o *ends) close() {
 func (o *ends) beat(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	last := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			for _, e := range o.all() {
-				e.beat(now.Add(-3 * every))
-			}
+		case <-tick.C:
+			now := time.Now()
+			o.beatAll(now, last, every)
+			last = now
 		}
+	}
+}
+
+// beatAll sends a heartbeat to each other side, or gives it up if it has been silent for three of
+// them. For as long as this process did not run since the last time, it has heard nobody.
+func (o *ends) beatAll(now, last time.Time, every time.Duration) {
+	held := max(now.Sub(last)-every, 0)
+	for _, e := range o.all() {
+		e.beat(now.Add(-3*every - held))
 	}
 }
