@@ -51,6 +51,7 @@ func (s *machines) faults() (all []fault) {
 	}
 	kill, begin := func(m *machine) { m.kill(s.t) }, func(m *machine) { m.begin(s.t) }
 	cut, join := func(m *machine) { m.cut(true) }, func(m *machine) { m.cut(false) }
+	isolate, rejoin := func(m *machine) { m.pull(true, 2) }, func(m *machine) { m.pull(false, 2) }
 	send := func(sig syscall.Signal) func(*machine) {
 		return func(m *machine) {
 			if err := m.cmd.Process.Signal(sig); err != nil {
@@ -71,6 +72,8 @@ func (s *machines) faults() (all []fault) {
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
 		at("a front is killed", faultTime, one(s.fronts), kill, begin)
 		at("a front is cut off from NATS", faultTime, one(s.fronts), cut, join)
+		at("a node is cut off from everything", silence, busy, isolate, rejoin)
+		at("a front is cut off from everything", faultTime, one(s.fronts), isolate, rejoin)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all

@@ -35,9 +35,9 @@ func (s *machines) natsConn() (*nats.Conn, jetstream.JetStream) {
 	s.t.Helper()
 	var urls []string
 	for _, server := range s.nats {
-		urls = append(urls, "nats://"+server.url)
+		urls = append(urls, "tls://"+server.url)
 	}
-	conn, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	conn, err := nats.Connect(strings.Join(urls, ","), nats.RootCAs(s.certificate), nats.ClientCert(s.certificate, s.certificate), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	if err != nil {
 		s.t.Fatal(err)
 	}
