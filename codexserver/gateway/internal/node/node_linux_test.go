@@ -34,9 +34,9 @@ import (
 const patience = time.Minute
 
 const (
-	// ttl is how long a lease lasts. It is longer than patience, so that a worker that the node
-	// does not kill is not killed by the fence.
-	ttl = 5 * patience
+	// ttl is how long a lease lasts. A third of it passes until a node notices that another one
+	// has it, and two thirds until the fence kills the worker.
+	ttl = 45 * time.Second
 	// interval is how often a node of the tests looks for leases that are not used.
 	interval = 200 * time.Millisecond
 )
@@ -408,6 +408,7 @@ func TestAdmit(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	s := start(t)
 	a := s.join("a", nil)
+	begun := time.Now()
 	l, other := a.use("ann"), a.use("bob")
 	held, err := a.send(headOf(l), "/hold")
 	if err != nil {
@@ -426,6 +427,9 @@ func TestLostLease(t *testing.T) {
 	}
 	until(t, "the node keeps the user", func() bool { return !slices.Contains(a.describe().Users, "ann") })
 	until(t, "the worker runs", func() bool { return len(workersOf(t)) == 1 })
+	if took := time.Since(begun); took > ttl*2/3 {
+		t.Errorf("the worker ended after %v, by the fence", took)
+	}
 	answer, err := a.send(headOf(l), "/")
 	if err == nil {
 		answer.Body.Close()
