@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -47,15 +48,24 @@ type machine struct {
 	cables []cable // to NATS, and to everything else
 }
 
-// freeAddress returns an address of this machine that was free.
+// lastPort is the port of the last address that freeAddress has tried.
+var lastPort atomic.Int32
+
+// freeAddress returns an address of this machine that was free. No connection gets its port by
+// chance: it lies below those that the system chooses. So a server can have it again after its end.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, count = 10000, 22000
+	lastPort.CompareAndSwap(0, int32(1+os.Getpid()*97%count)) // other processes begin elsewhere
+	for range count {
+		address := fmt.Sprintf("127.0.0.1:%d", first+int(lastPort.Add(1))%count)
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // begin starts the process, and waits until it is ready.

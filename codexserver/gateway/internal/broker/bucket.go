@@ -42,9 +42,13 @@ func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	}
 }
 
+// openTimeout bounds one attempt. A cluster without a leader does not answer, and nobody answers
+// later.
+const openTimeout = 3 * time.Second
+
 // open tries to open a bucket once.
 func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	kv, err := b.Stream.KeyValue(ctx, o.Name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
