@@ -3,4 +3,4 @@
 package mcp
 
 // lives returns false: this system cannot look up a process without a handle.
-func lives(int) bool { return false }
+func lives(int, string) bool { return false }

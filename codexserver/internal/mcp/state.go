@@ -41,6 +41,7 @@ type state struct {
 type ticket struct {
 	Instance string    `json:"i"`
 	Process  int       `json:"p"`
+	Start    string    `json:"s"` // of the process
 	Number   string    `json:"n"`
 	Thread   string    `json:"t"`
 	Keys     []string  `json:"k"`
@@ -53,7 +54,7 @@ type ticket struct {
 // park returns a sealed state for a call whose questions are sent to the client.
 func (s *ModernSession) park(c *call, keys []string) (string, error) {
 	now := time.Now()
-	t := ticket{Process: os.Getpid(), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal}
+	t := ticket{Process: os.Getpid(), Start: startOf(os.Getpid()), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal}
 	c.mu.Lock()
 	if c.job != nil {
 		t.Thread = c.job.ThreadID()
@@ -121,7 +122,7 @@ func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*st
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if t.Instance != ss.instance {
-		if !lives(t.Process) {
+		if !lives(t.Process, t.Start) {
 			t.Process = 0
 		}
 		return nil, (&call{session: s}).complete(mcptool.Lost(t.Thread, t.Process)), nil
