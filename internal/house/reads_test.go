@@ -14,6 +14,7 @@ var readers = []string{
 	"codexserver/internal/history/",                 // what a test's server has left
 	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
+	"codexserver/internal/mcp/process_linux.go",     // what /proc says of a process
 	"codexserver/internal/servertest/",              // what tests look at
 	"codexserver/cmd/codex-mcp/logfile.go",          // files that the user's flags name, for writing
 	"codexserver/cmd/codex-mcp/internal/shared/",    // files in its own folder, what /proc says
