@@ -132,24 +132,41 @@ func (s *Store) load(ctx context.Context) error {
 	if err != nil {
 		return s.failed(err)
 	}
-	err = s.scan(ctx, jetstream.ConsumerConfig{HeadersOnly: true, OptStartSeq: s.last + 1}, func(m jetstream.Msg, seq uint64) error {
-		sizes := m.Headers()["Nats-Msg-Size"] // that of NATS is the last one
-		if len(sizes) == 0 {
-			return fmt.Errorf("message %d of the stream has no size", seq)
+	deadline := time.Now().Add(findTimeout)
+	for {
+		err = s.scan(ctx, jetstream.ConsumerConfig{HeadersOnly: true, OptStartSeq: s.last + 1}, func(m jetstream.Msg, seq uint64) error {
+			sizes := m.Headers()["Nats-Msg-Size"] // that of NATS is the last one
+			if len(sizes) == 0 {
+				return fmt.Errorf("message %d of the stream has no size", seq)
+			}
+			size, err := strconv.ParseInt(sizes[len(sizes)-1], 10, 64)
+			if err != nil || size < 0 {
+				return fmt.Errorf("message %d of the stream has a wrong size", seq)
+			}
+			s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq, size})
+			return nil
+		})
+		if err != nil {
+			return s.failed(err)
 		}
-		size, err := strconv.ParseInt(sizes[len(sizes)-1], 10, 64)
-		if err != nil || size < 0 {
-			return fmt.Errorf("message %d of the stream has a wrong size", seq)
+		if s.last >= info.State.LastSeq {
+			break
 		}
-		s.add(strings.TrimPrefix(m.Subject(), s.prefix), m.Headers(), message{seq, size})
-		return nil
-	})
-	if err != nil {
-		return s.failed(err)
+		// The last messages are gone, or the server that read the stream did not have them yet.
+		// The leader of the stream has them.
+		_, err := s.stream.GetMsg(ctx, s.last+1, jetstream.WithGetMsgSubject(s.prefix+">"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			s.last = info.State.LastSeq // it counts messages that are gone
+			break
+		}
+		if err == nil && time.Now().After(deadline) {
+			err = fmt.Errorf("message %d of the stream cannot be read yet", info.State.LastSeq)
+		}
+		if err != nil {
+			return s.failed(err)
+		}
+		pause(ctx, findInterval)
 	}
-	// The last messages may be gone, but the number counts them. Later ones that were not read
-	// are noticed by the next write.
-	s.last = max(s.last, info.State.LastSeq)
 	s.unsure = false
 	if s.index.epoch > s.epoch {
 		return store.ErrFenced
@@ -160,10 +177,25 @@ func (s *Store) load(ctx context.Context) error {
 // maxFetch is how many messages are fetched at a time.
 const maxFetch = 256
 
-// scan calls f for the messages from a sequence number on that the stream has now.
-func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) error {
+// errGap means that messages of a consumer were lost on their way.
+var errGap = errors.New("messages of NATS were lost")
+
+// scan calls f for the messages from a sequence number on that the stream has now, in their order,
+// and once for each.
+func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) (err error) {
 	config.DeliverPolicy, config.AckPolicy, config.MemoryStorage, config.InactiveThreshold = jetstream.DeliverByStartSequencePolicy, jetstream.AckNonePolicy, true, scanTimeout
-	c, err := s.stream.CreateConsumer(ctx, config)
+	for range maxAttempts {
+		if err = s.scanOnce(ctx, &config, f); !errors.Is(err, errGap) {
+			return err
+		}
+	}
+	return err
+}
+
+// scanOnce scans with one consumer. NATS does not know which of its messages arrive, and sends some
+// of them again if another server takes over the consumer. config.OptStartSeq follows f.
+func (s *Store) scanOnce(ctx context.Context, config *jetstream.ConsumerConfig, f func(m jetstream.Msg, seq uint64) error) error {
+	c, err := s.stream.CreateConsumer(ctx, *config)
 	if err != nil {
 		return err
 	}
@@ -172,31 +204,39 @@ func (s *Store) scan(ctx context.Context, config jetstream.ConsumerConfig, f fun
 		defer cancel()
 		_ = s.stream.DeleteConsumer(ctx, c.CachedInfo().Name) // else it ends by itself
 	}()
-	deadline := time.Now().Add(findTimeout)
+	deadline, delivered := time.Now().Add(findTimeout), uint64(0)
 	for left := c.CachedInfo().NumPending; left > 0; {
 		batch, err := c.FetchNoWait(int(min(left, maxFetch)))
 		if err != nil {
 			return err
 		}
-		got := uint64(0)
+		got := false
 		for m := range batch.Messages() {
 			about, err := m.Metadata()
-			if err == nil {
-				err = f(m, about.Sequence.Stream)
-			}
 			if err != nil {
 				return err
 			}
-			got, left = got+1, about.NumPending
+			got, left = true, about.NumPending
+			seq := about.Sequence.Stream
+			if seq < config.OptStartSeq {
+				continue
+			}
+			if delivered++; about.Sequence.Consumer != delivered {
+				return errGap
+			}
+			if err := f(m, seq); err != nil {
+				return err
+			}
+			config.OptStartSeq = seq + 1
 		}
-		if got == 0 && ctx.Err() == nil && errors.Is(batch.Error(), nats.ErrNoResponders) && time.Now().Before(deadline) {
+		if !got && ctx.Err() == nil && errors.Is(batch.Error(), nats.ErrNoResponders) && time.Now().Before(deadline) {
 			pause(ctx, findInterval)
 			continue
 		}
 		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
 			return err
 		}
-		if got == 0 { // some were removed meanwhile
+		if !got { // some were removed meanwhile
 			info, err := c.Info(ctx)
 			if err != nil {
 				return err
