@@ -125,7 +125,7 @@ func startMachines(t *testing.T, top, users string, model *providertest.Server) 
 	for i := range frontCount {
 		s.fronts = append(s.fronts, s.add("front"+strconv.Itoa(i), "roles = ['front']\n", users))
 	}
-	s.startProxy()
+	s.address = startProxy(t, s.certificate, s.fronts[0].url, s.fronts[1].url)
 	return s
 }
 
@@ -218,9 +218,9 @@ func (s *machines) add(name, service, users string) *machine {
 	return m
 }
 
-// startProxy runs HAProxy with the configuration of docs/operating.md, with other addresses.
-func (s *machines) startProxy() {
-	t := s.t
+// startProxy runs HAProxy with the configuration of docs/operating.md, for fronts with other
+// addresses, and returns its own. The certificate is a file.
+func startProxy(t *testing.T, certificate string, fronts ...string) (address string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operating.md"))
 	if err != nil {
@@ -231,10 +231,10 @@ func (s *machines) startProxy() {
 		t.Fatal("docs/operating.md has no configuration of HAProxy")
 	}
 	dir := t.TempDir()
-	s.address = freeAddress(t)
-	changes := []string{":443 ", s.address + " ", "/etc/haproxy/codex-mcp.pem", s.certificate}
-	for i, front := range s.fronts {
-		changes = append(changes, fmt.Sprintf("127.0.0.1:%d\n", 4517+i), strings.TrimPrefix(front.url, "http://")+"\n")
+	address = freeAddress(t)
+	changes := []string{":443 ", address + " ", "/etc/haproxy/codex-mcp.pem", certificate}
+	for i, front := range fronts {
+		changes = append(changes, fmt.Sprintf("127.0.0.1:%d\n", 4517+i), strings.TrimPrefix(front, "http://")+"\n")
 	}
 	text := string(block[1])
 	for i := 0; i < len(changes); i += 2 {
@@ -248,10 +248,11 @@ func (s *machines) startProxy() {
 	}
 	launch(t, folders{cwd: dir}, exec.Command("haproxy", "-db", "-f", file))
 	until(t, "HAProxy does not start", func() bool {
-		c, err := net.Dial("tcp", s.address)
+		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err == nil
 	})
+	return address
 }
