@@ -111,6 +111,9 @@ func (p *person) attempt(task, n int) *attempt {
 	return a
 }
 
+// mayHaveRun is what a client is told whose answer another server got already.
+const mayHaveRun = "then it may have run"
+
 // settle sets the end of an attempt from the answer of the model, if there is one.
 func (a *attempt) settle(text string) {
 	a.told = text
@@ -119,7 +122,7 @@ func (a *attempt) settle(text string) {
 		a.end = ran
 	case strings.Contains(text, "done "+a.name+" interrupted"):
 		a.end = unknown
-	case strings.Contains(text, "then it may have run"): // an answer was sent again, to another server
+	case strings.Contains(text, mayHaveRun): // an answer was sent again, to another server
 		a.end = unknown
 	case strings.Contains(text, "done "+a.name+" not run"):
 		a.end = notRun
