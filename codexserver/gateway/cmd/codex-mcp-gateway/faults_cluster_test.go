@@ -50,8 +50,10 @@ func (s *machines) faults() (all []fault) {
 		return s.nodes[rand.N(len(s.nodes))]
 	}
 	kill, begin := func(m *machine) { m.kill(s.t) }, func(m *machine) { m.begin(s.t) }
-	cut, join := func(m *machine) { m.cut(true) }, func(m *machine) { m.cut(false) }
-	isolate, rejoin := func(m *machine) { m.pull(true, 2) }, func(m *machine) { m.pull(false, 2) }
+	cut := func(name string, lasts time.Duration, choose func() *machine, cables int) {
+		w := []way{bothWays, toIt, fromIt}[rand.N(3)]
+		at(name+string(w), lasts, choose, func(m *machine) { m.cut(true, cables, w) }, func(m *machine) { m.cut(false, cables, w) })
+	}
 	send := func(sig syscall.Signal) func(*machine) {
 		return func(m *machine) {
 			if err := m.cmd.Process.Signal(sig); err != nil {
@@ -61,7 +63,7 @@ func (s *machines) faults() (all []fault) {
 	}
 	for range *faultsOfKind {
 		at("a node is killed", faultTime, busy, kill, begin)
-		at("a node is cut off from NATS", silence, busy, cut, join)
+		cut("a node is cut off from NATS", silence, busy, 1)
 		at("a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
 		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *machine) {
 			if code := m.wait(); code != 0 {
@@ -71,9 +73,9 @@ func (s *machines) faults() (all []fault) {
 		})
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
 		at("a front is killed", faultTime, one(s.fronts), kill, begin)
-		at("a front is cut off from NATS", faultTime, one(s.fronts), cut, join)
-		at("a node is cut off from everything", silence, busy, isolate, rejoin)
-		at("a front is cut off from everything", faultTime, one(s.fronts), isolate, rejoin)
+		cut("a front is cut off from NATS", faultTime, one(s.fronts), 1)
+		cut("a node is cut off from everything", silence, busy, 2)
+		cut("a front is cut off from everything", faultTime, one(s.fronts), 2)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all

@@ -85,16 +85,12 @@ func (m *machine) kill(t *testing.T) {
 	<-m.exited
 }
 
-// cut cuts the machine off from all NATS servers, or ends that.
-func (m *machine) cut(off bool) { m.pull(off, 1) }
-
-// pull pulls out the first cables: nothing arrives any more at either end, and nobody is told. Or it
-// plugs them in.
-func (m *machine) pull(out bool, cables int) {
+// cut cuts the machine off from all NATS servers, which its first cable leads to, or from everything,
+// or ends that.
+func (m *machine) cut(off bool, cables int, w way) {
 	m.t.Helper()
 	for _, c := range m.cables[:cables] {
-		ip(m.t, "link", "set", c.name, map[bool]string{true: "down", false: "up"}[out])
-		until(m.t, m.name+": a cable is not "+map[bool]string{true: "out", false: "in"}[out], func() bool { return c.whole() != out })
+		c.pull(m.t, off, w)
 	}
 }
 

@@ -110,28 +110,58 @@ func addressAt(network, machine int, inside bool) string {
 
 // cable connects the network of a machine with that of the test.
 type cable struct {
-	name   string
-	inside string // the machine's address
+	process          string // in the machine's network
+	outside, inside  string // the names of its ends
+	address, machine string // those of the ends
 }
 
 // newCable connects the network of a process.
 func newCable(t *testing.T, process string, network, machine, number int) cable {
 	t.Helper()
-	c := cable{fmt.Sprintf("m%dc%d", machine, number), addressAt(network, machine, true)}
-	end := fmt.Sprintf("eth%d", number)
-	ip(t, "link", "add", c.name, "type", "veth", "peer", "name", end, "netns", process)
-	ip(t, "addr", "add", addressAt(network, machine, false)+"/30", "dev", c.name)
-	ip(t, "link", "set", c.name, "up")
-	mustRun(t, enter(t, process, ipProgram(), "addr", "add", c.inside+"/30", "dev", end))
-	mustRun(t, enter(t, process, ipProgram(), "link", "set", end, "up"))
+	c := cable{process, fmt.Sprintf("m%dc%d", machine, number), fmt.Sprintf("eth%d", number), addressAt(network, machine, false), addressAt(network, machine, true)}
+	ip(t, "link", "add", c.outside, "type", "veth", "peer", "name", c.inside, "netns", process)
+	ip(t, "addr", "add", c.address+"/30", "dev", c.outside)
+	ip(t, "link", "set", c.outside, "up")
+	mustRun(t, enter(t, process, ipProgram(), "addr", "add", c.machine+"/30", "dev", c.inside))
+	mustRun(t, enter(t, process, ipProgram(), "link", "set", c.inside, "up"))
 	until(t, "a new cable is not whole", c.whole)
 	return c
+}
+
+// way says in which direction nothing passes. It is part of the name of a fault.
+type way string
+
+const (
+	bothWays way = ""
+	toIt     way = " and is still heard"
+	fromIt   way = " and still hears"
+)
+
+// pull pulls out the cable, or makes that nothing passes one way: what is sent there has the address of
+// another device. Nobody is told. Or it plugs the cable in.
+func (c cable) pull(t *testing.T, out bool, w way) {
+	t.Helper()
+	wrong := func(address, device string) []string {
+		if !out {
+			return []string{"neigh", "del", address, "dev", device}
+		}
+		return []string{"neigh", "replace", address, "lladdr", "02:00:00:00:00:01", "nud", "permanent", "dev", device}
+	}
+	switch w {
+	case toIt:
+		ip(t, wrong(c.machine, c.outside)...)
+	case fromIt:
+		mustRun(t, enter(t, c.process, append([]string{ipProgram()}, wrong(c.address, c.inside)...)...))
+	default:
+		ip(t, "link", "set", c.outside, map[bool]string{true: "down", false: "up"}[out])
+	}
+	until(t, c.outside+": the cable is not "+map[bool]string{true: "out", false: "in"}[out], func() bool { return c.whole() != out })
 }
 
 // whole reports whether an answer comes over the cable: the machine refuses to connect to a port
 // that nobody has.
 func (c cable) whole() bool {
-	conn, err := net.DialTimeout("tcp", c.inside+":1", 100*time.Millisecond)
+	conn, err := net.DialTimeout("tcp", c.machine+":1", 100*time.Millisecond)
 	if err == nil {
 		_ = conn.Close()
 	}
