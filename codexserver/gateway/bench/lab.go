@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,76 +19,50 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// user is a principal of the gateways.
-type user struct{ name, token, hash, folder string }
-
-// lab has what the services need.
+// lab has what the services need, and the figures.
 type lab struct {
-	programs, dir string
-	users         []user
-	model         *providertest.Server
-	http          *http.Client
-	started       int
+	size    size
+	table   table
+	dir     string
+	model   *providertest.Server
+	http    http.Client
+	started int // programs
 }
 
-// open builds the programs and makes n users. The caller must close the lab, also after an error.
-func (l *lab) open(ctx context.Context, n int) error {
-	dir, err := filepath.Abs(l.dir)
-	if l.dir == "" {
-		dir, err = os.UserCacheDir()
-	}
-	l.dir = ""
-	if err == nil {
-		l.dir, err = os.MkdirTemp(dir, "bench")
-	}
-	if err != nil {
-		return err
-	}
-	if l.programs != "" {
-		l.programs, err = filepath.Abs(l.programs)
-	} else {
-		l.programs = filepath.Join(l.dir, "bin")
-		for _, pkg := range []string{"codexserver/cmd/codex-mcp", "codexserver/gateway/cmd/codex-mcp-gateway", "nats-io/nats-server/v2"} {
-			path := "github.com/codexmcp/codexmcp/" + pkg
-			if strings.HasPrefix(pkg, "nats-io") {
-				path = "github.com/" + pkg
-			}
-			if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", l.programs+"/", path).CombinedOutput(); err != nil {
-				return fmt.Errorf("go build %s: %w\n%s", path, err, out)
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		u := user{name: fmt.Sprintf("u%04d", i)}
-		u.token, u.hash = access.NewToken()
-		u.folder = filepath.Join(l.dir, "work", u.name)
-		if err := os.MkdirAll(u.folder, 0o700); err != nil {
-			return err
-		}
-		l.users = append(l.users, u)
-	}
+// together is how many users call at the same time, where several do.
+const together = 6
+
+// run measures parts. Its files are in a new folder of dir, which it removes.
+func (l *lab) run(ctx context.Context, dir string, parts ...string) (err error) {
+	l.table.samples = map[string][]float64{}
+	l.http = http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: together}, Timeout: 5 * time.Minute}
+	defer l.http.CloseIdleConnections()
 	l.model = providertest.New()
-	l.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}
+	defer l.model.Close()
+	l.script(nil)
+	if l.dir, err = os.MkdirTemp(dir, "bench"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	const own = "github.com/codexmcp/codexmcp/codexserver/"
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", l.dir+"/", own+"cmd/codex-mcp", own+"gateway/cmd/codex-mcp-gateway", "github.com/nats-io/nats-server/v2")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	for _, part := range parts {
+		measure, ok := map[string]func(context.Context) error{"calls": l.calls, "states": l.states, "idle": l.idle}[part]
+		if !ok {
+			return fmt.Errorf("-part: unknown %q", part)
+		}
+		if err := measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
 	return nil
 }
 
-func (l *lab) close() error {
-	if l.model != nil {
-		l.http.CloseIdleConnections()
-		l.model.Close()
-	}
-	if l.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(l.dir)
-}
-
-// script sets what the model does, which the prompt says: a stream has so many pieces. Wait calls
-// begun, and its answer comes when held has something.
-func (l *lab) script(pieces int, begun func(), held <-chan struct{}) {
+// script sets what the model does, which the prompt says. It calls hold before it answers "wait".
+func (l *lab) script(hold func()) {
 	l.model.Reset(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		turn := providertest.Say("done")
 		switch r.LastUserText() {
@@ -96,201 +71,146 @@ func (l *lab) script(pieces int, begun func(), held <-chan struct{}) {
 				turn = providertest.Call(providertest.Shell("c1", "touch", "made"))
 			}
 		case "stream":
-			turn.Text = slices.Repeat([]string{"word "}, pieces)
+			turn.Text = slices.Repeat([]string{"word "}, l.size.pieces)
 		case "wait":
-			turn.Wait = held
-			begun()
+			hold()
 		}
 		return turn
 	}})
 }
 
-// service is a server, or several, with their users.
+// user is a principal of a gateway.
+type user struct{ token, folder string }
+
+// service is a server, or several.
 type service struct {
-	lab   *lab
-	name  string
-	url   string
-	users []user
-	home  string // of the first process
-	all   []*process
+	lab     *lab
+	name    string
+	one     string // begins the rows of the service with one user
+	nodes   int
+	url     string
+	users   []user
+	clients []*session  // of the first users
+	all     []*exec.Cmd // its programs: in a cluster the NATS servers, the nodes and the front
+	err     error       // the first one of [service.launch]
 }
 
-// process is a running program.
-type process struct {
-	cmd    *exec.Cmd
-	log    string
-	exited chan struct{}
-}
+// The services without a cluster, in place of the number of its nodes.
+const (
+	direct = -1 // codex-mcp http, which has one user
+	alone  = 0  // a gateway with its own NATS server
+)
 
-// launch starts a program with a home of its own, whose files are given.
-func (s *service) launch(program string, files map[string]string, args ...string) (*process, error) {
-	l := s.lab
-	l.started++
-	home := filepath.Join(l.dir, fmt.Sprintf("home%d", l.started))
-	files["config.toml"] = fmt.Sprintf("model = 'scripted'\napproval_policy = 'untrusted'\nsandbox_mode = 'workspace-write'\nmodel_provider = 'scripted'\n[model_providers.scripted]\nname = 'scripted'\nwire_api = 'responses'\nbase_url = %q\n", l.model.BaseURL())
-	if s.home == "" {
-		s.home = home
+// start starts a service for n users, the first of whom get clients. Workers last so long without
+// a request. The caller must close the service, also after an error.
+func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle string) (*service, error) {
+	s := &service{lab: l, nodes: nodes, one: fmt.Sprintf("one user of %d: ", n), name: fmt.Sprintf("cluster, nodes: %d", nodes)}
+	const flags, serving, drain = " --engine native --listen 127.0.0.1:0", "serving MCP at ", "drain.timeout = '1s'\n"
+	keys := fmt.Sprintf(drain+"http.worker_idle = %q\n", workerIdle)
+	for i := range n {
+		token, hash := access.NewToken()
+		folder := filepath.Join(l.dir, "work", strconv.Itoa(i))
+		s.err = cmp.Or(s.err, os.MkdirAll(folder, 0o700))
+		s.users = append(s.users, user{token, folder})
+		keys += fmt.Sprintf("[http.principals.u%d]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 1_000_000\n", i, hash, folder)
 	}
-	if err := os.MkdirAll(filepath.Join(home, "user"), 0o700); err != nil {
-		return nil, err
+	gateway := func(ready, role string) {
+		s.launch(ctx, "codex-mcp-gateway"+flags, ready, map[string]string{"codex-mcp.toml": keys, "codex-mcp-gateway.toml": role})
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
-			return nil, err
+	switch nodes {
+	case direct:
+		s.name = "direct"
+		s.launch(ctx, "codex-mcp http"+flags, serving, map[string]string{"codex-mcp.toml": drain})
+		token, err := os.ReadFile(filepath.Join(l.dir, fmt.Sprintf("home%d", l.started), "codex-mcp", "http-token"))
+		s.err = cmp.Or(s.err, err)
+		s.users = slices.Repeat([]user{{strings.TrimSpace(string(token)), s.users[0].folder}}, n)
+	case alone:
+		s.name = "gateway"
+		gateway(serving, "")
+	default:
+		cluster := fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\n", s.nats(ctx))
+		for i := range nodes {
+			gateway("running workers", cluster+fmt.Sprintf("roles = ['node']\n[node]\nname = 'n%d'\n", i))
 		}
+		gateway(serving, cluster+"roles = ['front']\n")
 	}
-	p := &process{log: filepath.Join(home, "log"), exited: make(chan struct{})}
-	log, err := os.Create(p.log)
-	if err != nil {
-		return nil, err
+	for i := 0; i < clients && s.err == nil; i++ {
+		var c *session
+		if c, s.err = s.session(ctx, s.users[i]); s.err == nil {
+			_, s.err = c.do(ctx, "say", nil) // warms up
+		}
+		s.clients = append(s.clients, c)
+	}
+	return s, s.err
+}
+
+// nats launches three NATS servers, and returns their addresses. Each has an IP address of its own
+// on this machine, so that nothing else has its ports.
+func (s *service) nats(ctx context.Context) string {
+	host := fmt.Sprintf("127.%d.%d.", 1+os.Getpid()%250, 1+s.lab.started)
+	for i, ready := range []string{"Server is ready", "Server is ready", "metadata leader"} {
+		s.launch(ctx, "nats-server -c nats.conf", ready, map[string]string{"nats.conf": fmt.Sprintf(`
+server_name: s%[2]d
+listen: "%[1]s%[2]d:24222"
+jetstream { store_dir: jetstream }
+cluster { name: bench, listen: "%[1]s%[2]d:26222", routes: ["nats://%[1]s1:26222", "nats://%[1]s2:26222", "nats://%[1]s3:26222"] }
+`, host, 1+i)})
+	}
+	return fmt.Sprintf("nats://%[1]s1:24222,nats://%[1]s2:24222,nats://%[1]s3:24222", host)
+}
+
+// launch starts a program with a home of its own, whose files are given, and waits until it logs
+// that it is ready. What follows that, up to a semicolon, is the URL of the service. After an error
+// of a service it does nothing.
+func (s *service) launch(ctx context.Context, command, ready string, files map[string]string) {
+	s.lab.started++
+	home := filepath.Join(s.lab.dir, fmt.Sprintf("home%d", s.lab.started))
+	files["config.toml"] = fmt.Sprintf("model = 'scripted'\napproval_policy = 'untrusted'\nsandbox_mode = 'workspace-write'\nmodel_provider = 'scripted'\n[model_providers.scripted]\nname = 'scripted'\nwire_api = 'responses'\nbase_url = %q\nrequest_max_retries = 0\nstream_max_retries = 0\n", s.lab.model.BaseURL())
+	s.err = cmp.Or(s.err, os.MkdirAll(filepath.Join(home, "user"), 0o700))
+	for name, text := range files {
+		s.err = cmp.Or(s.err, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+	}
+	log, err := os.Create(filepath.Join(home, "log"))
+	if s.err = cmp.Or(s.err, err); s.err != nil {
+		return
 	}
 	defer log.Close()
-	p.cmd = exec.Command(filepath.Join(l.programs, program), args...)
-	p.cmd.Dir, p.cmd.Stderr = home, log
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home + "/user", "CODEX_HOME=" + home}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
+	words := strings.Fields(command)
+	cmd := exec.Command(filepath.Join(s.lab.dir, words[0]), words[1:]...)
+	cmd.Dir, cmd.Stderr, cmd.Env = home, log, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home + "/user", "CODEX_HOME=" + home}
+	if s.err = cmd.Start(); s.err != nil {
+		return
 	}
-	go func() { _ = p.cmd.Wait(); close(p.exited) }() // [service.close] waits for it
-	s.all = append(s.all, p)
-	return p, nil
+	s.all = append(s.all, cmd)
+	var text []byte
+	if err := until(ctx, func() (ok bool) {
+		text, _ = os.ReadFile(log.Name()) // the last error is that it says nothing
+		_, s.url, ok = strings.Cut(string(text), ready)
+		return ok
+	}); err != nil {
+		s.err = fmt.Errorf("%s does not log %q: %w\n%s", command, ready, err, text)
+	}
+	s.url, _, _ = strings.Cut(s.url, ";")
 }
 
-// await waits until the log of a process has a word, and returns what follows it, up to a semicolon.
-func (p *process) await(ctx context.Context, word string) (rest string, err error) {
-	return rest, until(ctx, func() (bool, error) {
-		found, err := p.has(word)
-		if found != nil {
-			rest, _, _ = strings.Cut(*found, ";")
-		}
-		return found != nil, err
-	})
-}
-
-// has returns what follows a word in the log of a process, which must run; nil without the word.
-func (p *process) has(word string) (*string, error) {
-	text, err := os.ReadFile(p.log)
-	select {
-	case <-p.exited:
-		return nil, fmt.Errorf("%s has ended: %s", p.cmd.Path, text)
-	default:
-	}
-	if _, rest, ok := strings.Cut(string(text), word); ok {
-		return &rest, err
-	}
-	return nil, err
-}
-
-// until waits for a condition, for at most five minutes.
-func until(ctx context.Context, ok func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+// until waits for a condition, for at most two minutes.
+func until(ctx context.Context, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	for {
-		if done, err := ok(); done || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	for !ok() && ctx.Err() == nil {
+		time.Sleep(50 * time.Millisecond)
 	}
+	return ctx.Err()
 }
 
-// direct starts codex-mcp http, which has one user.
-func (l *lab) direct(ctx context.Context) (*service, error) {
-	s := &service{lab: l, name: "direct"}
-	p, err := s.launch("codex-mcp", map[string]string{"codex-mcp.toml": "drain.timeout = '1s'\n"}, "http", "--engine", "native", "--listen", "127.0.0.1:0")
-	if err != nil {
-		return s, err
-	}
-	if s.url, err = p.await(ctx, "serving MCP at "); err != nil {
-		return s, err
-	}
-	token, err := os.ReadFile(filepath.Join(s.home, "codex-mcp", "http-token"))
-	s.users = slices.Repeat([]user{{token: strings.TrimSpace(string(token)), folder: l.users[0].folder}}, len(l.users))
-	return s, err
-}
-
-// gateway starts codex-mcp-gateway for n users: with its own NATS server without nodes, else a
-// cluster of three NATS servers, a front and so many nodes.
-func (l *lab) gateway(ctx context.Context, n, nodes int, workerIdle string) (*service, error) {
-	s := &service{lab: l, name: "gateway", users: l.users[:n]}
-	var users strings.Builder
-	fmt.Fprintf(&users, "drain.timeout = '1s'\nhttp.worker_idle = %q\n", workerIdle)
-	for _, u := range s.users {
-		fmt.Fprintf(&users, "[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 1_000_000\n", u.name, u.hash, u.folder)
-	}
-	roles := []string{""}
-	if nodes > 0 {
-		s.name = fmt.Sprintf("cluster, nodes: %d", nodes)
-		urls, err := s.nats(ctx)
-		if err != nil {
-			return s, err
-		}
-		roles = nil
-		for i := range nodes {
-			roles = append(roles, fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\nroles = ['node']\n[node]\nname = 'n%d'\n", urls, i))
-		}
-		roles = append(roles, fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\nroles = ['front']\n", urls))
-	}
-	for _, role := range roles {
-		p, err := s.launch("codex-mcp-gateway", map[string]string{"codex-mcp.toml": users.String(), "codex-mcp-gateway.toml": role}, "--engine", "native", "--listen", "127.0.0.1:0")
-		if err == nil {
-			s.url, err = p.await(ctx, map[bool]string{true: "running workers", false: "serving MCP at "}[strings.Contains(role, "'node'")])
-		}
-		if err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-// nats starts three NATS servers, and returns their addresses.
-func (s *service) nats(ctx context.Context) (string, error) {
-	var addresses []string
-	var free []net.Listener // all at a time, so that they are different
-	for range 6 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		free, addresses = append(free, listener), append(addresses, listener.Addr().String())
-	}
-	for _, listener := range free {
-		listener.Close()
-	}
-	routes, urls := addresses[:3], addresses[3:]
-	var servers []*process
-	for i, url := range urls {
-		text := fmt.Sprintf("server_name: s%d\nlisten: %q\njetstream { store_dir: jetstream }\ncluster { name: bench, listen: %q, routes: [\"nats://%s\"] }\n", i, url, routes[i], strings.Join(routes, `", "nats://`))
-		p, err := s.launch("nats-server", map[string]string{"nats.conf": text}, "-c", "nats.conf")
-		if err != nil {
-			return "", err
-		}
-		servers = append(servers, p)
-	}
-	return "nats://" + strings.Join(urls, ",nats://"), until(ctx, func() (bool, error) {
-		led := false
-		for _, p := range servers {
-			found, err := p.has("metadata leader")
-			if led = led || found != nil; err != nil {
-				return false, err
-			}
-		}
-		return led, nil
-	})
-}
-
-// close ends the processes, the last one first, and waits for them.
+// close ends the programs, the last one first.
 func (s *service) close() (err error) {
-	for _, p := range slices.Backward(s.all) {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		select {
-		case <-p.exited:
-		case <-time.After(30 * time.Second):
-			err = errors.Join(err, fmt.Errorf("%s does not end", p.cmd.Path), p.cmd.Process.Kill())
-			<-p.exited
+	for _, cmd := range slices.Backward(s.all) {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // the signal is no error
+		if !late.Stop() {
+			err = errors.Join(err, fmt.Errorf("%s did not end", cmd.Path))
 		}
 	}
 	return err

@@ -14,122 +14,107 @@ import (
 
 // session is a client with a session of MCP 2025-11-25.
 type session struct {
-	http           *http.Client
-	url, token, id string
-	folder         string
+	service *service
+	user    user
+	id      string
 }
-
-const version = "2025-11-25"
 
 // session begins a session of a user.
 func (s *service) session(ctx context.Context, u user) (*session, error) {
-	c := &session{http: s.lab.http, url: s.url, token: u.token, folder: u.folder}
-	answer, err := c.send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`)
-	if err != nil {
-		return nil, err
+	c := &session{service: s, user: u}
+	_, err := c.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`, nil)
+	if err == nil {
+		_, err = c.send(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil)
 	}
-	c.id = answer.Header.Get("Mcp-Session-Id")
-	return c, c.done(ctx, answer, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c, err
 }
 
-// send sends a message. The caller closes the body of the answer.
-func (c *session) send(ctx context.Context, method, message string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(message))
-	if err != nil {
-		return nil, err
+// received counts what came for a message.
+type received struct{ events, questions, responses int }
+
+// send sends a message and reads the answer to its end; "" ends the session. It accepts what the
+// server asks, after asked has returned, unless that is nil.
+func (c *session) send(ctx context.Context, message string, asked func()) (got received, err error) {
+	method := http.MethodPost
+	if message == "" {
+		method = http.MethodDelete
 	}
-	r.Header = http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	r, err := http.NewRequestWithContext(ctx, method, c.service.url, strings.NewReader(message))
+	if err != nil {
+		return got, err
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + c.user.token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	if c.id != "" {
-		r.Header["Mcp-Session-Id"], r.Header["Mcp-Protocol-Version"] = []string{c.id}, []string{version}
+		r.Header["Mcp-Session-Id"], r.Header["Mcp-Protocol-Version"] = []string{c.id}, []string{"2025-11-25"}
 	}
-	answer, err := c.http.Do(r)
-	if err == nil && answer.StatusCode/100 != 2 {
-		text, _ := io.ReadAll(answer.Body) // it is for the error
-		answer.Body.Close()
-		return nil, fmt.Errorf("%s: %s", answer.Status, text)
-	}
-	return answer, err
-}
-
-// done reads the rest of an answer, and sends the next message, unless it is empty.
-func (c *session) done(ctx context.Context, answer *http.Response, next string) error {
-	_, err := io.Copy(io.Discard, answer.Body)
-	answer.Body.Close()
-	if err == nil && next != "" {
-		if answer, err = c.send(ctx, http.MethodPost, next); err == nil {
-			return c.done(ctx, answer, "")
-		}
-	}
-	return err
-}
-
-// close ends the session.
-func (c *session) close(ctx context.Context) error {
-	answer, err := c.send(ctx, http.MethodDelete, "")
+	answer, err := c.service.lab.http.Do(r)
 	if err != nil {
-		return err
-	}
-	return c.done(ctx, answer, "")
-}
-
-// ping sends a request that the server answers at once.
-func (c *session) ping(ctx context.Context) error {
-	answer, err := c.send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	if err != nil {
-		return err
-	}
-	return c.done(ctx, answer, "")
-}
-
-// run calls the tool codex and accepts what it asks, after asked has been called, unless that is
-// nil. It returns how many events there were. It fails unless the prompt "ask" makes a question.
-func (c *session) run(ctx context.Context, prompt string, asked func()) (events int, err error) {
-	answer, err := c.send(ctx, http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":%q,"cwd":%q}}}`, prompt, c.folder))
-	if err != nil {
-		return 0, err
+		return got, err
 	}
 	defer answer.Body.Close()
-	questions := 0
+	if answer.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(answer.Body) // it is for the error
+		return got, fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	if id := answer.Header.Get("Mcp-Session-Id"); id != "" {
+		c.id = id
+	}
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok || data == "" {
+		data := strings.TrimPrefix(lines.Text(), "data: ")
+		if strings.HasPrefix(data, `{"jsonrpc":"2.0","method":"codex/event"`) {
+			got.events++
 			continue
 		}
-		if strings.HasPrefix(data, `{"jsonrpc":"2.0","method":"codex/event"`) {
-			events++
-			continue
+		if !strings.HasPrefix(data, "{") {
+			continue // another field of server-sent events
 		}
 		var m struct {
-			ID     jsontext.Value `json:"id"`
-			Method string         `json:"method"`
-			Result struct {
-				IsError bool `json:"isError"`
-			} `json:"result"`
-			Error jsontext.Value `json:"error"`
+			ID, Error jsontext.Value
+			Method    string
+			Result    struct{ IsError bool }
 		}
-		if err := json.Unmarshal([]byte(data), &m); err != nil {
-			return events, fmt.Errorf("%q: %w", data, err)
+		if err := json.Unmarshal([]byte(data), &m, json.MatchCaseInsensitiveNames(true)); err != nil || m.Error != nil || m.Result.IsError {
+			return got, fmt.Errorf("%.500q: %v", data, err)
 		}
-		switch {
-		case m.Method == "elicitation/create":
-			if questions++; asked != nil {
+		switch m.Method {
+		case "":
+			got.responses++
+		case "elicitation/create":
+			if got.questions++; asked != nil {
 				asked()
 			}
-			reply, err := c.send(ctx, http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"approved"}}}`, m.ID))
-			if err == nil {
-				err = c.done(ctx, reply, "")
+			if _, err := c.send(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"approved"}}}`, m.ID), nil); err != nil {
+				return got, err
 			}
-			if err != nil {
-				return events, err
-			}
-		case m.Method != "": // another notification
-		case m.Error != nil || m.Result.IsError || (questions == 1) != (prompt == "ask"):
-			return events, fmt.Errorf("the answer after %d questions: %.500s", questions, data)
-		default:
-			return events, nil
 		}
 	}
-	return events, fmt.Errorf("the stream ended without an answer: %v", lines.Err())
+	return got, lines.Err()
+}
+
+// do calls the tool codex with a prompt, or sends a ping without one, and returns how many events
+// there were. asked is as for [session.send].
+func (c *session) do(ctx context.Context, prompt string, asked func()) (events int, err error) {
+	message := `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	if prompt != "" {
+		message = fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":%q,"cwd":%q}}}`, prompt, c.user.folder)
+	}
+	got, err := c.send(ctx, message, asked)
+	if err == nil && (got.responses != 1 || (got.questions == 1) != (prompt == "ask") || (got.events >= c.service.lab.size.pieces) != (prompt == "stream")) {
+		err = fmt.Errorf("the answer to %q had %+v", prompt, got)
+	}
+	return got.events, err
+}
+
+// use calls the tool codex once, in a session of a user that then ends.
+func (s *service) use(ctx context.Context, u user, prompt string, asked func()) error {
+	c, err := s.session(ctx, u)
+	if err == nil {
+		_, err = c.do(ctx, prompt, asked)
+	}
+	if err == nil {
+		_, err = c.send(ctx, "", nil)
+	}
+	return err
 }
