@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -306,8 +305,17 @@ func (t *httpTable) checkApprover(name string, p *Principal) error {
 }
 
 // checkFolders fails if a user's folder lies in a folder of another user, because it could
-// not be hidden from that user. Users may share a folder.
+// not be hidden from that user. Users may share a folder. It looks up the folders around a
+// folder, and does not compare all users with each other.
 func (t *httpTable) checkFolders(names []string) error {
+	owners := map[string][]string{} // the first two users of a folder: one of them is another than any user
+	for _, name := range names {
+		for _, folder := range t.Principals[name].Folders {
+			if users := owners[folder]; len(users) < 2 && !slices.Contains(users, name) {
+				owners[folder] = append(users, name)
+			}
+		}
+	}
 	for _, name := range names {
 		folders := t.Principals[name].Folders
 		if len(folders) == 0 {
@@ -317,11 +325,9 @@ func (t *httpTable) checkFolders(names []string) error {
 			if !filepath.IsAbs(folder) || filepath.Clean(folder) != folder || filepath.Dir(folder) == folder {
 				return fmt.Errorf("http.principals.%s.folders: %q is not an absolute path such as /work/%s", name, folder, name)
 			}
-			for _, other := range names {
-				for _, theirs := range t.Principals[other].Folders {
-					if other != name && strings.HasPrefix(folder, theirs+string(filepath.Separator)) {
-						return fmt.Errorf("http.principals.%s.folders: %s lies in %s of %s", name, folder, theirs, other)
-					}
+			for at := filepath.Dir(folder); filepath.Dir(at) != at; at = filepath.Dir(at) {
+				if i := slices.IndexFunc(owners[at], func(other string) bool { return other != name }); i >= 0 {
+					return fmt.Errorf("http.principals.%s.folders: %s lies in %s of %s", name, folder, at, owners[at][i])
 				}
 			}
 		}
