@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
@@ -58,6 +59,10 @@ type Node struct {
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
+
+	changes    atomic.Uint64 // the calls of publish so far
+	publishing sync.Mutex
+	published  uint64 // those that what is published includes; only with publishing
 
 	mu       sync.Mutex
 	draining bool
@@ -140,10 +145,22 @@ func (n *Node) tend(ctx context.Context) {
 	}
 }
 
+// publish publishes the node as it is now. At most one call does so at a time: otherwise an older
+// state could replace a newer one. A call has nothing to do if another one has begun after it.
 func (n *Node) publish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.o.Interval)
 	defer cancel()
-	if err := n.o.Nodes.Publish(ctx, n.describe()); err != nil && ctx.Err() == nil {
+	mine := n.changes.Add(1)
+	n.publishing.Lock()
+	defer n.publishing.Unlock()
+	if n.published >= mine {
+		return
+	}
+	all := n.changes.Load()
+	err := n.o.Nodes.Publish(ctx, n.describe())
+	if err == nil {
+		n.published = all
+	} else if ctx.Err() == nil {
 		n.o.Logger.Warn("the node cannot publish itself", "error", err)
 	}
 }

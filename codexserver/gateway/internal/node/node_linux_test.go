@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -323,24 +325,37 @@ func workersOf(t *testing.T) (running []int) {
 // TestTake checks whose leases a node takes.
 func TestTake(t *testing.T) {
 	s := start(t)
-	a := s.join("a", func(o *node.Options) { o.Capacity = 2 })
-	b := s.join("b", func(o *node.Options) { o.Labels = []string{"gpu", "big"} })
-	first := a.use("ann")
+	// The nodes publish only what changes, and do not give back unused leases.
+	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval = 2, time.Hour })
+	b := s.join("b", func(o *node.Options) { o.Labels, o.Interval = []string{"gpu", "big"}, time.Hour })
+	order := make(chan *nats.Msg, 10)
+	for _, subject := range []string{"$KV." + placement.Bucket + "." + a.id, "answer"} {
+		if _, err := s.broker.Conn.ChanSubscribe(subject, order); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.broker.Conn.PublishRequest("codexmcp.node."+a.id+".take", "answer", []byte(`{"user":"ann"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if m := <-order; m.Subject == "answer" {
+		t.Error("the node answers before it has published that it has the user")
+	}
+	first := a.take("ann")
 	if first.Node != "a" || first.ID != a.id || first.Epoch == 0 || first.User != "ann" {
 		t.Errorf("the lease: %+v", first)
 	}
 	if !slices.Contains(a.describe().Users, "ann") {
-		t.Error("another front does not learn of it before the answer")
+		t.Error("another front does not learn of her")
 	}
 	for _, m := range []*member{a, b} { // the lease that holds already
 		if got := m.take("ann"); got != first {
 			t.Errorf("%s: %+v, want %+v", m.name, got, first)
 		}
 	}
-	if got := b.use("cid"); got.Node != "b" {
+	if got := b.take("cid"); got.Node != "b" {
 		t.Errorf("the lease: %+v", got)
 	}
-	a.use("bob")
+	a.take("bob")
 	for user, why := range map[string]string{"eve": "it is full", "cid": "does not belong", "nobody": "does not belong", "": "does not belong"} {
 		if got, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %+v, %v", user, got, err)
@@ -358,6 +373,37 @@ func TestTake(t *testing.T) {
 	}
 	if _, err := node.Take(t.Context(), s.broker.Conn, b.id, "eve"); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it drains") {
 		t.Errorf("a node that drains: %v", err)
+	}
+}
+
+// TestTakeMany checks that a node that takes many users at the same time has published all of them
+// with the last answer, and not once for each: what it publishes has all its users.
+func TestTakeMany(t *testing.T) {
+	s := start(t)
+	const users = 200
+	many := map[string]settings.Principal{}
+	for i := range users {
+		many["user"+strconv.Itoa(i)] = settings.Principal{}
+	}
+	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval, o.Principals = users, time.Hour, many })
+	published, err := s.broker.Conn.SubscribeSync("$KV." + placement.Bucket + "." + a.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taking sync.WaitGroup
+	for user := range many {
+		taking.Go(func() {
+			if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	taking.Wait()
+	if got := len(a.describe().Users); got != users {
+		t.Errorf("the node has published %d of %d users", got, users)
+	}
+	if count, _, err := published.Pending(); count >= users || err != nil {
+		t.Errorf("the node has published itself %d times, %v", count, err)
 	}
 }
 
