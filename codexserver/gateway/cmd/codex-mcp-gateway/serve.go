@@ -13,6 +13,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
@@ -32,7 +33,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(o.codex, "ws://") || strings.HasPrefix(o.codex, "wss://") {
+	if strings.Contains(o.codex, "://") {
 		return errors.New("--codex: users of the same app-server could see the work of others; name a program, or start a server for each user")
 	}
 	if err := o.CheckHosts(c.http.Hosts); err != nil {
@@ -86,7 +87,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 		Metadata: access.MetadataURL(c.http), Traced: from.Telemetry.Traces(),
 	}
 	for _, override := range c.overrides {
-		if !strings.HasPrefix(override, "http.") && !strings.HasPrefix(override, "http=") { // these have hashes of tokens, and only the server needs them
+		if settings.Table(override) != "http" { // this table has hashes of tokens, and only the server needs them
 			from.Settings.Overrides = append(from.Settings.Overrides, override)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -93,8 +94,7 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		return s, nil, err
 	}
 	for _, arg := range args {
-		table, _, _ := strings.Cut(arg, ".")
-		if table != "nats" && table != "node" {
+		if table := Table(arg); table != "nats" && table != "node" {
 			rest = append(rest, arg)
 			continue
 		}
@@ -102,13 +102,20 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		if err != nil {
 			return s, nil, err
 		}
-		_, key, _ := strings.Cut(path, ".")
+		table, key := cutTable(path)
 		keys, ok := tables[table].(map[string]any)
 		if !ok {
 			keys = map[string]any{}
 			tables[table] = keys
 		}
-		keys[key] = value
+		switch all, is := value.(map[string]any); {
+		case key != "":
+			keys[key] = value
+		case is: // the whole table
+			maps.Copy(keys, all)
+		default:
+			return s, nil, fmt.Errorf("-c %s: want %s.KEY=VALUE", table, table)
+		}
 	}
 	text, err := json.Marshal(tables)
 	if err == nil {
@@ -121,6 +128,24 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		return s, nil, fmt.Errorf("%s: %w", ServiceFile, err)
 	}
 	return s, rest, s.setDefaults()
+}
+
+// Table returns the table of a key=value argument, such as http for http.hosts=['x'].
+func Table(arg string) string {
+	key, _, _ := strings.Cut(arg, "=")
+	table, _ := cutTable(key)
+	return table
+}
+
+// cutTable cuts a dotted key after its first part, which may be quoted.
+func cutTable(key string) (table, rest string) {
+	key = strings.TrimSpace(key)
+	if strings.HasPrefix(key, `"`) || strings.HasPrefix(key, "'") {
+		table, rest, _ = strings.Cut(key[1:], key[:1])
+		return table, strings.TrimPrefix(strings.TrimSpace(rest), ".")
+	}
+	table, rest, _ = strings.Cut(key, ".")
+	return strings.TrimSpace(table), rest
 }
 
 // readTables reads a file of TOML that need not exist.

@@ -58,6 +58,30 @@ labels = ["gpu", "zone=eu-1"]
 	}
 }
 
+// TestServiceArguments checks that each way to write a key of these tables reaches them. Workers get
+// the other arguments, and must not get a password of NATS.
+func TestServiceArguments(t *testing.T) {
+	for _, arg := range []string{
+		"nats.url=nats://u:p@127.0.0.1", " nats.url = 'nats://u:p@127.0.0.1'", `"nats".url=nats://u:p@127.0.0.1`, "'nats' .url=nats://u:p@127.0.0.1", "nats .url=nats://u:p@127.0.0.1",
+		"nats={url='nats://u:p@127.0.0.1'}", `"nats"={url='nats://u:p@127.0.0.1'}`,
+	} {
+		got, rest, err := loadService(t, "[nats]\nreplicas = 3\n", arg)
+		if err != nil || len(rest) > 0 || got.NATS.URL != "nats://u:p@127.0.0.1" || got.NATS.Replicas != 3 {
+			t.Errorf("%q: %+v, %q, %v", arg, got.NATS, rest, err)
+		}
+	}
+	for _, arg := range []string{"nats=u:p@127.0.0.1", "nats", "nats.url", "nats.'url'=u:p@127.0.0.1", "nats.url.x=u:p@127.0.0.1", "nats.=u:p@127.0.0.1", "nats={x='u:p@127.0.0.1'}"} {
+		if _, rest, err := loadService(t, "", arg); err == nil || len(rest) > 0 || strings.Contains(err.Error(), "u:p") {
+			t.Errorf("%q: %q, %v", arg, rest, err)
+		}
+	}
+	for arg, want := range map[string]string{"http.hosts=[]": "http", `"http".hosts=[]`: "http", " http .hosts=[]": "http", "http={}": "http", "httpx.a=1": "httpx", "a.http=1": "a", `"a.http".b=1`: "a.http", `"http`: "http", "": "", "=": "", "-": "-"} {
+		if got := settings.Table(arg); got != want {
+			t.Errorf("%q is of the table %q, want %q", arg, got, want)
+		}
+	}
+}
+
 // TestInvalidService checks that wrong settings fail and name the key.
 func TestInvalidService(t *testing.T) {
 	const url = "[nats]\nurl = 'nats://127.0.0.1:4222'\n"
