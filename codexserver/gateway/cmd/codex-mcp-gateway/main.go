@@ -212,7 +212,7 @@ type configuration struct {
 	settings  *config.Settings
 	http      settings.HTTP
 	service   settings.Service
-	overrides []string // those of -c that are for the workers too
+	overrides []string // those of -c, without those of service
 }
 
 func (o *options) configure(log *slog.Logger) (*configuration, error) {

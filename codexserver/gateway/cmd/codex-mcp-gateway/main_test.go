@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -43,6 +44,13 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 
 func TestMain(m *testing.M) {
 	sandbox.Main() // so that package sandboxtest can try the enclosure
+	if os.Args[0] == workers.FenceName {
+		if err := workers.RunFence(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if dir, _ := programs(); dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(dir)

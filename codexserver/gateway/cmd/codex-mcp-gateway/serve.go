@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -83,19 +84,20 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	from.Fenced = c.service.NATS.URL != ""
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
 	from.Settings = workerlink.Settings{
-		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments,
+		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),
 		Metadata: access.MetadataURL(c.http), Traced: from.Telemetry.Traces(),
-	}
-	for _, override := range c.overrides {
-		if settings.Table(override) != "http" { // this table has hashes of tokens, and only the server needs them
-			from.Settings.Overrides = append(from.Settings.Overrides, override)
-		}
 	}
 	pool, err := workers.New(from)
 	if errors.Is(err, workers.ErrEnclosure) {
 		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operating.md)", err)
 	}
 	return pool, err
+}
+
+// forWorkers returns the overrides that are for the workers: not those of the table http, which has
+// hashes of tokens, and which only the server needs.
+func (c *configuration) forWorkers() []string {
+	return slices.DeleteFunc(slices.Clone(c.overrides), func(override string) bool { return settings.Table(override) == "http" })
 }
 
 // files are the files to which all workers append. A file that is not configured is nil.

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ownProcess runs gateways in the process of the test, with a NATS server.
+type ownProcess struct {
+	t     *testing.T
+	nats  *server.Server
+	top   string // has all folders
+	args  []string
+	nodes *placement.Nodes
+	open  []string // descriptors, without gateways
+}
+
+func newOwnProcess(t *testing.T) *ownProcess {
+	t.Helper()
+	servertest.NeedEnclosure(t)
+	collect := debug.SetGCPercent(-1) // a collection closes descriptors that nobody has closed
+	t.Cleanup(func() { debug.SetGCPercent(collect) })
+	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: servertest.Outside(t)}
+	home, ann := filepath.Join(o.top, "home"), filepath.Join(o.top, "ann")
+	for _, dir := range []string{home, ann} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf("[http.principals.ann]\ntokens = ['sha256:%s']\nfolders = [%q]\n", strings.Repeat("a", 64), ann)
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CODEX_HOME", home)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", own, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "node.name=n"}
+	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	p, stop := o.start() // it makes the buckets, and opens what this process then has open
+	until(t, "it does not serve", func() bool { return strings.Contains(p.errors(), "serving MCP") })
+	stop()
+	p.wait()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.KeyValue(t.Context(), placement.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.nodes = placement.New(bucket)
+	until(t, "the first gateway stays connected", func() bool { return o.nats.NumClients() == 1 })
+	o.open = o.descriptors()
+	return o
+}
+
+// descriptors returns what the descriptors of this process are.
+func (o *ownProcess) descriptors() (all []string) {
+	o.t.Helper()
+	paths, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, path := range paths {
+		if to, err := os.Readlink(path); err == nil { // that of the folder is closed
+			all = append(all, filepath.Base(path)+" "+to)
+		}
+	}
+	return all
+}
+
+// published returns how many nodes the service has, or -1 if that is not known.
+func (o *ownProcess) published() int {
+	all, err := o.nodes.All(o.t.Context())
+	if err != nil {
+		return -1
+	}
+	return len(all)
+}
+
+// checkClosed checks that a gateway that has ended has left nothing: connections, files, the fence
+// of its workers, its entry.
+func (o *ownProcess) checkClosed() {
+	o.t.Helper()
+	if n := o.published(); n != 0 {
+		o.t.Errorf("%d nodes are published", n)
+	}
+	until(o.t, "it is connected to NATS", func() bool { return o.nats.NumClients() == 1 }) // that of the test
+	var got []string
+	defer func() {
+		if len(got) != len(o.open) {
+			o.t.Errorf("the descriptors (-before +after):\n%s", cmp.Diff(o.open, got))
+		}
+	}()
+	until(o.t, "descriptors stay open", func() bool { got = o.descriptors(); return len(got) == len(o.open) })
+	runtime.GC()
+}
+
+// start starts a gateway with more arguments. It serves until stop.
+func (o *ownProcess) start(args ...string) (p *process, stop func()) {
+	ctx, cancel := context.WithCancel(o.t.Context())
+	p = &process{t: o.t, exited: make(chan struct{})}
+	go func() {
+		defer close(p.exited)
+		p.code = run(ctx, slices.Concat(o.args, args), io.Discard, p)
+	}()
+	o.t.Cleanup(func() { cancel(); <-p.exited })
+	return p, cancel
+}
+
+// TestStartFails checks that a gateway that cannot start says why, and closes what it has opened.
+func TestStartFails(t *testing.T) {
+	o := newOwnProcess(t)
+	taken, absent := o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
+	label := "'" + strings.Repeat("x", 60) + "',"
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an app-server for all":            {[]string{"--codex", "unix:///run/codex.sock"}, "--codex: "},
+		"no folder for the record":         {[]string{"-c", "approvals.log=" + absent}, "approvals.log: "},
+		"no folder for the trace":          {[]string{"-c", "approvals.log=" + o.top + "/log", "--trace", absent}, "--trace: "},
+		"no program":                       {[]string{"--codex-mcp", absent}, "--codex-mcp: "},
+		"no NATS":                          {[]string{"-c", "nats.url=nats://127.0.0.1:1"}, "nats.url: "},
+		"no NATS for a front":              {[]string{"-c", "nats.url=nats://127.0.0.1:1", "-c", "nats.roles=['front']"}, "nats.url: "},
+		"leases of another time":           {[]string{"-c", "nats.lease=60s"}, "nats.lease must be the same"},
+		"a node that cannot be published":  {[]string{"-c", "node.labels=[" + strings.Repeat(label, 10000) + "]"}, "message size"},
+		"an address of metrics in use":     {[]string{"-c", "http.metrics=" + taken}, "http.metrics: "},
+		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
+		"no certificate":                   {[]string{"--tls-cert", absent, "--tls-key", absent}, absent},
+		"an address in use, for a front":   {[]string{"--listen", taken, "-c", "nats.roles=['front']"}, "address already in use"},
+		"an address in use, without a URL": {[]string{"--listen", taken, "-c", "nats.url="}, "address already in use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.t = t
+			p, _ := o.start(tt.args...)
+			if code := p.wait(); code != 1 || !strings.Contains(p.errors(), tt.want) || strings.Contains(p.errors(), "serving MCP") {
+				t.Errorf("status %d: %.300s, want %q", code, p.errors(), tt.want)
+			}
+			o.checkClosed()
+		})
+	}
+}
+
+// TestRoles checks what a process with each role serves and publishes, and that it takes back its entry.
+func TestRoles(t *testing.T) {
+	o := newOwnProcess(t)
+	for name, tt := range map[string]struct {
+		args       []string
+		mcp, nodes int // the status of a request without a token; how many nodes the service has
+		says       string
+	}{
+		"both":    {nil, 401, 1, "serving MCP at "},
+		"a front": {[]string{"-c", "nats.roles=['front']", "--codex-mcp", "/absent"}, 401, 0, "serving MCP at "},
+		"a node":  {[]string{"-c", "nats.roles=['node']"}, 404, 1, "running workers as the node n; health at "},
+		"alone":   {[]string{"-c", "nats.url="}, 401, 0, "serving MCP at "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.t = t
+			p, stop := o.start(append(tt.args, "-c", "http.metrics=127.0.0.1:0", "-c", "approvals.log="+o.top+"/log", "--trace", o.top+"/trace")...)
+			url := func(after, path string) string {
+				_, rest, _ := strings.Cut(p.errors(), after)
+				rest, _, _ = strings.Cut(rest, path)
+				return rest
+			}
+			until(t, "it does not serve", func() bool { return url(tt.says, "; number of users: 1\n") != "" })
+			own := servertest.HTTPClient{URL: "http://" + strings.Split(url(tt.says, ";"), "/")[2]}
+			metrics := servertest.HTTPClient{URL: url("serving metrics at ", "/metrics")}
+			got := []int{own.Status(t, "/mcp"), own.Status(t, "/mcp/ann"), own.Status(t, "/healthz"), own.Status(t, "/readyz"), metrics.Status(t, "/metrics"), o.published()}
+			if diff := cmp.Diff([]int{tt.mcp, tt.mcp, 200, 200, 200, tt.nodes}, got); diff != "" {
+				t.Errorf("/mcp, /mcp/ann, /healthz, /readyz, /metrics and the nodes (-want +got):\n%s", diff)
+			}
+			stop()
+			if code := p.wait(); code != 0 {
+				t.Errorf("status %d", code)
+			}
+			if n := o.published(); n != 0 {
+				t.Errorf("%d nodes are published", n)
+			}
+		})
+	}
+}
+
+// TestForWorkers checks which arguments workers get, and which files they must not see.
+func TestForWorkers(t *testing.T) {
+	c := &configuration{overrides: []string{"model=x", "http.hosts=[]", " http .principals={}", "'http'={}", "httpx.a=1"}}
+	if diff := cmp.Diff([]string{"model=x", "httpx.a=1"}, c.forWorkers()); diff != "" {
+		t.Errorf("the arguments (-want +got):\n%s", diff)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	c.settings = &config.Settings{ApprovalLog: "log"}
+	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
+	o := &options{Flags: httpserve.Flags{Cert: "cert.pem", Key: "key.pem"}, trace: filepath.Join(dir, "trace")}
+	f, err := o.openFiles(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := o.hiddenFiles(c, f)
+	if diff := cmp.Diff([]string{"/creds", "/key", dir + "/log", dir + "/trace", dir + "/key.pem"}, got); diff != "" || err != nil {
+		t.Errorf("%v; the files (-want +got):\n%s", err, diff)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+}
