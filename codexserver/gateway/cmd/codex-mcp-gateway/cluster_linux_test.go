@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/go-json-experiment/json"
@@ -57,25 +58,10 @@ func startNATS(t *testing.T, dir string) (all []*server.Server) {
 		}
 	}
 	for i := range size {
-		s, err := server.NewServer(&server.Options{
-			ServerName: "n" + strconv.Itoa(i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-			JetStream: true, StoreDir: filepath.Join(dir, "nats"+strconv.Itoa(i)),
+		all = append(all, natstest.Start(t, server.Options{
+			ServerName: "n" + strconv.Itoa(i), JetStream: true, StoreDir: filepath.Join(dir, "nats"+strconv.Itoa(i)),
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}, Routes: routes,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
-		all = append(all, s)
-	}
-	for _, s := range all {
-		if !s.ReadyForConnections(patience) {
-			t.Fatal("NATS does not start")
-		}
+		}))
 	}
 	until(t, "JetStream has no leader", func() bool {
 		return slices.ContainsFunc(all, func(s *server.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == size })

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/nats-io/nats-server/v2/server"
@@ -76,15 +77,7 @@ func TestEndToEndTrace(t *testing.T) {
 
 	model := providertest.New(providertest.Turn{Repeat: true, Text: []string{"an-answer"}})
 	t.Cleanup(model.Close)
-	n, err := server.NewServer(&server.Options{ServerName: "n", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Start()
-	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
-	if !n.ReadyForConnections(patience) {
-		t.Fatal("NATS does not start")
-	}
+	n := natstest.Start(t, server.Options{ServerName: "n", JetStream: true})
 	c := &cluster{t: t, top: servertest.Outside(t)}
 	token, hash := access.NewToken()
 	if err := os.Mkdir(filepath.Join(c.top, "ann"), 0o700); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -154,18 +155,7 @@ func TestOpen(t *testing.T) {
 
 // TestOpenWaits checks that a bucket is opened when NATS can do it, and not later than its context.
 func TestOpenWaits(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("NATS does not start")
-	}
+	s := natstest.Start(t, server.Options{})
 	b := connect(t, broker.Options{URL: s.ClientURL(), Name: "test"})
 	if b.Embedded() {
 		t.Error("the server is in this process")
@@ -193,25 +183,12 @@ func TestOpenWaits(t *testing.T) {
 
 // TestReconnect checks that a connection that breaks is made again.
 func TestReconnect(t *testing.T) {
-	begin := func(port int) *server.Server {
-		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(s.WaitForShutdown)
-		t.Cleanup(s.Shutdown)
-		if !s.ReadyForConnections(patience) {
-			t.Fatal("NATS does not start")
-		}
-		return s
-	}
-	s := begin(server.RANDOM_PORT)
+	s := natstest.Start(t, server.Options{})
 	b := connect(t, broker.Options{URL: s.ClientURL()})
 	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
 	s.Shutdown()
 	s.WaitForShutdown()
-	begin(int(port))
+	natstest.Start(t, server.Options{Port: int(port)})
 	// The client may not have noticed yet that its connection has ended.
 	for deadline := time.Now().Add(patience); b.Conn.FlushTimeout(patience) != nil; <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -25,6 +25,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/jwt/v2"
@@ -189,7 +190,7 @@ func (o *operator) user(file string, account nkeys.KeyPair, expires time.Time) (
 // serveNATS starts a server that listens on loopback, with these accounts unless o is nil.
 func serveNATS(t *testing.T, c *tls.Config, o *operator) (address string) {
 	t.Helper()
-	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()}
+	options := server.Options{JetStream: true}
 	if c != nil {
 		options.TLS, options.TLSConfig, options.TLSTimeout = true, c, 5
 		options.TLSVerify = c.ClientAuth == tls.RequireAndVerifyClientCert
@@ -197,19 +198,7 @@ func serveNATS(t *testing.T, c *tls.Config, o *operator) (address string) {
 	if o != nil {
 		options.TrustedOperators, options.AccountResolver, options.SystemAccount = []*jwt.OperatorClaims{o.claims}, o.all, o.system
 	}
-	s, err := server.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(tlsPatience) {
-		t.Fatal("NATS does not start")
-	}
-	return s.Addr().(*net.TCPAddr).AddrPort().String()
+	return natstest.Start(t, options).Addr().(*net.TCPAddr).AddrPort().String()
 }
 
 // journal keeps a log.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/codexserver/store/storetest"
 	"github.com/nats-io/nats-server/v2/server"
@@ -35,22 +36,7 @@ func TestStore(t *testing.T) {
 // one starts a server.
 func one(t testing.TB) *server.Server {
 	t.Helper()
-	return start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir()})
-}
-
-func start(t testing.TB, o *server.Options) *server.Server {
-	t.Helper()
-	o.NoSigs, o.NoLog, o.NoSystemAccount = true, true, o.Cluster.Name == ""
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	return s
+	return natstest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true})
 }
 
 func connect(t testing.TB, s *server.Server) jetstream.JetStream {
@@ -280,8 +266,8 @@ func cluster(t testing.TB) []*server.Server {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, start(t, &server.Options{
-			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+		all = append(all, natstest.Start(t, server.Options{
+			ServerName: fmt.Sprint("n", i), JetStream: true,
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
 		}))
 	}

@@ -3,8 +3,8 @@ package placement_test
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
@@ -14,18 +14,7 @@ import (
 
 // TestForged writes nodes that no node publishes. The others are still found.
 func TestForged(t *testing.T) {
-	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(20 * time.Second) {
-		t.Fatal("NATS does not start")
-	}
+	s := natstest.Start(t, server.Options{DontListen: true, JetStream: true})
 	conn, err := nats.Connect("", nats.InProcessServer(s))
 	if err != nil {
 		t.Fatal(err)
