@@ -106,16 +106,17 @@ const (
 func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle string) (*service, error) {
 	s := &service{lab: l, nodes: nodes, one: fmt.Sprintf("one user of %d: ", n), name: fmt.Sprintf("cluster, nodes: %d", nodes)}
 	const flags, serving, drain = " --engine native --listen 127.0.0.1:0", "serving MCP at ", "drain.timeout = '1s'\n"
-	keys := fmt.Sprintf(drain+"http.worker_idle = %q\n", workerIdle)
+	var keys strings.Builder
+	fmt.Fprintf(&keys, drain+"http.worker_idle = %q\n", workerIdle)
 	for i := range n {
 		token, hash := access.NewToken()
 		folder := filepath.Join(l.dir, "work", strconv.Itoa(i))
 		s.err = cmp.Or(s.err, os.MkdirAll(folder, 0o700))
 		s.users = append(s.users, user{token, folder})
-		keys += fmt.Sprintf("[http.principals.u%d]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 1_000_000\n", i, hash, folder)
+		fmt.Fprintf(&keys, "[http.principals.u%d]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 1_000_000\n", i, hash, folder)
 	}
 	gateway := func(ready, role string) {
-		s.launch(ctx, "codex-mcp-gateway"+flags, ready, map[string]string{"codex-mcp.toml": keys, "codex-mcp-gateway.toml": role})
+		s.launch(ctx, "codex-mcp-gateway"+flags, ready, map[string]string{"codex-mcp.toml": keys.String(), "codex-mcp-gateway.toml": role})
 	}
 	switch nodes {
 	case direct:

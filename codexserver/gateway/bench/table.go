@@ -30,25 +30,26 @@ func (t *table) value(column, row string) float64 { return quantile(t.samples[co
 // String returns the table in Markdown. Each value is also divided by the first positive
 // one of its row.
 func (t *table) String() string {
-	text := "| | " + strings.Join(t.columns, " | ") + " |\n|---|" + strings.Repeat("---|", len(t.columns)) + "\n"
+	var text strings.Builder
+	text.WriteString("| | " + strings.Join(t.columns, " | ") + " |\n|---|" + strings.Repeat("---|", len(t.columns)) + "\n")
 	for _, row := range t.rows {
-		text += "| " + row
+		text.WriteString("| " + row)
 		first := math.NaN()
 		for _, column := range t.columns {
 			v := t.value(column, row)
 			switch {
 			case math.IsNaN(v):
-				text += " | "
+				text.WriteString(" | ")
 			case !(first > 0): // or NaN
 				first = v
-				text += " | " + number(v)
+				text.WriteString(" | " + number(v))
 			default:
-				text += " | " + number(v) + " (" + number(v/first) + ")"
+				text.WriteString(" | " + number(v) + " (" + number(v/first) + ")")
 			}
 		}
-		text += " |\n"
+		text.WriteString(" |\n")
 	}
-	return text
+	return text.String()
 }
 
 // number returns a value with three digits.
