@@ -3,7 +3,7 @@
 // servers, a front and one or three nodes. The model is a script in this process. It prints one
 // table, with a column for each of these services.
 //
-//	go run ./bench             # all of it, about eleven minutes on two cores
+//	go run ./bench             # all of it, about twelve minutes on two cores
 //	go run ./bench -part calls # only a part
 //
 // The parts: calls measures latency, streams and CPU time. The services take turns, and each figure
