@@ -29,8 +29,8 @@ import (
 )
 
 var (
-	principals   = flag.Int("principals", 5, "the `number` of users of the service")
-	tasksOfEach  = flag.Int("tasks", 7, "the `number` of tasks of each user")
+	principals   = flag.Int("principals", 20, "the `number` of users of the service")
+	tasksOfEach  = flag.Int("tasks", 5, "the `number` of tasks of each user")
 	faultsOfKind = flag.Int("faults", 1, "how often each kind of fault happens")
 )
 
