@@ -1,0 +1,97 @@
+package text_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/internal/text"
+)
+
+func Example() {
+	const s = "naïve 🦊"
+	fmt.Println(text.Head(s, 3), text.Brief(s, 8), text.Brief(s, 11), text.Tail(s, 5))
+	// Output: na naïve … naïve 🦊  🦊
+}
+
+func TestCuts(t *testing.T) {
+	const fox, family = "🦊", "👩\u200d👧" // four bytes; four, three and four
+	for _, tt := range []struct {
+		s                 string
+		n                 int
+		head, tail, brief string
+	}{
+		{"", 0, "", "", ""},
+		{"", -1, "", "", ""},
+		{"abc", 4, "abc", "abc", "abc"},
+		{"abc", 3, "abc", "abc", "abc"},
+		{"abc", 2, "ab", "bc", "ab…"},
+		{"abc", 0, "", "", "…"},
+		{"abc", -1, "", "", "…"},
+		{"éé", 1, "", "", "…"},
+		{"éé", 2, "é", "é", "é…"},
+		{"éé", 3, "é", "é", "é…"},
+		{"€€", 2, "", "", "…"},
+		{"€€", 5, "€", "€", "€…"},
+		{fox + "a" + fox, 1, "", "", "…"},
+		{fox + "a" + fox, 3, "", "", "…"},
+		{fox + "a" + fox, 4, fox, fox, fox + "…"},
+		{fox + "a" + fox, 5, fox + "a", "a" + fox, fox + "a…"},
+		{fox + "a" + fox, 8, fox + "a", "a" + fox, fox + "a…"},
+		{fox + "a" + fox, 9, fox + "a" + fox, fox + "a" + fox, fox + "a" + fox},
+		{family, 7, "👩\u200d", "\u200d👧", "👩\u200d…"}, // a character here is a code point
+		{"\uFFFD\uFFFD", 2, "", "", "…"},
+		{"\uFFFD\uFFFD", 3, "\uFFFD", "\uFFFD", "\uFFFD…"},
+		// Bytes that are not UTF-8 belong to no character.
+		{"a\x80\x80\x80\x80b", 3, "a\x80\x80", "\x80\x80b", "a\x80\x80…"},
+		{"\x80\x80\x80\x80\x80\x80", 4, "\x80\x80\x80\x80", "\x80\x80\x80\x80", "\x80\x80\x80\x80…"},
+		{"\xf0\x9f\xa6a\xf0\x9f\xa6", 2, "\xf0\x9f", "\x9f\xa6", "\xf0\x9f…"},
+		{"\xed\xa0\x80\xed\xa0\x80", 4, "\xed\xa0\x80\xed", "\x80\xed\xa0\x80", "\xed\xa0\x80\xed…"}, // surrogates
+		{"\xc0\xaf\xff\xfe", 1, "\xc0", "\xfe", "\xc0…"},
+		{"é\x80" + fox, 3, "é\x80", "", "é\x80…"},
+		{"é\x80" + fox, 5, "é\x80", "\x80" + fox, "é\x80…"},
+	} {
+		if got := text.Head(tt.s, tt.n); got != tt.head {
+			t.Errorf("Head(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.head)
+		}
+		if got := text.Tail(tt.s, tt.n); got != tt.tail {
+			t.Errorf("Tail(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.tail)
+		}
+		if got := text.Brief(tt.s, tt.n); got != tt.brief {
+			t.Errorf("Brief(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.brief)
+		}
+	}
+}
+
+// TestAllCuts cuts every text of up to six of some bytes everywhere. The parts are as long as
+// they can be, and drop nothing but a part of a character.
+func TestAllCuts(t *testing.T) {
+	texts := []string{""}
+	for begin, length := 0, 0; length < 6; length++ {
+		end := len(texts)
+		for _, s := range texts[begin:end] {
+			for _, b := range []string{"a", "\x80", "\x9f", "\xc3", "\xe2", "\xf0"} {
+				texts = append(texts, s+b)
+			}
+		}
+		begin = end
+	}
+	for _, s := range texts {
+		for n := range len(s) + 1 {
+			head, tail := text.Head(s, n), text.Tail(s, n)
+			if len(head) > n || !strings.HasPrefix(s, head) || strings.ToValidUTF8(head, "") != strings.ToValidUTF8(s[:n], "") {
+				t.Fatalf("Head(%q, %d) = %q", s, n, head)
+			}
+			if len(tail) > n || !strings.HasSuffix(s, tail) || strings.ToValidUTF8(tail, "") != strings.ToValidUTF8(s[len(s)-n:], "") {
+				t.Fatalf("Tail(%q, %d) = %q", s, n, tail)
+			}
+			if utf8.ValidString(s) && !(utf8.ValidString(head) && utf8.ValidString(tail)) {
+				t.Fatalf("%q, %d: %q or %q has a part of a character", s, n, head, tail)
+			}
+			if head != s[:n] && utf8.ValidString(s[len(head):n]) || tail != s[len(s)-n:] && utf8.ValidString(s[len(s)-n:len(s)-len(tail)]) {
+				t.Fatalf("%q, %d: %q or %q is too short", s, n, head, tail)
+			}
+		}
+	}
+}
