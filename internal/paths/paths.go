@@ -1,0 +1,22 @@
+// Package paths decides about file paths by their text alone. What links lead to is the
+// caller's question: resolve both paths before, where that matters.
+package paths
+
+import "path/filepath"
+
+// Below reports whether path is the folder, or lies in it. Both are absolute, or both
+// relative to the same folder.
+func Below(path, folder string) bool {
+	_, ok := Within(path, folder)
+	return ok
+}
+
+// Within returns the path relative to the folder, "." for the folder itself. It reports
+// whether [Below] holds, and returns "" otherwise.
+func Within(path, folder string) (rel string, ok bool) {
+	rel, err := filepath.Rel(folder, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return rel, true
+}
