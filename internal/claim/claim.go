@@ -1,0 +1,88 @@
+// Package claim tells whether the process that owns something still lives.
+//
+// What a process owns, such as a conversation or a task, names a file that the process has locked as
+// long as it lives. The system removes the lock when the process ends, however it ends. So a process
+// needs one descriptor for all that it owns, and what a dead process owned is free.
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// Owner is the file of this process.
+type Owner struct {
+	file *os.File
+	name string
+}
+
+// New makes the file of this process in root, and locks it. The name must be new and unguessable.
+func New(root *os.Root, name string) (*Owner, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := safefile.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close(), root.Remove(name))
+	}
+	return &Owner{f, name}, nil
+}
+
+// Name returns the name of the file.
+func (o *Owner) Name() string { return o.name }
+
+// IsIn reports whether the file still has its name in root. Without it, other processes conclude that
+// this one is gone.
+func (o *Owner) IsIn(root *os.Root) bool {
+	mine, err := o.file.Stat()
+	found, failed := root.Lstat(o.name)
+	return err == nil && failed == nil && os.SameFile(mine, found)
+}
+
+// Close unlocks the file. Its name remains. A process that is about to be started may have a copy of
+// the descriptor for a moment, so closing the file would not be enough.
+func (o *Owner) Close() error { return errors.Join(safefile.Unlock(o.file), o.file.Close()) }
+
+// Lives reports whether the process lives whose file has that name in root. It does not if there is
+// no regular file. After another error it is not known.
+func Lives(root *os.Root, name string) (bool, error) {
+	f, err := safefile.OpenIn(root, name, os.O_RDONLY)
+	if _, odd := errors.AsType[*safefile.KindError](err); odd || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = safefile.Share(f)
+	if errors.Is(err, safefile.ErrLocked) {
+		return true, nil
+	}
+	return false, err
+}
+
+// tick is the time between two attempts to lock a file.
+const tick = 5 * time.Millisecond
+
+// Wait locks a file that other processes lock for a short time each, and waits for them until ctx
+// ends. The error then wraps [safefile.ErrLocked]. Closing the file unlocks it.
+func Wait(ctx context.Context, f syscall.Conn) error {
+	for {
+		err := safefile.Lock(f)
+		if !errors.Is(err, safefile.ErrLocked) {
+			return err
+		}
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+	}
+}

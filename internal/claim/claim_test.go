@@ -1,0 +1,117 @@
+package claim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+func open(t *testing.T) *os.Root {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+func TestLives(t *testing.T) {
+	root := open(t)
+	live, err := claim.New(root, "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	dead, err := claim.New(root, "dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dead.Close(), root.Mkdir("folder", 0o700), root.Symlink("live", "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"live": true, "dead": false, "missing": false, "folder": false, "link": false} {
+		if got, err := claim.Lives(root, name); got != want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := claim.New(root, "live"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second owner: %v", err)
+	}
+}
+
+// TestIsIn replaces the file of a process. Its lock no longer tells others anything.
+func TestIsIn(t *testing.T) {
+	root := open(t)
+	o, err := claim.New(root, "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if !o.IsIn(root) {
+		t.Error("a new file is not there")
+	}
+	if err := root.Remove("o"); err != nil {
+		t.Fatal(err)
+	}
+	if o.IsIn(root) {
+		t.Error("a removed file is there")
+	}
+	if err := root.WriteFile("o", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o.IsIn(root) {
+		t.Error("another file is ours")
+	}
+}
+
+func TestWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	file := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	synctest.Test(t, func(t *testing.T) {
+		first, second := file(), file()
+		if err := claim.Wait(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := claim.Wait(ctx, second); !errors.Is(err, safefile.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a locked file: %v", err)
+		}
+		time.AfterFunc(time.Minute, func() { first.Close() })
+		begun := time.Now()
+		if err := claim.Wait(t.Context(), second); err != nil || time.Since(begun) < time.Minute {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
+}
+
+func Example() {
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	root, _ := os.OpenRoot(dir)
+	defer root.Close()
+	o, _ := claim.New(root, "server-1")
+	lives, _ := claim.Lives(root, "server-1")
+	fmt.Println(lives)
+	_ = o.Close() // as if the process had been killed
+	lives, _ = claim.Lives(root, "server-1")
+	fmt.Println(lives)
+	// Output:
+	// true
+	// false
+}
