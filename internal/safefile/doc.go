@@ -6,7 +6,8 @@
 // terminal. They open a file without waiting, check that it is a regular file, and never
 // wait for its content. [Write] replaces a file so that no reader ever sees half of one.
 // [Lock] and [Share] lock an open file between processes until it is closed or the process
-// ends. [LoadSecret] keeps a secret in a file that only its owner can read.
+// ends. [Log] appends lines to a file, and follows nothing that others put in its place.
+// [LoadSecret] keeps a secret in a file that only its owner can read.
 //
 // Their errors name the path, but for locks.
 package safefile

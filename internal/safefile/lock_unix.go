@@ -28,6 +28,9 @@ func Await(f syscall.Conn) error {
 	}
 }
 
+// tryAwait is [Await] that fails with [ErrLocked] instead of waiting.
+func tryAwait(f syscall.Conn) error { return Lock(f) }
+
 // Unlock ends the lock of an open file.
 func Unlock(f syscall.Conn) error { return flock(f, unix.LOCK_UN) }
 

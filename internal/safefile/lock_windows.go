@@ -18,9 +18,14 @@ func Lock(f syscall.Conn) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK
 func Share(f syscall.Conn) error { return lock(f, 0) }
 
 // Await locks a file exclusively, and waits until no other open file has it locked.
-func Await(f syscall.Conn) error {
+func Await(f syscall.Conn) error { return await(f, 0) }
+
+// tryAwait is [Await] that fails with [ErrLocked] instead of waiting.
+func tryAwait(f syscall.Conn) error { return await(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
+
+func await(f syscall.Conn, how uint32) error {
 	return control(f, func(h windows.Handle) error {
-		return windows.LockFileEx(h, windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
+		return windows.LockFileEx(h, windows.LOCKFILE_EXCLUSIVE_LOCK|how, 0, 1, 0, &windows.Overlapped{OffsetHigh: awaited})
 	})
 }
 

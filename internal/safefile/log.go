@@ -1,0 +1,187 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Log is a file to which several processes append whole lines. It stays in the folder in which it
+// was opened, whatever becomes of the folder's names, and is always a regular file of this user with
+// one name: a link or a pipe in its place is not followed. It is safe for concurrent use.
+type Log struct {
+	dir  *os.Root
+	path string
+	max  int64
+
+	mu   sync.Mutex
+	f    *os.File
+	held bool // another process held the lock for too long at the last write
+}
+
+// OpenLog opens the log at path, and makes the file with the mode 0600 if it is missing. Links on
+// the way to its folder are followed, now and never again. A file that would become larger than most
+// bytes is first renamed to the name with .1, and replaces the file of that name; 0 means no limit.
+// The error is a [*KindError] if there is something else than a regular file.
+func OpenLog(path string, most int64) (*Log, error) {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{dir: dir, path: path, max: most}
+	if err := l.open(); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return l, nil
+}
+
+// replacements is how often in a row another process may replace the file.
+const replacements = 100
+
+// open opens the file again.
+func (l *Log) open() (err error) {
+	for range replacements {
+		if l.f, err = appendIn(l.dir, filepath.Base(l.path)); !errors.Is(err, ErrReplaced) {
+			return err
+		}
+	}
+	return err
+}
+
+// appendIn opens the file name in root to append to it, and makes it if missing. The error wraps
+// [ErrReplaced] if another process changed the name meanwhile.
+func appendIn(root *os.Root, name string) (*os.File, error) {
+	path := filepath.Join(root.Name(), name)
+	flag := os.O_WRONLY | os.O_APPEND | openFlags
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		flag |= os.O_CREATE | os.O_EXCL // which follows no link
+	case err != nil:
+		return nil, at(path, err)
+	case !info.Mode().IsRegular():
+		return nil, &KindError{Path: path, Mode: info.Mode()}
+	}
+	replaced := &fs.PathError{Op: "open", Path: path, Err: ErrReplaced}
+	opened, err := root.OpenFile(name, flag, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist) || info != nil && errors.Is(err, fs.ErrNotExist):
+		return nil, replaced
+	case err != nil:
+		return nil, at(path, err)
+	}
+	f, err := check(opened, path)
+	if err != nil {
+		return nil, err
+	}
+	if info != nil && !os.SameFile(info, f.info) {
+		return nil, errors.Join(replaced, f.Close())
+	}
+	if err := f.alone(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.file, nil
+}
+
+// alone returns an error unless the file belongs to this user and has one name.
+func (f *File) alone() error {
+	if err := owned(f.info); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	if others, err := f.HasOtherNames(); err != nil || others {
+		return errors.Join(err, fmt.Errorf("%s has other names (hard links): remove it", f.path))
+	}
+	return nil
+}
+
+// Name returns the path with which the log was opened.
+func (l *Log) Name() string { return l.path }
+
+// Write implements [io.Writer]. After an error nothing of the line is in the file.
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, locked, err := l.lock()
+	if err != nil {
+		return 0, err
+	}
+	name := filepath.Base(l.path)
+	for locked && l.max > 0 && size > 0 && size+int64(len(line)) > l.max && l.dir.Rename(name, name+".1") == nil {
+		_ = Unlock(l.f)
+		if size, locked, err = l.lock(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.f.Write(line)
+	if locked {
+		if err != nil && n > 0 {
+			n, err = 0, errors.Join(err, l.f.Truncate(size))
+		}
+		_ = Unlock(l.f)
+	}
+	return n, err
+}
+
+// lock locks the file against other processes, and opens it again if the name leads to another one
+// now. If the file stays locked by another process, which need only be able to read it, locked is
+// false: a line can be appended, but the file can neither be renamed nor shortened.
+func (l *Log) lock() (size int64, locked bool, err error) {
+	for range replacements {
+		mine, err := l.f.Stat()
+		if err != nil {
+			return 0, false, err
+		}
+		if locked, err = l.await(); err != nil {
+			return 0, false, err
+		}
+		if found, err := l.dir.Lstat(filepath.Base(l.path)); err == nil && os.SameFile(mine, found) {
+			return found.Size(), locked, nil
+		}
+		if locked {
+			_ = Unlock(l.f)
+		}
+		if err := l.reopen(); err != nil {
+			return 0, false, err
+		}
+	}
+	return 0, false, fmt.Errorf("%s is replaced again and again", l.path)
+}
+
+const (
+	// patience is how long a write waits for the lock of other processes.
+	patience = time.Second
+	// pause is the time between two attempts. A write takes less.
+	pause = time.Millisecond
+)
+
+// await locks the file if it is or becomes free in time.
+func (l *Log) await() (locked bool, err error) {
+	for deadline := time.Now().Add(patience); ; <-time.After(pause) {
+		if err := tryAwait(l.f); !errors.Is(err, ErrLocked) {
+			l.held = false
+			return err == nil, err
+		}
+		if l.held || time.Now().After(deadline) { // the next write does not wait again
+			l.held = true
+			return false, nil
+		}
+	}
+}
+
+// reopen opens the file that the name leads to now. After an error the log still has the old one,
+// so that a later write can try again.
+func (l *Log) reopen() error {
+	old := l.f
+	if err := l.open(); err != nil {
+		l.f = old
+		return err
+	}
+	return old.Close()
+}
+
+// Close closes the log.
+func (l *Log) Close() error { return errors.Join(l.f.Close(), l.dir.Close()) }
