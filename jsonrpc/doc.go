@@ -38,10 +38,10 @@
 //
 // On file descriptors of the operating system, waking a goroutine wakes a thread. There
 // the reader itself runs the handler of a request that arrives alone, if requests of its
-// method mostly take less than 100 µs each. If the handler calls the other side with its
-// context, it reads while it waits (with [Lines], if the input can have a deadline).
-// Otherwise another goroutine continues to read: at once if the handler calls, and after
-// 10 to 20 ms if it blocks.
+// method mostly take less than 100 µs each, and lately none took more than a millisecond. If
+// the handler calls the other side with its context, it reads while it waits (with [Lines],
+// if the input can have a deadline). Otherwise another goroutine continues to read: at once
+// if the handler calls, and after 10 to 20 ms if it blocks.
 //
 // # Order
 //

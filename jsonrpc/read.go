@@ -24,7 +24,8 @@ import (
 //     patiences.
 //
 // In the latter two cases nothing was saved, and the method has to prove itself for
-// longer.
+// longer. So has one with a handler that took longer than a millisecond, because others
+// waited for it.
 //
 // A handler that calls the other side back need not hand the reading over either: its call
 // borrows it, and reads until its own answer is there, see borrow.
@@ -68,24 +69,29 @@ const (
 
 const (
 	quick    = 100 * time.Microsecond // what a handler may take on the reader's goroutine
+	slow     = time.Millisecond       // a handler that takes more loses its method's place there
 	proof    = 16                     // quick requests after which the reader handles a method; a slow one takes away as many
-	longer   = 1024                   // more of them after a handler from which the reading was taken
+	longer   = 1024                   // more of them after a handler that lost its place
 	patience = 10 * time.Millisecond
 )
 
 // method is what a peer remembers of a method.
 type method struct {
 	name string
-	// Quick requests, less proof for each slow one; less than 0 after the reading was taken from
-	// one.
+	// Quick requests, less proof for each that was not; less than 0 after the method has lost its
+	// place on the reader.
 	streak atomic.Int32
 }
 
-// took notes how long a handler computed. On a busy machine a quick one may take long now and
-// then, because something else has its core; it is still better handled by the reader. Requests of the same method may do so at the same
+// took notes how long a handler computed. On a busy machine a quick one may take a little longer
+// now and then; it is still better handled by the reader. A slow one delays what comes behind it,
+// and a method that is slow once in a hundred requests would do so for good: it gets its place
+// back only after many requests without a slow one. Requests of the same method may do so at the same
 // time; an update that is lost only delays or hastens the proof by one.
 func (m *method) took(d time.Duration) {
 	switch n := m.streak.Load(); {
+	case d > slow:
+		m.streak.Store(-longer)
 	case d <= quick && n < 4*proof:
 		m.streak.Add(1)
 	case d > quick && n > 0:

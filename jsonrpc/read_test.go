@@ -219,8 +219,33 @@ func TestLentEnd(t *testing.T) {
 	}
 }
 
-// TestQuickMethods checks what each request of a method changes: a quick one proves a little, a slow one takes
-// away as much as 16 have proved, and nothing from a method from which the reading was taken.
+// TestSlowHandlerLosesTheReader checks that after one handler that took longer than a millisecond the reader
+// does not run those of its method, because other requests would wait for them.
+func TestSlowHandlerLosesTheReader(t *testing.T) {
+	client, server := overPipes(t, Lines, func(_ context.Context, r *Request) (any, error) {
+		for began := time.Now(); r.Params != nil && time.Since(began) <= slow; {
+			runtime.Gosched()
+		}
+		return nil, nil
+	})
+	server.methods["x"].streak.Store(4 * proof)
+	if err := client.Call(t.Context(), "x", []int{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	lent := server.reading.lendings.Load()
+	for range 2 * proof {
+		if err := client.Call(t.Context(), "x", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := server.reading.lendings.Load() - lent; n > 0 {
+		t.Errorf("the reader handled %d requests", n)
+	}
+}
+
+// TestQuickMethods checks what each request of a method changes: a quick one proves a little, one that is not
+// takes away as much as 16 have proved, and nothing from a method that has lost its place on the reader. A slow
+// one always costs the place.
 func TestQuickMethods(t *testing.T) {
 	for _, tt := range []struct {
 		streak int32
@@ -229,7 +254,8 @@ func TestQuickMethods(t *testing.T) {
 	}{
 		{0, quick, 1}, {0, quick + 1, 0}, {-longer, quick, 1 - longer}, {-5, quick + 1, -5},
 		{4*proof - 1, quick, 4 * proof}, {4 * proof, quick, 4 * proof},
-		{4 * proof, quick + 1, 3 * proof}, {5, quick + 1, 0}, {1, time.Hour, 0},
+		{4 * proof, quick + 1, 3 * proof}, {5, quick + 1, 0}, {4 * proof, slow, 3 * proof},
+		{4 * proof, slow + 1, -longer}, {0, slow + 1, -longer}, {-5, slow + 1, -longer}, {1, time.Hour, -longer},
 	} {
 		var m method
 		m.streak.Store(tt.streak)
