@@ -29,7 +29,7 @@ type resource struct {
 
 // compiler compiles a schema.
 type compiler struct {
-	draft     int
+	draft     int                  // 2020 or 7, or 0 for another
 	resources map[string]*resource // by address
 	refs      []reference          // not resolved yet
 	patterns  int                  // bytes
@@ -63,7 +63,7 @@ func compile(doc any) (*node, *FaultError) {
 	return n, c.fault
 }
 
-// draftOf returns the year or the number of a draft, 0 for others.
+// draftOf returns the draft with an address, 0 for an unknown one.
 func draftOf(name any) int {
 	text, _ := name.(string)
 	text = strings.TrimSuffix(text, "#")
@@ -71,12 +71,8 @@ func draftOf(name any) int {
 	switch text {
 	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema":
 		return 2020
-	case "json-schema.org/draft/2019-09/schema":
-		return 2019
 	case "json-schema.org/draft-07/schema":
 		return 7
-	case "json-schema.org/draft-06/schema":
-		return 6
 	}
 	return 0
 }
@@ -147,12 +143,12 @@ func (c *compiler) schema(at *place, in *resource) *node {
 // identify reads the names of a schema. A name that begins a resource changes it.
 func (k *keywords) identify() {
 	if name := k.member("$schema"); name != nil && (k.draft == 0 || draftOf(name.value) != k.draft) {
-		k.fail(name, "want the address of draft 2020-12, 2019-09, 07 or 06, the same in the whole schema")
+		k.fail(name, "want the address of draft 2020-12 or 07, the same in the whole schema")
 	}
 	if id := k.member("$id"); id != nil && !k.refAlone() {
 		k.id(id)
 	}
-	if k.draft < 2019 {
+	if k.draft == 7 {
 		return
 	}
 	for _, name := range []string{"$anchor", "$dynamicAnchor"} {
@@ -163,7 +159,7 @@ func (k *keywords) identify() {
 }
 
 // refAlone reports whether the draft ignores the other keywords of a schema with a $ref.
-func (k *keywords) refAlone() bool { return k.draft < 2019 && k.member("$ref") != nil }
+func (k *keywords) refAlone() bool { return k.draft == 7 && k.member("$ref") != nil }
 
 func (k *keywords) id(at *place) {
 	text, ok := k.text("$id")
@@ -178,7 +174,7 @@ func (k *keywords) id(at *place) {
 	name := address.Fragment
 	address.Fragment, address.RawFragment = "", ""
 	switch key := address.String(); {
-	case name != "" && k.draft >= 2019:
+	case name != "" && k.draft == 2020:
 		k.fail(at, "want an address without a fragment")
 		return
 	case text == "", text[0] == '#':

@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// format is the keyword format. It is an assertion up to draft 07, and only a note since.
+// format is the keyword format. It is an assertion in draft 07, and only a note since.
 // Formats that it does not know say nothing.
 func (k *keywords) format() {
 	name, ok := k.text("format")
-	if !ok || k.draft >= 2019 {
+	if !ok || k.draft == 2020 {
 		return
 	}
 	valid, ok := k.formats[name]

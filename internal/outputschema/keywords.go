@@ -16,13 +16,13 @@ type keywords struct {
 // compile makes the rules. What a draft does not know it ignores.
 func (k *keywords) compile() {
 	for _, name := range []string{"$dynamicRef", "$recursiveRef"} {
-		if at := k.member(name); at != nil && k.draft >= 2019 {
+		if at := k.member(name); at != nil && k.draft == 2020 {
 			k.fail(at, "%s is not supported: use $ref", name)
 		}
 	}
 	// Schemas that only references use. They are read so that their names are known.
 	k.schemaMap("definitions")
-	if k.draft >= 2019 {
+	if k.draft == 2020 {
 		k.schemaMap("$defs")
 	}
 	k.reference()
@@ -38,7 +38,7 @@ func (k *keywords) compile() {
 	k.array()
 	k.object()
 	k.logic()
-	if k.draft >= 2019 {
+	if k.draft == 2020 {
 		k.unevaluated()
 	}
 }

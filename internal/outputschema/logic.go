@@ -26,9 +26,7 @@ func (k *keywords) logic() {
 			return nil
 		})
 	}
-	if k.draft >= 7 {
-		k.condition(k.schema("if"), k.schema("then"), k.schema("else"))
-	}
+	k.condition(k.schema("if"), k.schema("then"), k.schema("else"))
 }
 
 func anyOf(schemas []*node) rule {

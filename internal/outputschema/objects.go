@@ -133,7 +133,7 @@ func (k *keywords) properties() {
 // older keyword for both.
 func (k *keywords) dependencies() {
 	schemas := map[string]*node{}
-	if k.draft >= 2019 {
+	if k.draft == 2020 {
 		k.members("dependentRequired", func(name string, at *place) { k.required(k.strings(at), &name) })
 		schemas = k.schemaMap("dependentSchemas")
 	}

@@ -1,8 +1,8 @@
 // Package outputschema checks a model's answer against the JSON schema of a caller. It
 // trusts neither: it loads nothing for a schema, and bounds the cost of a check.
 //
-// It knows the drafts 2020-12, 2019-09, 07 and 06, but not the references that depend on
-// the caller of a schema, $dynamicRef and $recursiveRef.
+// It knows the drafts 2020-12 and 07, but not the references that depend on the caller of a schema,
+// $dynamicRef and $recursiveRef.
 package outputschema
 
 import (
@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -129,13 +129,5 @@ func parse(text []byte) (any, error) {
 
 // brief returns a text shortened to maxFault bytes of valid UTF-8.
 func brief(words string) string {
-	words = strings.ToValidUTF8(words, "\uFFFD")
-	if len(words) <= maxFault {
-		return words
-	}
-	n := maxFault
-	for !utf8.RuneStart(words[n]) {
-		n--
-	}
-	return words[:n] + "…"
+	return text.Brief(strings.ToValidUTF8(words, "\uFFFD"), maxFault)
 }

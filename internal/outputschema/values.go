@@ -190,7 +190,7 @@ func (k *keywords) items() {
 	var first []*node
 	var rest *node
 	switch {
-	case k.draft >= 2020:
+	case k.draft == 2020:
 		first, rest = k.schemaList("prefixItems"), k.schema("items")
 	case k.member("items") == nil || kindOf(k.member("items").value) != "array":
 		k.schema("additionalItems") // has no effect
@@ -227,7 +227,7 @@ func (k *keywords) items() {
 
 func (k *keywords) contains(schema *node) {
 	least, most := 1.0, math.Inf(1)
-	if k.draft >= 2019 {
+	if k.draft == 2020 {
 		if n, ok := k.count("minContains"); ok {
 			least = n
 		}
@@ -244,7 +244,7 @@ func (k *keywords) contains(schema *node) {
 		for i, item := range items {
 			if r.visit(schema, item, nil) == nil {
 				n++
-				if k.draft >= 2020 && done != nil {
+				if k.draft == 2020 && done != nil {
 					r.add(done, strconv.Itoa(i))
 				}
 			}
