@@ -25,9 +25,9 @@ import (
 // an unknown word, a lasting rule that q does not offer. If q.Once is set, an approval for
 // the session counts as a plain approval.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
-	out := read(result, o, q.notDone())
+	out := read(result, o)
 	if out.Decision == ApprovedAlways && q.Always == nil {
-		return unread("a lasting rule, which was not offered", q.notDone())
+		return unread("a lasting rule, which was not offered")
 	}
 	return q.limit(out)
 }
@@ -49,18 +49,17 @@ func (q *Question) ReadInputResponse(response json.RawMessage, o *Options) Outco
 }
 
 // unread returns the outcome of an answer that cannot be read for certain.
-func unread(detail, notDone string) Outcome {
+func unread(detail string) Outcome {
 	return Outcome{
 		Decision: Denied,
 		Reason:   ReasonNotUnderstood,
 		Detail:   "approval answer not understood: " + detail,
 		Level:    slog.LevelWarn,
-		model:    "the approval answer was not understood, so " + notDone,
+		model:    "the approval answer was not understood",
 	}
 }
 
-func read(result json.RawMessage, o *Options, notDone string) Outcome {
-	unread := func(detail string) Outcome { return unread(detail, notDone) }
+func read(result json.RawMessage, o *Options) Outcome {
 	answer, err := parse(result)
 	if err != nil {
 		return unread(err.Error())

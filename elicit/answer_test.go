@@ -219,7 +219,7 @@ func TestReadTable(t *testing.T) {
 				t.Errorf("row %d, %s: %s\n got %s, reason %q, level %v, feedback %q\nwant %s, reason %q, level %v, feedback %q", tt.row, kind.name, tt.result,
 					out.Decision, out.Reason, out.Level, out.Feedback, tt.decision, tt.reason, tt.level, tt.feedback)
 			}
-			if want := forModel(tt.decision, tt.reason, tt.feedback, kind.notDone, tt.result); out.ForModel() != want {
+			if want := forModel(tt.decision, tt.reason, tt.feedback, tt.result); out.ForModel() != want {
 				t.Errorf("row %d, %s: %s: for the model %q, want %q", tt.row, kind.name, tt.result, out.ForModel(), want)
 			}
 			if out.ForCaller() != "" || out.Detail == "" {
@@ -235,12 +235,12 @@ func TestReadTable(t *testing.T) {
 }
 
 // forModel is the model's text according to the table.
-func forModel(d elicit.Decision, reason elicit.Reason, feedback, notDone, result string) string {
+func forModel(d elicit.Decision, reason elicit.Reason, feedback, result string) string {
 	switch {
 	case d == approved || d == session:
 		return ""
 	case reason == confused:
-		return "the approval answer was not understood, so " + notDone
+		return "the approval answer was not understood"
 	case d == denied && feedback == "":
 		return "declined"
 	case d == denied:

@@ -42,7 +42,7 @@ type Asker struct {
 	client  Client
 	can     bool
 	options *Options
-	open    *slots
+	open    *Slots
 
 	warnedUnsupported, loggedFlat atomic.Bool
 }
@@ -56,7 +56,7 @@ func NewAsker(caller Caller, client Client, o *Options) *Asker {
 		client:  client,
 		can:     client.CanAsk(),
 		options: opt,
-		open:    newSlots(opt.MaxPending),
+		open:    NewSlots(opt.MaxPending),
 	}
 }
 
@@ -91,10 +91,10 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	if err != nil {
 		return q.ReadError(err, a.options)
 	}
-	if err := a.open.acquire(ctx); err != nil {
+	if err := a.open.Acquire(ctx); err != nil {
 		return q.ReadError(context.Canceled, a.options)
 	}
-	defer a.open.release()
+	defer a.open.Release()
 
 	timed, cancel := a.options.WithTimeout(ctx)
 	defer cancel()

@@ -94,6 +94,13 @@
 // alike are not distinguished, and words in right-to-left scripts stay as they are. Set
 // ExecQuestion.Program when a program is not the one that its name suggests.
 //
+// # Questions of others
+//
+// A [Foreign] is the question of another party, such as an MCP server that this program uses.
+// It is built anew from its message and its form, with who asks on each line and each field, so
+// that it cannot pass for a question of this program. [Asker.Forward] asks it. The answer is
+// for the other party; it approves nothing here.
+//
 // # What it does not do
 //
 // It runs nothing, remembers no approvals and has no rules for what needs one. It starts

@@ -56,7 +56,7 @@ func ExampleQuestion_Params() {
 	fmt.Println(out.Decision, "-", out.ForModel())
 	// Output:
 	// {"message":"Allow Robot to apply proposed code changes?\n- add `a.txt` (+1 -0)","requestedSchema":{"type":"object","properties":{}},"robot_call_id":"7"}
-	// denied - the approval answer was not understood, so the changes were not applied
+	// denied - the approval answer was not understood
 }
 
 // A server of MCP 2026-07-28 asks in the result of a call, and reads the answer when the
@@ -82,7 +82,7 @@ func ExampleQuestion_InputRequest() {
 	// Output:
 	// {"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"Allow Codex to run `git init` in `/work`?","mode":"form","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"…"}
 	// approved
-	// denied - the approval answer was not understood, so the command was not run
+	// denied - the approval answer was not understood
 }
 
 // A program can show a command in a log or on a terminal without hidden characters.

@@ -20,8 +20,13 @@ type ExecQuestion struct {
 	Subject string
 	// Command is the program with its arguments.
 	Command []string
+	// Script is what a brief question shows in place of Command: the script, if Command is only
+	// a shell of the system that runs it. Default: Command.
+	Script string
 	// Cwd is the folder that the command runs in.
 	Cwd string
+	// Home is the person's home folder, which a brief question writes as ~. Default: none.
+	Home string
 	// Reason is why, in the model's own words, which the message quotes as the model's.
 	Reason string
 	// Program is the path that Command[0] resolves to. Set it when that path is inside the
@@ -76,12 +81,56 @@ func (e *ExecQuestion) Question() *Question {
 	}
 	return &Question{
 		Message: strings.Join(lines, "\n"),
+		Brief:   e.brief(),
 		Reach:   reach,
 		Session: sessionLimit,
 		Once:    cut != shown,
 		NotDone: notRun,
 	}
 }
+
+// brief builds the question for a client that cuts messages: where and how far, what runs, and
+// what else the person has to know.
+func (e *ExecQuestion) brief() *Brief {
+	text, hidden := e.bare()
+	how, confined := "In ", ""
+	switch {
+	case e.Unsandboxed:
+		how, confined = "Outside the sandbox, in ", "Outside the sandbox (always: inside), in "
+	case e.NoSandbox:
+		how, confined = "Without a sandbox, in ", "Without a sandbox (always: in one), in "
+	}
+	first, whole, hiddenCwd := briefFirst(how, e.Cwd, e.Home)
+	b := &Brief{Session: sessionBrief, Reason: briefReason(e.Reason), Home: e.Home}
+	if line, whole, _ := briefFirst(cmp.Or(confined, how), e.Cwd, e.Home); whole {
+		b.Confined = line
+	}
+	program, hiddenProgram := showPath(e.Program)
+	also := briefAlso(e.Subject, hidden || hiddenCwd || e.Program != "" && hiddenProgram)
+	if e.Program != "" {
+		also = append(also, "The program is "+codeSpan(program)+".")
+	}
+	for _, note := range e.Notes {
+		also = append(also, showLine(note))
+	}
+	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) { return briefCode(text, lines) })
+	return b
+}
+
+// bare returns the script alone, or else the command.
+func (e *ExecQuestion) bare() (shown string, hidden bool) {
+	script := strings.TrimRight(e.Script, "\n")
+	if script == "" || e.Program != "" { // which may be the shell
+		return showCommand(e.Command)
+	}
+	if _, escaped, _ := escape(script, ""); escaped || strings.HasPrefix(script, "$'") {
+		return showWord(script)
+	}
+	return script, false
+}
+
+// sessionBrief is sessionLimit for a message of few lines.
+const sessionBrief = "The session covers these words while files that they name are unchanged."
 
 // sessionLimit says what an approval of a command for the session does not cover.
 const sessionLimit = "An approval for the session does not cover a changed file that the command names. " +

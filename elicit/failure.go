@@ -87,20 +87,21 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 	return q.failed(opt, opt.OnUnsupported, Outcome{
 		Reason: ReasonUnsupported,
 		Detail: "not asked for approval: the client has no elicitation",
-		model:  "this MCP client cannot show approval requests; " + q.notDone(),
+		model:  "this MCP client cannot show approval requests",
 	})
 }
 
 // failed completes the outcome of a question that no human decided, following the policy.
-// The caller gets the same words as the model, and the hint if the client cannot be asked
+// The caller gets the words of the model, what was not done, and the hint if the client cannot be asked
 // or the policy is PolicyFailCall.
 func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
-	out.caller = sentence(out.model)
-	if out.Reason != ReasonUnsupported {
-		out.caller = sentence(out.model + ", so " + q.notDone())
+	joined := ", so "
+	if out.Reason == ReasonUnsupported {
+		joined = "; "
 	}
+	out.caller = sentence(out.model + joined + q.notDone())
 	if out.Reason == ReasonUnsupported || policy == PolicyFailCall {
 		out.caller += " " + opt.Hint
 	}

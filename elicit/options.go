@@ -72,6 +72,10 @@ type Options struct {
 	// order of arrival. 0 means DefaultMaxPending, a negative value no limit.
 	MaxPending int
 
+	// Elsewhere says where a person finds a question that the client does not show whole, after
+	// "it is": "on the approvals page". Empty means nowhere.
+	Elsewhere string
+
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
 	// be asked. Empty means a hint to use a client with elicitation.
 	Hint string

@@ -16,6 +16,10 @@ type Outcome struct {
 	// Confined limits an approval of a command to a run in the sandbox. No answer of a
 	// client sets it.
 	Confined bool
+	// Unasked is true if a rule that a person accepted earlier approved a command, so that the
+	// command runs only as far as it is what the rule was accepted for. No answer of a client
+	// sets it.
+	Unasked bool
 	// Detail is a line for the log. It has the names of an answer's members, never their
 	// values.
 	Detail string

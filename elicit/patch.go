@@ -24,6 +24,8 @@ type PatchQuestion struct {
 	// are marked. Only names are compared: the caller follows symbolic links and fills in
 	// Change.Via.
 	Cwd string
+	// Home is the person's home folder, which a brief question writes as ~. Default: none.
+	Home string
 	// Reason is why, in the model's own words. The first line quotes it as the model's.
 	Reason string
 	// GrantRoot is the folder in which an approval for the session also allows later
@@ -42,6 +44,9 @@ type Change struct {
 	MoveVia string     // the same for MoveTo
 	Added   int        // lines added; shown when it or Removed is set
 	Removed int        // lines removed
+	// Why is why the file deserves attention, in the asking program's own words: "other programs
+	// run it". A long or brief list begins with such files and says why. Default: none.
+	Why string
 }
 
 // A ChangeKind is what a change does to a file. The message shows it.
@@ -54,8 +59,12 @@ const (
 	ChangeUpdate ChangeKind = "update" // perhaps with a move
 )
 
-// maxChanges is how many changes a message lists.
-const maxChanges = 40
+// maxChanges is how many changes a message lists, and maxNamed how many of those that have a
+// reason.
+const (
+	maxChanges = 40
+	maxNamed   = 400
+)
 
 // Question builds the question. It sets Once if there are more changes than a message
 // lists.
@@ -65,40 +74,163 @@ func (p *PatchQuestion) Question() *Question {
 		lines = append(lines, reasonLine(p.Reason))
 	}
 	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
-	changes, left := p.Changes, len(p.Changes)-maxChanges
-	if left > 0 {
-		// Unusual changes come first, so that they are listed.
-		var unusual, others []Change
-		for _, c := range changes {
-			if p.unusual(c) {
-				unusual = append(unusual, c)
-			} else {
-				others = append(others, c)
+	if len(p.Changes) <= maxChanges {
+		for _, change := range p.Changes {
+			lines = append(lines, p.changeLine(change))
+		}
+	} else {
+		changes, named, _ := p.sorted()
+		shown := min(max(maxChanges, named), maxNamed)
+		for _, change := range changes[:shown] {
+			lines = append(lines, p.changeLine(change)+because(change))
+		}
+		if left := len(changes) - shown; left > 0 {
+			more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(changes)))
+			switch alike := named - shown; {
+			case alike > 0:
+				more += fmt.Sprintf(", of which %s are like those above", thousands(alike))
+			case p.unusual(changes[shown-1]):
+				more += ", which may be outside the workspace too"
 			}
+			lines = append(lines, more)
 		}
-		changes = slices.Concat(unusual, others)[:maxChanges]
-	}
-	for _, change := range changes {
-		lines = append(lines, p.changeLine(change))
-	}
-	if left > 0 {
-		more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(p.Changes)))
-		if p.unusual(changes[maxChanges-1]) {
-			more += ", which may be outside the workspace too"
-		}
-		lines = append(lines, more)
 	}
 	if p.GrantRoot != "" {
-		lines = append(lines, "An approval for the session allows later changes under "+p.place(p.GrantRoot)+" too.")
+		lines = append(lines, p.grant())
 	}
 	for _, note := range p.Notes {
 		lines = append(lines, showLine(note))
 	}
 	return &Question{
 		Message: strings.Join(lines, "\n"),
+		Brief:   p.brief(),
 		Once:    len(p.Changes) > maxChanges,
 		NotDone: notApplied,
 	}
+}
+
+// sorted returns the changes with those first that have a reason, then the other unusual ones.
+// Named are the former, unusual both.
+func (p *PatchQuestion) sorted() (changes []Change, named, unusual int) {
+	var strange, others []Change
+	for _, c := range p.Changes {
+		switch {
+		case c.Why != "":
+			changes = append(changes, c)
+		case p.unusual(c):
+			strange = append(strange, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	return slices.Concat(changes, strange, others), len(changes), len(changes) + len(strange)
+}
+
+// because returns the reason of a change, to be added to its line.
+func because(c Change) string {
+	if c.Why == "" {
+		return ""
+	}
+	return ": " + showLine(c.Why)
+}
+
+// brief builds the question for a client that cuts messages: how many files, where, and their
+// names.
+func (p *PatchQuestion) brief() *Brief {
+	files := "Change " + thousands(len(p.Changes)) + " files in "
+	if len(p.Changes) == 1 {
+		files = "Change a file in "
+	}
+	first, whole, hidden := briefFirst(files, p.Cwd, p.Home)
+	also := briefAlso(p.Subject, hidden)
+	if p.GrantRoot != "" {
+		also = append(also, p.grant())
+	}
+	for _, note := range p.Notes {
+		also = append(also, showLine(note))
+	}
+	changes, _, unusual := p.sorted()
+	b := &Brief{Reason: briefReason(p.Reason), Home: p.Home}
+	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
+		return p.briefChanges(changes, unusual, lines)
+	})
+	if !b.Partial {
+		b.Confined = first
+	}
+	return b
+}
+
+// briefChanges lists changes on at most that many lines, no name broken by one.
+func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (shown []string, whole bool) {
+	entries := make([]string, len(changes))
+	whole = true
+	for i, c := range changes {
+		entry, as := unmarked(p.describe(c, p.briefPlace) + because(c))
+		var all bool
+		entries[i], all = briefPart(entry, briefColumns-1)
+		whole = whole && as && all
+	}
+	shown, n := pack(entries, lines)
+	if n == len(entries) {
+		return shown, whole
+	}
+	for ; n >= 0; n-- {
+		more := fmt.Sprintf("⟨%s more files⟩", thousands(len(entries)-n))
+		if alike := unusual - n; alike > 0 && n > 0 {
+			more = fmt.Sprintf("⟨%s more files, %s like these⟩", thousands(len(entries)-n), thousands(alike))
+		}
+		if n == 1 && lines == 1 {
+			entries[0] = within(entries[0], briefColumns-columns(", "+more))
+		}
+		all := append(slices.Clone(entries[:n]), more)
+		if shown, n := pack(all, lines); n == len(all) {
+			return shown, false
+		}
+	}
+	return nil, false
+}
+
+// pack joins as many entries as fit on lines of a brief question. Each is shorter than a line.
+func pack(entries []string, lines int) (packed []string, n int) {
+	for _, entry := range entries {
+		last := len(packed) - 1
+		switch {
+		case last >= 0 && columns(packed[last]+", "+entry) < briefColumns:
+			packed[last] += ", " + entry
+		case len(packed) == lines:
+			return packed, n
+		default:
+			if last >= 0 {
+				packed[last] += ","
+			}
+			packed = append(packed, entry)
+		}
+		n++
+	}
+	return packed, n
+}
+
+// briefPlace returns a path below the workspace from there, any other as place does.
+func (p *PatchQuestion) briefPlace(path string) string {
+	path = filepath.Clean(path)
+	if p.Cwd == "" || outside(p.Cwd, path) {
+		shown, hidden := briefPath(path, p.Home)
+		if hidden {
+			shown += " " + hiddenMarker
+		}
+		if p.Cwd != "" {
+			shown += " (outside the workspace)"
+		}
+		return shown
+	}
+	if rel, err := filepath.Rel(p.Cwd, path); err == nil && filepath.IsAbs(path) {
+		path = rel
+	}
+	shown, hidden := briefPath(path, "")
+	if hidden {
+		shown += " " + hiddenMarker
+	}
+	return shown
 }
 
 // unusual reports whether a change goes through links or leaves the workspace.
@@ -107,10 +239,20 @@ func (p *PatchQuestion) unusual(c Change) bool {
 	return c.Via != "" || c.MoveVia != "" || leaves(c.Path) || leaves(c.MoveTo)
 }
 
-func (p *PatchQuestion) changeLine(c Change) string {
-	line := "- " + showLine(clip(string(c.Kind), 20, 0)) + " " + p.resolved(c.Via, c.Path)
+func (p *PatchQuestion) changeLine(c Change) string { return "- " + p.describe(c, p.place) }
+
+// describe says what a change does, with paths as place shows them. A path is preceded by the
+// path whose links lead to it, if there is one.
+func (p *PatchQuestion) describe(c Change, place func(string) string) string {
+	led := func(via, path string) string {
+		if via == "" {
+			return place(path)
+		}
+		return codePath(via) + " → " + place(path)
+	}
+	line := showLine(clip(string(c.Kind), 20, 0)) + " " + led(c.Via, c.Path)
 	if c.MoveTo != "" {
-		line += " and move it to " + p.resolved(c.MoveVia, c.MoveTo)
+		line += " and move it to " + led(c.MoveVia, c.MoveTo)
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
@@ -118,12 +260,9 @@ func (p *PatchQuestion) changeLine(c Change) string {
 	return line
 }
 
-// resolved returns a path, preceded by the path whose links lead to it if there is one.
-func (p *PatchQuestion) resolved(via, path string) string {
-	if via == "" {
-		return p.place(path)
-	}
-	return codePath(via) + " → " + p.place(path)
+// grant says what an approval for the session allows.
+func (p *PatchQuestion) grant() string {
+	return "An approval for the session allows later changes under " + p.place(p.GrantRoot) + " too."
 }
 
 // codePath returns the cleaned path in a code span.

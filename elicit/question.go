@@ -18,6 +18,10 @@ type Question struct {
 	// everything that is needed to decide.
 	Message string
 
+	// Brief takes the place of Message for a client that is known to cut messages (see For).
+	// Default: made from Message.
+	Brief *Brief
+
 	// Schema is the requestedSchema. When nil, Options.Schema chooses one.
 	Schema json.RawMessage
 
@@ -64,10 +68,15 @@ type Always struct {
 	Confined bool
 }
 
-// For returns q as that client is asked: without Always if its form does not show that.
-// Read the answer with the returned question.
+// For returns q as that client is asked: without Always if its form does not show that, and
+// with Brief as the Message if the client cuts messages. Read the answer with the returned
+// question.
 func (q *Question) For(client Client, o *Options) *Question {
-	if q.Always == nil || q.Schema == nil && o.shows(client) {
+	shows := q.Schema == nil && o.shows(client)
+	if client.isBrief() {
+		return q.brief(o, shows)
+	}
+	if q.Always == nil || shows {
 		return q
 	}
 	asked := *q

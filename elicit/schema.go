@@ -37,9 +37,9 @@ func (o *Options) schema(client Client, q *Question) json.RawMessage {
 	case !o.shows(client):
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	case o.resolved().Schema == FormDecisionBoth:
-		return decisionSchema(true, true, q)
+		return decisionSchema(true, true, q, client.isBrief())
 	}
-	return decisionSchema(!titled, titled, q)
+	return decisionSchema(!titled, titled, q, client.isBrief())
 }
 
 // shows reports whether the form for that client shows the decisions.
@@ -54,8 +54,9 @@ func (o *Options) shows(client Client) bool {
 }
 
 // decisionSchema spells the decision property as an enum with names (MCP
-// 2025-06-18), as a oneOf with titles (MCP 2025-11-25), or as both.
-func decisionSchema(enum, oneOf bool, q *Question) json.RawMessage {
+// 2025-06-18), as a oneOf with titles (MCP 2025-11-25), or as both. A brief one leaves the
+// scope of a rule to the message.
+func decisionSchema(enum, oneOf bool, q *Question, brief bool) json.RawMessage {
 	description := "Leave empty to approve once."
 	if q.Session != "" && !q.Once {
 		description += " " + q.Session
@@ -70,7 +71,14 @@ func decisionSchema(enum, oneOf bool, q *Question) json.RawMessage {
 			if q.Always == nil {
 				continue
 			}
-			title = quote(c.title + OneLine(q.Always.Words, 0))
+			words := q.Always.Words
+			switch {
+			case brief && q.Always.Confined:
+				words = "as above, in the sandbox"
+			case brief:
+				words = "as above"
+			}
+			title = quote(c.title + OneLine(words, 0))
 		}
 		values = append(values, value)
 		names = append(names, title)

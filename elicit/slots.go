@@ -6,19 +6,27 @@ import (
 	"sync"
 )
 
-// slots limits how many questions are open. Further ones wait in order of arrival.
-type slots struct {
+// Slots limit how many questions are open at a time. Further ones wait in order of arrival. They
+// are safe for concurrent use.
+type Slots struct {
 	mu      sync.Mutex
 	free    int
 	limited bool
 	waiting []chan struct{} // closing one, under mu, hands over a slot
 }
 
-// newSlots returns n slots, without a limit if n < 0.
-func newSlots(n int) *slots { return &slots{free: n, limited: n >= 0} }
+// NewSlots returns n slots, without a limit if n < 0.
+func NewSlots(n int) *Slots { return &Slots{free: n, limited: n >= 0} }
 
-// acquire waits for a slot until ctx ends.
-func (s *slots) acquire(ctx context.Context) error {
+// Waiting returns how many questions wait for a slot.
+func (s *Slots) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting)
+}
+
+// Acquire waits for a slot until ctx ends. The caller must release it.
+func (s *Slots) Acquire(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.limited || s.free > 0 {
 		s.free--
@@ -41,13 +49,13 @@ func (s *slots) acquire(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	if i < 0 { // a slot was handed over in the meantime
-		s.release()
+		s.Release()
 	}
 	return ctx.Err()
 }
 
-// release hands the slot to the next question that waits.
-func (s *slots) release() {
+// Release hands the slot to the next question that waits.
+func (s *Slots) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {

@@ -1,0 +1,226 @@
+package elicit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// claude is a client that cuts messages.
+var claude = elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2025-11-25", Name: "claude-code"}
+
+var briefForm = &elicit.Options{Schema: elicit.FormDecision, Elsewhere: "on the approvals page"}
+
+func TestBrief(t *testing.T) {
+	script := func(text string) elicit.ExecQuestion {
+		return elicit.ExecQuestion{Command: []string{"bash", "-lc", text}, Script: text, Cwd: "/home/you/app", Home: "/home/you", Unsandboxed: true}
+	}
+	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox", Confined: true}
+	outside := &elicit.Always{Words: "commands that begin with `git push` in /home/you/app, outside the sandbox, while the configuration of git there is unchanged"}
+	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
+	const session = "\nThe session covers these words while files that they name are unchanged."
+	for _, tt := range []struct {
+		name   string
+		exec   elicit.ExecQuestion
+		always *elicit.Always
+		want   string
+		offers string // of s(ession) and a(lways)
+	}{
+		{"outside", script("touch made"), nil, "Outside the sandbox, in ~/app:\n`touch made`" + session, "s"},
+		{"no sandbox", elicit.ExecQuestion{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Without a sandbox, in /w:\n`ls 'a b'`" + session, "s"},
+		{"neither", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`" + session, "s"},
+		{"a rule for the sandbox", script("go test ./..."), inside,
+			"Outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox" + session, "sa"},
+		{"a rule", script("git push"), outside,
+			"Outside the sandbox, in ~/app:\n`git push`\nAlways: commands that begin with `git push` in ~/app, outside the \nsandbox, while the configuration of git there is unchanged", "sa"},
+		{"a rule without room", script("echo " + strings.Repeat("x", 150)), outside,
+			"Outside the sandbox, in ~/app:\n`echo " + strings.Repeat("x", 66) + "\n" + strings.Repeat("x", 72) + "\n" + strings.Repeat("x", 12) + "`", "s"},
+		{"three lines", script(long[:212]), nil, "Outside the sandbox, in ~/app:\n`" + long[:71] + "\n" + long[71:143] + "\n" + long[143:212] + "`", "s"},
+		{"too long", script(long), inside,
+			"Outside the sandbox, in ~/app:\n`" + long[:68] + "`\n⟨219 more characters⟩ `" + long[len(long)-46:] + "`\nNot shown whole; it is on the approvals page.", ""},
+		{"lines", script("set -e\nrm -rf ~\n"), nil, "Outside the sandbox, in ~/app:\n`$'set -e\\nrm -rf ~'`" + session, "s"},
+		{"like an escaped one", script(`$'\n'`), nil, "Outside the sandbox, in ~/app:\n`'$'\"'\\\\n'\"`" + session, "s"},
+		{"hidden", script("ls\u200b"), nil, "Outside the sandbox, in ~/app:\n`$'ls\\u{200b}'`\n(contains hidden characters)" + session, "s"},
+		{"like our marks", script("ls ⟨3 more characters⟩ `id`"), nil, "Outside the sandbox, in ~/app:\n`` ls \\u{27e8}3 more characters\\u{27e9} `id` ``" + session, "s"},
+		{"many backticks", script("ls ````"), nil,
+			"Outside the sandbox, in ~/app:\n`ls \\u{60}\\u{60}\\u{60}\\u{60}`\nNot shown whole; it is on the approvals page.", ""},
+		{"a program of the workspace", elicit.ExecQuestion{Command: []string{"bash", "-lc", "ls"}, Script: "ls", Cwd: "/w", Program: "/w/bash"}, nil,
+			"In /w:\n`bash -lc ls`\nThe program is `/w/bash`." + session, "s"},
+		{"notes and a reason", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
+			"In /w:\n`ls`\nOne note. Another." + session, "s"},
+		{"a long note", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
+			"In /w:\n`ls`\n" + strings.Repeat("a note ", 4)[:24] + "⟨229 more characters⟩" + strings.Repeat("a note ", 4)[28-27:] + "\nNot shown whole; it is on the approvals page.", ""},
+		{"somebody else", elicit.ExecQuestion{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot." + session, "s"},
+		{"a folder that speaks", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`" + session, "s"},
+		{"a long folder", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
+			"In /" + strings.Repeat("x", 21) + "⟨56 more characters⟩" + strings.Repeat("x", 22) + "/end:\n`ls`\nNot shown whole; it is on the approvals page.", ""},
+	} {
+		q := tt.exec.Question()
+		q.Always = tt.always
+		asked := q.For(claude, briefForm)
+		if diff := cmp.Diff(tt.want, asked.Message); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		checkBrief(t, tt.name, asked)
+		for letter, answer := range map[string]elicit.Decision{"s": elicit.ApprovedForSession, "a": elicit.ApprovedAlways} {
+			out := asked.Read([]byte(`{"action":"accept","content":{"decision":"`+string(answer)+`"}}`), briefForm)
+			if got := out.Decision == answer; got != strings.Contains(tt.offers, letter) {
+				t.Errorf("%s: %s is read as %s", tt.name, answer, out.Decision)
+			}
+		}
+		if other := q.For(elicit.Client{Name: "another"}, briefForm); other.Message != q.Message {
+			t.Errorf("%s: another client is asked %q", tt.name, other.Message)
+		}
+	}
+}
+
+// TestBriefReason shows the model's reason where there is room.
+func TestBriefReason(t *testing.T) {
+	for reason, want := range map[string]string{
+		"to see \"it\"":           "\nReason given by the model: `\"to see \\\"it\\\"\"`",
+		strings.Repeat("xy ", 99): "\nReason given by the model: `\"xy xy xy xy x⟨279 more characters⟩y xy \"`",
+	} {
+		q := (&elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: reason}).Question().For(claude, nil)
+		if diff := cmp.Diff("In /w:\n`ls`"+want, q.Message); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", reason, diff)
+		}
+	}
+}
+
+func TestBriefPatch(t *testing.T) {
+	var many []elicit.Change
+	for i := range 161 {
+		many = append(many, elicit.Change{Kind: "add", Path: fmt.Sprintf("/home/you/app/f%03d", i), Added: 1})
+	}
+	hook := elicit.Change{Kind: "update", Path: "/home/you/app/hook", Added: 1, Removed: 2, Why: "other programs run it"}
+	for _, tt := range []struct {
+		name  string
+		patch elicit.PatchQuestion
+		want  string
+	}{
+		{"one", elicit.PatchQuestion{Changes: many[:1]}, "Change a file in ~/app:\nadd f000 (+1 -0)"},
+		{"few", elicit.PatchQuestion{Changes: []elicit.Change{many[0], {Kind: "update", Path: "/home/you/x", Via: "/home/you/app/l"}, hook}, Reason: "tidy"},
+			"Change 3 files in ~/app:\nupdate hook (+1 -2): other programs run it,\nupdate `/home/you/app/l` → ~/x (outside the workspace),\nadd f000 (+1 -0)"},
+		{"many", elicit.PatchQuestion{Changes: append(many[:161:161], hook)},
+			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, add f000 (+1 -0),\nadd f001 (+1 -0), add f002 (+1 -0), add f003 (+1 -0), ⟨157 more files⟩\nNot shown whole; it is on the approvals page."},
+		{"many, with a note", elicit.PatchQuestion{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
+			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, ⟨161 more files⟩\nA note.\nNot shown whole; it is on the approvals page."},
+		{"none", elicit.PatchQuestion{}, "Change 0 files in ~/app:"},
+	} {
+		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"
+		asked := tt.patch.Question().For(claude, briefForm)
+		if diff := cmp.Diff(tt.want, asked.Message); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		checkBrief(t, tt.name, asked)
+	}
+}
+
+// TestBriefOfOthers makes the brief form of a question of which only the message is known.
+func TestBriefOfOthers(t *testing.T) {
+	for message, want := range map[string]string{
+		"Sure?":                     "Sure?",
+		"a\n\tb\nc\nd":              "a\n    b\nc\nd",
+		"a\nb\nc\nd\ne":             "a\nb\nc\nd e",
+		strings.Repeat("word ", 20): strings.Repeat("word ", 14) + "\n" + strings.Repeat("word ", 6),
+		"x\n" + strings.Repeat("y", 500) + "\nls; end": "x\n" + strings.Repeat("y", 72) + "\n⟨385 more characters⟩" + strings.Repeat("y", 43) + " ls; end\nNot shown whole; it is on the approvals page.",
+	} {
+		q := &elicit.Question{Message: message, Always: &elicit.Always{Words: "it"}}
+		asked := q.For(claude, briefForm)
+		checkBrief(t, message, asked)
+		asked = (&elicit.Question{Message: message, Once: true}).For(claude, briefForm)
+		if diff := cmp.Diff(want, asked.Message); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", message, diff)
+		}
+		checkBrief(t, message, asked)
+	}
+}
+
+// TestBriefIsSeen checks hostile texts at every place: nothing is beyond what such a host shows,
+// and the end of a command never is left out.
+func TestBriefIsSeen(t *testing.T) {
+	pieces := []string{"rm -rf ~", "x", " ", "`", "``", "\n", "'", "長", "👩‍👩‍👧", "e\u0301", "\u202e", "⟨", "⟩", "\x1b[2K", "\U000e0041", "\\", "$'", "/", "~"}
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		var b strings.Builder
+		for range random.IntN(4) * random.IntN(60) {
+			b.WriteString(pieces[random.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	for range 800 {
+		e := elicit.ExecQuestion{
+			Command: []string{"bash", "-lc", text() + "END"}, Cwd: "/" + text(), Home: "/home/you", Subject: text(), Unsandboxed: random.IntN(2) == 0, Reason: text(),
+		}
+		if random.IntN(2) == 0 {
+			e.Script = e.Command[2]
+		}
+		if random.IntN(3) == 0 {
+			e.Notes = []string{text(), text()}
+		}
+		if random.IntN(3) == 0 {
+			e.Program = "/" + text()
+		}
+		q := e.Question()
+		q.Always = &elicit.Always{Words: text(), Confined: random.IntN(2) == 0}
+		asked := q.For(claude, briefForm)
+		checkBrief(t, fmt.Sprintf("%q", e.Command), asked)
+		if !strings.Contains(asked.Message, "END") {
+			t.Errorf("%q: no end in\n%s", e.Command, asked.Message)
+		}
+		changes := []elicit.Change{{Kind: "add", Path: "/" + text(), Via: text()}, {Kind: "add", Path: text(), MoveTo: text(), Why: text()}}
+		checkBrief(t, "patch", (&elicit.PatchQuestion{Cwd: "/w", Changes: changes, Reason: text(), GrantRoot: text()}).Question().For(claude, briefForm))
+		checkBrief(t, "other", (&elicit.Question{Message: elicit.ShowText(text())}).For(claude, briefForm))
+	}
+}
+
+// checkBrief checks that a question fits, and that one that is not whole offers nothing that lasts.
+func checkBrief(t *testing.T, name string, q *elicit.Question) {
+	t.Helper()
+	lines := strings.Split(q.Message, "\n")
+	if len(lines) > 4 || strings.Contains(q.Message, "Not shown whole") && (!q.Once || q.Always != nil) {
+		t.Errorf("%s: once %t, always %v:\n%s", name, q.Once, q.Always, q.Message)
+	}
+	for _, line := range lines {
+		// A letter beyond those of Europe may take two columns.
+		wide := 0
+		for _, r := range line {
+			if r >= 0x2e80 {
+				wide++
+			}
+		}
+		if n := utf8.RuneCountInString(line) + wide; n > 72 {
+			t.Errorf("%s: %d columns: %s", name, n, line)
+		}
+	}
+	var params struct {
+		RequestedSchema struct {
+			Properties struct {
+				Decision struct {
+					OneOf []struct{ Const, Title string }
+				}
+			}
+		}
+	}
+	raw, err := q.Params(claude, briefForm)
+	if err != nil || json.Unmarshal(raw, &params) != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	var offered []string
+	for _, option := range params.RequestedSchema.Properties.Decision.OneOf {
+		offered = append(offered, option.Const)
+		if utf8.RuneCountInString(option.Title) > 45 {
+			t.Errorf("%s: option %q", name, option.Title)
+		}
+	}
+	if slices.Contains(offered, "approved_for_session") == q.Once || slices.Contains(offered, "approved_always") != (q.Always != nil) {
+		t.Errorf("%s: offers %q", name, offered)
+	}
+}

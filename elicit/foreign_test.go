@@ -1,0 +1,252 @@
+package elicit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// hostile is text of another party that tries to look like a question of this program.
+var hostile = map[string]string{
+	"escape sequence":  "\x1b[2J\x1b[HAllow Codex to run `ls`?",
+	"carriage return":  "Which?\rAllow Codex to run `ls`?",
+	"backspaces":       strings.Repeat("\b", 60) + "Allow Codex to run `ls`?",
+	"line breaks":      "Which?" + strings.Repeat("\n", 60) + "Allow Codex to run `ls` in `/work`?",
+	"other breaks":     "Which?\u2028Allow Codex\u0085Allow Codex\vAllow Codex\fAllow Codex",
+	"direction":        "Which? \u202e`sl` nur ot xedoC wollA\u202c",
+	"zero width":       "A\u200bllow Co\u200ddex to run `l\ufeffs`?",
+	"tag characters":   "Which?\U000e0041\U000e006c\U000e006c",
+	"combining marks":  "Which?" + strings.Repeat("\u0335", 200),
+	"its quotes":       "x\"\nAllow Codex to run `ls`?",
+	"code spans":       "``` \nAllow Codex to run `ls`?",
+	"Markdown":         "![x](https://evil.example/?q=1)\n# Allow Codex to run\n[Approve](https://evil.example)",
+	"its name":         "The MCP server \"other\" asks:\n\"other\": Which?",
+	"marks":            "\"evil\": \nReason given by the model: \"fine\"",
+	"two megabytes":    strings.Repeat("x", 2<<20),
+	"many lines":       strings.Repeat("Allow Codex to run `ls`?\n", 1<<16),
+	"not UTF-8":        "Which?\xff\xfe",
+	"nothing":          "",
+	"only white space": " \n\t\r\n ",
+}
+
+// TestForeignMessages shows hostile messages, of a server and of the model. Every line names who
+// asks, and nothing is hidden.
+func TestForeignMessages(t *testing.T) {
+	for name, text := range hostile {
+		for server, mark := range map[string][2]string{"evil": {`The MCP server "evil" asks:`, `"evil": `}, "": {`The model asks:`, `the model: `}} {
+			t.Run(name+"/"+server, func(t *testing.T) {
+				raw, err := json.Marshal(map[string]any{
+					"message": text, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{
+						"decision": map[string]any{"type": "string", "title": text, "description": text, "enum": []string{"approved", text + "x"}, "enumNames": []string{text, text}},
+					}},
+					"codex_elicitation": "exec-approval", "codex_command": []string{"ls"}, "threadId": "t", "codex_mcp_tool_call_id": "7",
+					"_meta": map[string]any{"codex/approval": map[string]any{"kind": "exec", "command": []string{"ls"}}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := elicit.ModelQuestion(raw)
+				if server != "" {
+					f, err = elicit.ServerQuestion(server, raw)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				params, err := f.Params(elicit.Client{ProtocolVersion: "2025-11-25"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var p map[string]any
+				if err := json.Unmarshal(params, &p); err != nil {
+					t.Fatal(err)
+				}
+				message, _ := p["message"].(string)
+				delete(p, "message")
+				for i, line := range strings.Split(message, "\n") {
+					if begin := mark[min(i, 1)]; !strings.HasPrefix(line, begin) {
+						t.Errorf("line %d is %.80q, want %q first", i, line, begin)
+					}
+				}
+				field := p["requestedSchema"].(map[string]any)["properties"].(map[string]any)["decision"].(map[string]any)
+				for _, member := range []string{"title", "description"} {
+					if shown, ok := field[member].(string); ok && !strings.HasPrefix(shown, mark[1]) {
+						t.Errorf("%s is %.80q, want %q first", member, shown, mark[1])
+					}
+				}
+				seen(t, message)
+				seen(t, fmt.Sprint(field))
+				if len(message) > 12<<10 || len(params) > 20<<10 {
+					t.Errorf("%d bytes, with a message of %d", len(params), len(message))
+				}
+				delete(p, "requestedSchema")
+				if d := cmp.Diff(map[string]any{"mode": "form"}, p); d != "" {
+					t.Errorf("other members (-want +got):\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// seen fails if a text has a character that a human would not see, other than line breaks.
+func seen(t *testing.T, text string) {
+	t.Helper()
+	if shown := elicit.ShowText(text); shown != text || strings.ContainsRune(text, '\t') {
+		t.Errorf("%.200q has hidden characters", text)
+	}
+	if !utf8.ValidString(text) {
+		t.Error("not UTF-8")
+	}
+}
+
+// TestForeignMemory has a message as long as MCP messages may be.
+func TestForeignMemory(t *testing.T) {
+	const size = 16 << 20
+	params, err := json.Marshal(map[string]string{"message": strings.Repeat("x\n", size/2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f, err := elicit.ServerQuestion("evil", params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 6*size {
+		t.Errorf("%d MiB for %d", took>>20, size>>20)
+	}
+	shown, err := f.Params(elicit.Client{})
+	if want := fmt.Sprintf(`(%s more bytes are not shown)`, "16,711,680"); err != nil || len(shown) > 20<<10 || !strings.Contains(string(shown), want) {
+		t.Errorf("%.4000s, %v, want %s", shown, err, want)
+	}
+}
+
+// TestForeignNames shows names of servers and tools.
+func TestForeignNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"github":          `"github"`,
+		"my_server-2.0":   `"my_server-2.0"`,
+		"x\" asks:\nmine": "`\"x\\\" asks: mine\"`",
+		"a`b":             "``\"a`b\"``",
+		"\u202eevil":      "`\"\\\\u{202e}evil\"`",
+		"":                `""`,
+	} {
+		if got := elicit.ShowName(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+	if got := elicit.ShowName(strings.Repeat("x", 1000)); utf8.RuneCountInString(got) > 80 {
+		t.Errorf("%d characters", utf8.RuneCountInString(got))
+	}
+}
+
+// TestForeignForms compares forms as they arrive with those that are shown, and answers as they
+// are given with those that the party gets.
+func TestForeignForms(t *testing.T) {
+	for _, tt := range []struct{ name, schema, shown, answer, want string }{
+		{"texts", `{"type":"object","properties":{"a":{"type":"string","title":"A","description":"d","minLength":1,"maxLength":9,"format":"email","default":"x","x-hint":"y"}},"required":["a","b"]}`,
+			`{"type":"object","properties":{"a":{"type":"string","title":"\"s\": A","description":"\"s\": \"d\"","format":"email","minLength":1,"maxLength":9}},"required":["a"]}`,
+			`{"action":"accept","content":{"a":"b","decision":"approved"},"_meta":{"x":1}}`, `{"action":"accept","content":{"a":"b"}}`},
+		{"another format", `{"properties":{"a":{"type":"string","format":"password"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","title":"\"s\": a"}}}`, `{"action":"accept","content":{"a":"b"}}`, `{"action":"accept","content":{"a":"b"}}`},
+		{"numbers", `{"type":"object","properties":{"n":{"type":"number","minimum":0.5,"maximum":9},"i":{"type":"integer"},"b":{"type":"boolean","default":true}}}`,
+			`{"type":"object","properties":{"b":{"type":"boolean","title":"\"s\": b"},"i":{"type":"integer","title":"\"s\": i"},"n":{"type":"number","title":"\"s\": n","minimum":0.5,"maximum":9}}}`,
+			`{"action":"accept","content":{"n":1.5,"i":9007199254740993,"b":false}}`, `{"action":"accept","content":{"b":false,"i":9007199254740993,"n":1.5}}`},
+		{"options", `{"type":"object","properties":{"e":{"type":"string","enum":["x\u200b","y"],"enumNames":["X","Y\n"]}}}`,
+			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","enum":["x\\u{200b}","y"],"enumNames":["X","Y"]}}}`,
+			`{"action":"accept","content":{"e":"x\\u{200b}"}}`, `{"action":"accept","content":{"e":"x` + "\u200b" + `"}}`},
+		{"an option that is none", `{"type":"object","properties":{"e":{"type":"string","enum":["x"]}}}`,
+			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","enum":["x"]}}}`, `{"action":"accept","content":{"e":"z"}}`, `{"action":"decline"}`},
+		{"options with titles", `{"type":"object","properties":{"e":{"type":"string","oneOf":[{"const":"x","title":"X","description":"d"}]}}}`,
+			`{"type":"object","properties":{"e":{"type":"string","title":"\"s\": e","oneOf":[{"const":"x","title":"X"}]}}}`, `{"action":"accept","content":{"e":"x"}}`, `{"action":"accept","content":{"e":"x"}}`},
+		{"several options", `{"type":"object","properties":{"e":{"type":"array","minItems":1,"items":{"type":"string","enum":["x","y"],"title":"t"}},"f":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]}}}}`,
+			`{"type":"object","properties":{"e":{"type":"array","title":"\"s\": e","minItems":1,"items":{"type":"string","enum":["x","y"]}},"f":{"type":"array","title":"\"s\": f","items":{"type":"string","anyOf":[{"const":"x","title":"X"}]}}}}`,
+			`{"action":"accept","content":{"e":["y","x"],"f":[]}}`, `{"action":"accept","content":{"e":["y","x"],"f":[]}}`},
+		{"a name that hides", `{"type":"object","properties":{"a\nb":{"type":"string"}},"required":["a\nb"]}`,
+			`{"type":"object","properties":{"a b":{"type":"string","title":"\"s\": a b"}},"required":["a b"]}`, `{"action":"accept","content":{"a b":"v"}}`, `{"action":"accept","content":{"a\nb":"v"}}`},
+		{"a wrong kind", `{"type":"object","properties":{"n":{"type":"number"}}}`, `{"type":"object","properties":{"n":{"type":"number","title":"\"s\": n"}}}`, `{"action":"accept","content":{"n":"1"}}`, `{"action":"decline"}`},
+		{"none", ``, `{"type":"object","properties":{}}`, `{"action":"accept"}`, `{"action":"accept","content":{}}`},
+		{"declined", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"action":"decline","content":{"feedback":"f"}}`, `{"action":"decline"}`},
+		{"cancelled", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"action":"cancel"}`, `{"action":"cancel"}`},
+		{"nonsense", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"action":"perhaps"}`, `{"action":"decline"}`},
+		{"twice over", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"action":"accept","action":"decline"}`, `{"action":"decline"}`},
+		{"no object", `{"type":"object"}`, `{"type":"object","properties":{}}`, `7`, `{"action":"decline"}`},
+		{"content of text", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"action":"accept","content":"x"}`, `{"action":"decline"}`},
+		{"flat", `{"type":"object"}`, `{"type":"object","properties":{}}`, `{"decision":"approved"}`, `{"action":"decline"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			params := `{"message":"m"}`
+			if tt.schema != "" {
+				params = `{"message":"m","requestedSchema":` + tt.schema + `}`
+			}
+			f, err := elicit.ServerQuestion("s", json.RawMessage(params))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Params(elicit.Client{ProtocolVersion: "2025-06-18"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(`{"message":"The MCP server \"s\" asks: \"m\"","requestedSchema":`+tt.shown+`}`, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.want, string(f.Read(json.RawMessage(tt.answer)))); d != "" {
+				t.Errorf("answer (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestForeignRefused has questions that cannot be asked.
+func TestForeignRefused(t *testing.T) {
+	many := func(n int, format string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(format, i)
+		}
+		return strings.Join(all, ",")
+	}
+	form := func(field string) string {
+		return `{"message":"m","requestedSchema":{"properties":{"f":` + field + `}}}`
+	}
+	for name, params := range map[string]string{
+		"no object":               `7`,
+		"a message of numbers":    `{"message":7}`,
+		"a member twice":          `{"message":"m","message":"n"}`,
+		"a URL":                   `{"message":"m","mode":"url","url":"https://evil.example","elicitationId":"e"}`,
+		"a mode of another":       `{"message":"m","mode":"openai/form"}`,
+		"a form of text":          `{"message":"m","requestedSchema":"x"}`,
+		"a list":                  `{"message":"m","requestedSchema":{"type":"array"}}`,
+		"many fields":             `{"message":"m","requestedSchema":{"properties":{` + many(33, `"f%d":{"type":"string"}`) + `}}}`,
+		"fields that look alike":  `{"message":"m","requestedSchema":{"properties":{"a b":{"type":"string"},"a\nb":{"type":"string"}}}}`,
+		"a field of nothing":      form(`null`),
+		"an object in it":         form(`{"type":"object","properties":{}}`),
+		"two types":               form(`{"type":["string","null"]}`),
+		"a list of texts":         form(`{"type":"array","items":{"type":"string"}}`),
+		"a list of lists":         form(`{"type":"array","items":{"items":{"enum":["x"]}}}`),
+		"a list of nothing":       form(`{"type":"array"}`),
+		"items of a text":         form(`{"type":"string","items":{"enum":["x"]}}`),
+		"options of a number":     form(`{"type":"number","enum":["x"]}`),
+		"options of numbers":      form(`{"type":"string","enum":[1]}`),
+		"options that look alike": form(`{"type":"string","enum":["x y","x\ny"]}`),
+		"many options":            form(`{"type":"string","enum":[` + many(300, `"%d"`) + `]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if f, err := elicit.ServerQuestion("s", json.RawMessage(params)); err == nil {
+				p, _ := f.Params(elicit.Client{})
+				t.Errorf("it is asked: %s", p)
+			} else {
+				seen(t, err.Error())
+			}
+		})
+	}
+	if _, err := new(elicit.Foreign).Params(elicit.Client{}); err == nil {
+		t.Error("a Foreign of nowhere is asked")
+	}
+}
