@@ -47,9 +47,10 @@ func (c *capture) write(stream protocol.OutputStream, b []byte) {
 		c.stderr.write(b)
 	}
 	c.both.write(b)
-	if c.onOutput == nil || c.deltas == maxDeltas || c.deltaBytes+len(b) > maxDeltaBytes {
+	if c.onOutput == nil || c.deltas == maxDeltas || c.deltaBytes == maxDeltaBytes {
 		return
 	}
+	b = b[:min(len(b), maxDeltaBytes-c.deltaBytes)] // nothing is passed on after something was left out
 	c.deltas++
 	c.deltaBytes += len(b)
 	c.onOutput(stream, bytes.Clone(b))

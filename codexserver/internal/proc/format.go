@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 )
 
@@ -28,13 +28,13 @@ func FormatOutput(aggregated string) string {
 		return aggregated
 	}
 	if len(lines) <= maxModelLines {
-		head := firstBytes(aggregated, maxModelBytes/2)
-		tail := lastBytes(aggregated, maxModelBytes/2-maxMarker)
+		head := text.Head(aggregated, maxModelBytes/2)
+		tail := text.Tail(aggregated, maxModelBytes/2-maxMarker)
 		cut := len(aggregated) - len(head) - len(tail)
 		return withMarker(head, fmt.Sprintf("[... omitted %d of %d bytes ...]", cut, len(aggregated)), tail)
 	}
-	head := firstBytes(strings.Join(lines[:maxModelLines/2], ""), maxModelBytes/2)
-	tail := lastBytes(strings.Join(lines[len(lines)-maxModelLines/2:], ""), maxModelBytes-len(head)-maxMarker)
+	head := text.Head(strings.Join(lines[:maxModelLines/2], ""), maxModelBytes/2)
+	tail := text.Tail(strings.Join(lines[len(lines)-maxModelLines/2:], ""), maxModelBytes-len(head)-maxMarker)
 	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
 }
 
@@ -45,31 +45,6 @@ func withMarker(head, marker, tail string) string {
 		head += "\n"
 	}
 	return head + marker + "\n\n" + strings.TrimSuffix(tail, "\n")
-}
-
-// firstBytes returns the longest beginning of s that has at most n bytes and ends with a
-// whole rune.
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// lastBytes returns the longest end of s that has at most n bytes and begins with a whole
-// rune.
-func lastBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	from := len(s) - n
-	for from < len(s) && !utf8.RuneStart(s[from]) {
-		from++
-	}
-	return s[from:]
 }
 
 // Formatted returns the output for the model, see [FormatOutput]. After a timeout a line
