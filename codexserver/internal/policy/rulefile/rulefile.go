@@ -11,6 +11,7 @@
 package rulefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -152,10 +154,10 @@ func decode(data []byte) (content, error) {
 	return c, nil
 }
 
-// Allows reports whether the rules of a principal allow what an event asks, and whether a
-// command may then run only in the sandbox. By is the number of the rule, 0 if several rules
-// together allow a script. An error means that nothing is allowed, and why. A nil store allows
-// nothing.
+// Allows reports whether the rules of a principal allow the command that an event asks about,
+// and whether it may then run only in the sandbox. By is the number of the rule, 0 if several
+// rules together allow a script. An error means that nothing is allowed, and why. A nil store
+// allows nothing.
 func (s *Store) Allows(m protocol.EventMsg, principal string) (by int, confined, ok bool, err error) {
 	if s == nil {
 		return 0, false, false, nil
@@ -165,21 +167,19 @@ func (s *Store) Allows(m protocol.EventMsg, principal string) (by int, confined,
 	rules := make([]policy.Rule, len(kept))
 	for i, k := range kept {
 		rules[i] = k.Rule
-	}
-	allows := func(rules []policy.Rule) (confined, ok bool) {
-		switch q := m.(type) {
-		case protocol.ExecApprovalRequest:
-			return policy.Covers(rules, &q)
-		case protocol.PatchApprovalRequest:
-			return false, policy.PatchCovers(rules, &q)
+		if _, patch := m.(protocol.PatchApprovalRequest); patch && k.Patches != "" && err == nil {
+			err = fmt.Errorf("rule %d is about patches, which no rule allows any more; codex-mcp rules remove %[1]d removes it", k.Number)
 		}
-		return false, false
 	}
-	if confined, ok = allows(rules); !ok {
+	q, isCommand := m.(protocol.ExecApprovalRequest)
+	if !isCommand {
+		return 0, false, false, err
+	}
+	if confined, ok = policy.Covers(rules, &q); !ok {
 		return 0, false, false, err
 	}
 	for i := range rules {
-		if inside, alone := allows(rules[i : i+1]); alone && inside == confined {
+		if inside, alone := policy.Covers(rules[i:i+1], &q); alone && inside == confined {
 			return kept[i].Number, confined, true, nil
 		}
 	}
@@ -241,12 +241,9 @@ func (s *Store) change(edit func(*content) error) error {
 	if err := s.isOurs(); err != nil {
 		return err
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if err = safefile.Lock(lock); !errors.Is(err, safefile.ErrLocked) || time.Now().After(end) {
-			break
-		}
-	}
-	if err != nil {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	if err := claim.Wait(ctx, lock); err != nil {
 		return fmt.Errorf("%s: %w", lock.Name(), err)
 	}
 	c, err := s.read()

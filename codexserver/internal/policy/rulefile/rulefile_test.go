@@ -182,7 +182,7 @@ func put(t *testing.T, s *rulefile.Store, text string) {
 }
 
 // TestRulesTogether checks where a script runs that only several rules together allow: in the
-// sandbox, as each of them. A rule about patches allows patches, and nothing else does.
+// sandbox, as each of them. No rule allows patches.
 func TestRulesTogether(t *testing.T) {
 	dir := t.TempDir()
 	s := rulefile.New(t.TempDir(), nil)
@@ -204,15 +204,14 @@ func TestRulesTogether(t *testing.T) {
 	if _, _, ok, err := s.Allows(protocol.AgentMessage{}, ""); ok || err != nil {
 		t.Errorf("what asks nothing: %t, %v", ok, err)
 	}
-	p, err := policy.ExplainPatch(&patch)
-	if err != nil {
+	if _, err := s.Add(accepted(policy.Rule{Patches: dir, Folder: dir})); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
-		t.Fatal(err)
+	if _, _, ok, err := s.Allows(patch, ""); ok || err == nil || !strings.Contains(err.Error(), "rule 3") {
+		t.Errorf("a patch with a rule of an earlier version: %t, %v", ok, err)
 	}
-	if by, confined, ok, err := s.Allows(patch, ""); by != 3 || confined || !ok || err != nil {
-		t.Errorf("by %d, confined %t, allowed %t, %v", by, confined, ok, err)
+	if by, _, ok, err := s.Allows(test, ""); by != 1 || !ok || err != nil {
+		t.Errorf("a command beside such a rule: by %d, allowed %t, %v", by, ok, err)
 	}
 }
 
@@ -308,7 +307,12 @@ func TestRacedIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q := protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: dir, Placed: true}
+	ask := func() protocol.ExecApprovalRequest {
+		argv := []string{"git", "push"}
+		place := policy.Place{Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + os.Getenv("HOME")}, Roots: []string{dir}}
+		return protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true, Unasked: place.Unasked(argv).Unasked}
+	}
+	q := ask()
 	shown, err := policy.Explain(&q)
 	if err != nil {
 		t.Fatal(err)
@@ -316,6 +320,7 @@ func TestRacedIn(t *testing.T) {
 	if err := os.WriteFile(config, []byte("[remote \"origin\"]\n\turl = https://evil.example/work.git\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	q = ask()
 	s := newStore(t.TempDir())
 	if _, err := s.Add(rulefile.Kept{Rule: shown.Rule, By: "client", Words: shown.Words}); err != nil {
 		t.Fatal(err)
