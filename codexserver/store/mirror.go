@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -151,12 +152,10 @@ func (m *Mirror) call(f func(context.Context) error) error {
 // name returns the name of a file of the home.
 func (m *Mirror) name(path string) (string, error) {
 	for _, home := range []string{m.home, m.real} {
-		rel, err := filepath.Rel(home, path)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
+		if rel, ok := paths.Within(path, home); ok {
+			name := filepath.ToSlash(rel)
+			return name, CheckName(name)
 		}
-		name := filepath.ToSlash(rel)
-		return name, CheckName(name)
 	}
 	return "", fmt.Errorf("%s is not in %s, and only files there are in the store", path, m.home)
 }
