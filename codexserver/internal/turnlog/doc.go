@@ -1,0 +1,19 @@
+// Package turnlog has the log of a turn, the only place where the events of a turn are read: the
+// host of an engine writes them, and the result of the turn, its progress, its status, its tokens,
+// the silence of its model and what codex-show returns are read from it.
+//
+// # Two parts
+//
+// A [Turn] is what one turn did and does, as values. It keeps the last 1,000 commands and refusals,
+// each shortened, 10,000 files of patches, and 1 MiB of a message that is being written.
+//
+// A [Log] is what a thread did, as texts, for readers who need more than a result can have:
+//
+//	turns, events, decisions, diffs ──▶ Log ──▶ transcript, diff, outputs ──▶ pages
+//
+// Its texts only grow, so that offsets stay valid. The size of each kind of text is limited,
+// and so is that of all logs of a [Store]. The oldest parts are dropped first, and a
+// [Page] reports how much is missing. Offsets and counts are in bytes. Every text is valid
+// UTF-8, and pages do not split runes. The texts come from models, files and commands. Only
+// lines of a transcript that begin without a space are written by this package.
+package turnlog

@@ -1,0 +1,31 @@
+package turnlog_test
+
+import (
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestDoing checks the line that a person sees of an event.
+func TestDoing(t *testing.T) {
+	for _, tt := range []struct {
+		event protocol.EventMsg
+		want  string
+	}{
+		{protocol.TaskStarted{}, "thinking"},
+		{protocol.ExecCommandBegin{Command: []string{"make", "all"}}, "running make all"},
+		{protocol.PatchApplyBegin{}, "changing files"},
+		{protocol.BackgroundEvent{Message: "one\ntwo"}, "one two"},
+		{protocol.StreamError{Message: "asking again in 7s: the provider answered 429"}, "asking again in 7s: the provider answered 429"},
+		{protocol.TokenCount{}, ""},
+	} {
+		turn := turnlog.NewTurn()
+		if got := newLog(t).Add(turn, tt.event).Doing; got != tt.want {
+			t.Errorf("%T: %q, want %q", tt.event, got, tt.want)
+		}
+		if got := turn.State(0).Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
+			t.Errorf("%T: the turn is %q, want %q", tt.event, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package turnlog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Step is what an event means for its turn.
+type Step struct {
+	// Doing is what the turn does from then on, as a line for a person; "" is what it did.
+	Doing string
+	// Changes is true if something begins that may change files.
+	Changes bool
+}
+
+// Changes reports whether an event begins something that may change files.
+func Changes(m protocol.EventMsg) bool {
+	switch m.(type) {
+	case protocol.ExecCommandBegin, protocol.PatchApplyBegin, protocol.MCPToolCallBegin:
+		return true
+	}
+	return false
+}
+
+const thinking = "thinking"
+
+// Add writes an event of the turn t. Nil is for events of no turn that a caller waits for. Add does
+// not block.
+func (l *Log) Add(t *Turn, m protocol.EventMsg) Step {
+	t = l.turn(t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	words := elicit.OneLine(l.add(t, m), maxDoing)
+	t.now.do(words)
+	return Step{Doing: words, Changes: Changes(m)}
+}
+
+// turn returns the turn t, or the log's own if t is nil.
+func (l *Log) turn(t *Turn) *Turn {
+	t = cmp.Or(t, &l.own)
+	if l.last.Load() != t {
+		l.last.Store(t)
+	}
+	return t
+}
+
+// Leave drops the turn of the last event, which has ended.
+func (l *Log) Leave() { l.last.Store(nil) }
+
+// Silent returns when the silence of the model began. It is the zero time while the model is not
+// waited for. A command or a tool that runs, and an open question, do not count as silence.
+func (l *Log) Silent() time.Time {
+	t := l.last.Load()
+	if t == nil {
+		return time.Time{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.silence()
+}
+
+// Alive records that the model works, although there is no event.
+func (l *Log) Alive(t *Turn) {
+	t = l.turn(t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.clock.hear()
+}
+
+// add is Add under the turn's lock. It returns what the turn does from then on, or "".
+func (l *Log) add(t *Turn, m protocol.EventMsg) (doing string) {
+	clock, begun := &t.now.clock, !t.began.IsZero()
+	switch m := m.(type) {
+	case protocol.SessionConfigured:
+		l.past(past(m.InitialMessages))
+	case protocol.TaskStarted:
+		clock.start()
+		doing = thinking
+		t.now.change()
+	case protocol.TaskComplete:
+		clock.stop()
+		t.answer.lacks = m.Incomplete
+		if last := m.LastAgentMessage; last != nil {
+			t.answer.text = *last
+			l.concludes(*last)
+		}
+	case protocol.TurnAborted, protocol.ShutdownComplete:
+		clock.stop()
+	case protocol.Error:
+		clock.stop()
+		l.note("error:", m.Message)
+	case protocol.UserMessage:
+		if m.Kind == "" || m.Kind == protocol.UserPlain {
+			l.note("user:", m.Message)
+		}
+	case protocol.BackgroundEvent:
+		doing = m.Message
+		if m.Refused != nil {
+			l.refused(m)
+			if begun {
+				t.refuse(t.refusal(m.Refused))
+			}
+		}
+	case protocol.StreamError:
+		doing = m.Message
+		t.answer.coming.Reset() // it is written again
+	case protocol.TokenCount:
+		if begun {
+			t.counts(m)
+		}
+	case protocol.AgentMessageDelta:
+		t.speaks(begun)
+		if t.answer.coming.Len() < maxComing {
+			t.answer.coming.WriteString(m.Delta)
+		}
+	case protocol.AgentMessage:
+		t.speaks(begun)
+		doing, t.answer.last = m.Message, m.Message
+		t.answer.coming.Reset()
+		l.says(m.Message)
+	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
+		t.speaks(begun)
+	case protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta:
+		clock.speaks()
+	default:
+		doing = l.addCall(t, m)
+	}
+	return doing
+}
+
+// addCall is add for commands, patches, tools, and what else comes from the model.
+func (l *Log) addCall(t *Turn, m protocol.EventMsg) (doing string) {
+	clock, begun := &t.now.clock, !t.began.IsZero()
+	switch m := m.(type) {
+	case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest:
+		clock.hear()
+		t.tokens.answered = t.tokens.answered || begun
+		doing = "waiting for approval"
+	case protocol.ExecCommandBegin:
+		doing = "running " + elicit.ShowCommand(first(m.Command))
+		t.now.change()
+		t.acts(m.CallID, begun)
+		number := 0
+		l.write(func() { number = l.beginCommand(m) })
+		if begun {
+			t.runs(m, number)
+		}
+	case protocol.ExecCommandOutputDelta: // it may run while the model works
+		l.write(func() { l.print(m) })
+	case protocol.ExecCommandEnd:
+		doing = thinking
+		t.now.change()
+		clock.end(m.CallID)
+		t.commands.ended(m)
+		l.write(func() { l.endCommand(m) })
+	case protocol.PatchApplyBegin:
+		doing = "changing files"
+		t.acts(m.CallID, begun)
+		if begun {
+			t.patches.begin(m)
+		}
+		l.note("patch:", patchLines(m.Changes))
+	case protocol.PatchApplyEnd:
+		doing = thinking
+		t.now.change()
+		clock.end(m.CallID)
+		if begun {
+			t.patches.end(m)
+			t.commands.ran = t.commands.ran || !m.Success
+		}
+		if m.Success {
+			l.note("the patch was applied", "")
+		} else {
+			l.note("the patch was not applied:", m.Stderr)
+		}
+	case protocol.MCPToolCallBegin: // the transcript has no arguments, which may contain secrets
+		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
+		t.acts(m.CallID, begun)
+		t.commands.ran = t.commands.ran || begun
+		l.note("tool "+showLine(m.Invocation.Tool)+" of the MCP server "+showLine(m.Invocation.Server), "")
+	case protocol.MCPToolCallEnd:
+		clock.end(m.CallID)
+		if m.Result.Err != nil {
+			l.note("tool "+showLine(m.Invocation.Tool)+" failed", "")
+		}
+	case protocol.TurnDiff:
+		clock.hear()
+		if begun {
+			t.diff = m.UnifiedDiff
+		}
+	case protocol.PlanUpdate:
+		clock.hear()
+		if begun {
+			t.plan, t.tokens.answered = m.Plan, true
+		}
+		l.planned(m.Plan)
+	case protocol.WebSearchBegin:
+		clock.hear()
+		t.tokens.answered = t.tokens.answered || begun
+	case protocol.WebSearchEnd:
+		clock.hear()
+		l.note("web search:", m.Query)
+	case protocol.ViewImageToolCall:
+		clock.hear()
+		t.tokens.answered = t.tokens.answered || begun
+		l.note("image: "+showLine(m.Path), "")
+	default:
+		clock.hear()
+	}
+	return doing
+}
+
+// refusal describes what the engine refused by itself.
+func (t *Turn) refusal(r *protocol.Refused) Refusal {
+	out := Refusal{Kind: "other", Why: Show(r.Reason, MaxWords), By: approval.ByEngine, Reason: "policy"}
+	switch {
+	case len(r.Command) > 0:
+		out.Kind, out.What, out.Cwd = "command", ShowCommand(r.Command), t.folder(r.Cwd)
+	case len(r.Changes) > 0:
+		out.Kind, out.What = "patch", ShowPaths(slices.Sorted(maps.Keys(r.Changes)))
+	default:
+		out.What = Show(r.Tool, MaxWords)
+	}
+	return out
+}
+
+// Asked writes a question. The transcript gets it with its decision, and also before it if a client
+// may not show all of it.
+func (l *Log) Asked(t *Turn, r *approval.Request) {
+	l.turn(t).asked(r)
+	if !r.Question.Cut() {
+		return
+	}
+	whole := r.Question.Message
+	if exec, ok := r.Event.(protocol.ExecApprovalRequest); ok {
+		if command := elicit.ShowCommand(exec.Command); !strings.Contains(whole, command) {
+			whole += "\n" + command
+		}
+	}
+	l.note("open question:", whole)
+}
+
+func (t *Turn) asked(r *approval.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.questions, t.now.unseen = append(t.now.questions, r), true
+	t.now.change()
+}
+
+// Decided writes the decision about a question.
+func (l *Log) Decided(t *Turn, r *approval.Request, d approval.Decision) {
+	l.turn(t).decided(r, d)
+	l.write(func() {
+		l.entry("question:", r.Question.Message)
+		heading := fmt.Sprintf("%s by %s", d.Decision, d.By)
+		if d.Decision.Approves() {
+			l.entry(heading, "")
+			return
+		}
+		l.entry(heading+":", d.ForModel())
+	})
+}
+
+func (t *Turn) decided(r *approval.Request, d approval.Decision) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.questions = slices.DeleteFunc(t.now.questions, func(q *approval.Request) bool { return q == r })
+	t.now.do(thinking)
+	t.now.change()
+	t.now.clock.hear()
+	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
+	if t.began.IsZero() {
+		return
+	}
+	approved := d.Decision.Approves()
+	refusal := Refusal{Kind: "other", Why: Show(d.ForModel(), MaxWords), By: d.By, Reason: d.Reason}
+	switch m := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		if approved {
+			t.commands.approve(m.CallID, d.By)
+		}
+		refusal.Kind, refusal.What, refusal.Cwd = "command", ShowCommand(m.Command), t.folder(m.Cwd)
+	case protocol.PatchApprovalRequest:
+		refusal.Kind, refusal.What = "patch", ShowPaths(slices.Sorted(maps.Keys(m.Changes)))
+	default:
+		refusal.What = Show(r.Question.Message, MaxWords)
+	}
+	if !approved {
+		t.refuse(refusal)
+	}
+}

@@ -1,0 +1,129 @@
+package turnlog
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// maxPatched bounds the files of patches that are remembered.
+const maxPatched = 10_000
+
+// patches are the changes of the turn's patches, by absolute path. The zero value is
+// ready.
+type patches struct {
+	open    map[string][]repo.Change // by call
+	files   map[string]repo.Change
+	omitted int
+}
+
+func (p *patches) begin(m protocol.PatchApplyBegin) {
+	if p.open == nil {
+		p.open, p.files = map[string][]repo.Change{}, map[string]repo.Change{}
+	}
+	var list []repo.Change
+	for _, path := range slices.Sorted(maps.Keys(m.Changes)) {
+		list = append(list, patched(path, m.Changes[path]))
+	}
+	p.open[m.CallID] = list
+}
+
+// of returns the change of the file at a path, or nil.
+func (p *patches) of(path string) *repo.Change {
+	c, ok := p.files[path]
+	if !ok {
+		return nil
+	}
+	return &c
+}
+
+func patched(path string, f protocol.FileChange) repo.Change {
+	c := repo.Change{Path: path, Kind: repo.Update, Lines: &repo.Lines{}}
+	c.Lines.Added, c.Lines.Removed = f.Lines()
+	switch {
+	case f.Add != nil:
+		c.Kind = repo.Add
+	case f.Delete != nil:
+		c.Kind = repo.Delete
+	case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
+		c.Kind, c.From, c.Path = repo.Rename, path, *f.Update.MovePath
+	}
+	return c
+}
+
+func (p *patches) end(m protocol.PatchApplyEnd) {
+	list := p.open[m.CallID]
+	delete(p.open, m.CallID)
+	if !m.Success {
+		return
+	}
+	for _, c := range list {
+		p.add(c)
+	}
+}
+
+// add merges a change with an earlier one of the same file.
+func (p *patches) add(c repo.Change) {
+	before, again := p.files[cmp.Or(c.From, c.Path)]
+	if again {
+		delete(p.files, before.Path)
+		c.Lines.Added += before.Lines.Added
+		c.Lines.Removed += before.Lines.Removed
+		switch {
+		case before.Kind == repo.Add && c.Kind == repo.Delete:
+			return
+		case before.Kind == repo.Add:
+			c.Kind, c.From = repo.Add, ""
+		case before.Kind == repo.Delete && c.Kind == repo.Add:
+			c.Kind = repo.Update
+		case before.Kind == repo.Rename && c.Kind == repo.Delete:
+			c.Path = before.From
+		case before.Kind == repo.Rename:
+			c.Kind, c.From = repo.Rename, before.From
+		}
+	}
+	if len(p.files) == maxPatched {
+		p.omitted++
+		return
+	}
+	p.files[c.Path] = c
+}
+
+// changes returns the changes, sorted by path. Paths below dir are relative to it.
+func (p *patches) changes(dir string) []repo.Change {
+	list := make([]repo.Change, 0, len(p.files))
+	for _, c := range p.files {
+		c.Path = below(dir, c.Path)
+		if c.From != "" {
+			c.From = below(dir, c.From)
+		}
+		list = append(list, c)
+	}
+	repo.SortChanges(list)
+	return list
+}
+
+// below returns a path with slashes, relative to dir if it is below it.
+func below(dir, path string) string {
+	if rel, ok := paths.Within(path, dir); ok && dir != "" {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}
+
+// elsewhere returns the changes of files that the snapshot does not cover, sorted by path.
+func (p *patches) elsewhere(covered func(path string) bool) (list []repo.Change) {
+	for path, c := range p.files {
+		if !covered(path) {
+			c.Path, c.From = filepath.ToSlash(path), filepath.ToSlash(c.From)
+			list = append(list, c)
+		}
+	}
+	repo.SortChanges(list)
+	return list
+}

@@ -1,0 +1,156 @@
+package turnlog
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// maxDoing is how many characters a status line has at most.
+const maxDoing = 200
+
+// moment is what a turn does now.
+type moment struct {
+	doing     string
+	since     time.Time
+	clock     clock
+	questions []*approval.Request // the open ones
+	unseen    bool                // a question opened that no caller has seen
+	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
+}
+
+// do sets what the turn does, unless words is "".
+func (m *moment) do(words string) {
+	if words != "" {
+		m.doing, m.since = words, time.Now()
+	}
+}
+
+// change wakes those who wait for news.
+func (m *moment) change() {
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
+}
+
+// silence returns when the silence of the model began. It is the zero time while the model is not
+// waited for.
+func (m *moment) silence() time.Time {
+	if len(m.questions) > 0 {
+		return time.Time{}
+	}
+	return m.clock.since()
+}
+
+// State is what a turn does at one moment.
+type State struct {
+	Status Status
+	// Doing is what the turn does, Since when it began with that.
+	Doing string
+	Since time.Time
+	// Question is the subject of the oldest open question, or "".
+	Question string
+	// Stuck is true if the model has been silent for too long. Since is then when it fell
+	// silent.
+	Stuck bool
+}
+
+// State returns what a turn does that has not ended. Stall is how long its model may be silent; 0
+// is for ever.
+func (t *Turn) State(stall time.Duration) State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := State{Status: Running, Doing: t.now.doing, Since: t.now.since}
+	if len(t.now.questions) > 0 {
+		s.Status, s.Question = Waiting, Brief(Subject(t.now.questions[0]))
+		return s
+	}
+	if silent := t.now.silence(); stall > 0 && !silent.IsZero() && time.Since(silent) >= stall {
+		s.Stuck, s.Doing, s.Since = true, "stuck", silent
+	}
+	return s
+}
+
+// Words returns the state as a line for a person.
+func (s State) Words() string {
+	if s.Question != "" {
+		return "waiting for approval of " + s.Question
+	}
+	d := time.Since(s.Since).Round(time.Second)
+	if s.Stuck {
+		words := "stuck: the model has been silent"
+		if d > 0 {
+			words += " for " + d.String()
+		}
+		return words + "; wait, or stop it with codex-interrupt"
+	}
+	if d >= 5*time.Second {
+		return s.Doing + ", " + d.String()
+	}
+	return s.Doing
+}
+
+// Asks reports whether the question is an open one of the turn.
+func (t *Turn) Asks(r *approval.Request) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.now.questions, r)
+}
+
+// Unseen reports whether there is an open question that no caller has seen.
+func (t *Turn) Unseen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.unseen && len(t.now.questions) > 0
+}
+
+// Changed returns a channel that is closed when the turn starts, when a question opens or is
+// decided, and when a command begins, or a command or a patch ends.
+func (t *Turn) Changed() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now.changed == nil {
+		t.now.changed = make(chan struct{})
+	}
+	return t.now.changed
+}
+
+// Seen records that a caller has seen the open questions.
+func (t *Turn) Seen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.unseen = false
+}
+
+// Subject returns the subject of a question: the command, or a description.
+func Subject(r *approval.Request) string {
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		return "`" + elicit.ShowCommand(first(e.Command)) + "`"
+	case protocol.PatchApprovalRequest:
+		return "changes to files"
+	}
+	return "a request"
+}
+
+// first returns the first words of a command, as far as a status line may show them.
+func first(argv []string) []string {
+	var words []string
+	for room := 4 * maxDoing; len(argv) > 0 && room > 0; argv = argv[1:] {
+		word := argv[0][:min(len(argv[0]), room)]
+		words = append(words, word)
+		room -= len(word) + 1
+	}
+	return words
+}
+
+// Brief returns the first line of the words as a status line.
+func Brief(words string) string {
+	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
+	return elicit.OneLine(words, maxDoing)
+}
