@@ -175,9 +175,3 @@ func resolveAll(paths []string) []string {
 	}
 	return real
 }
-
-// below reports whether path is root or lies below it.
-func below(path, root string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}

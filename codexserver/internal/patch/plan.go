@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -161,7 +162,7 @@ func (p *Plan) show(work Folder) (err error) {
 	}
 	for _, file := range p.files {
 		path := file.place().path
-		if path != file.path && below(path, real) {
+		if path != file.path && paths.Below(path, real) {
 			rel, err := filepath.Rel(real, path)
 			if err != nil {
 				return err

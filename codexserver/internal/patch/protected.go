@@ -1,11 +1,14 @@
 package patch
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // gitName is protected anywhere in a path, protectedNames only below the writable folders.
@@ -33,25 +36,42 @@ var gitFiles = []string{
 // regard to letter case. Writable are absolute paths; above them only git's own folders
 // count.
 func (p *Plan) Protected(writable []string) bool {
-	roots := append(slices.Clone(writable), resolveAll(writable)...)
-	for _, file := range p.files {
-		real := file.place().path
-		if isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real) {
-			return true
-		}
+	for range p.protected(writable) {
+		return true
 	}
 	return false
 }
 
+// protected yields the files for which [Plan.Protected] is true, as the patch names them.
+func (p *Plan) protected(writable []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		roots := append(slices.Clone(writable), resolveAll(writable)...)
+		for _, file := range p.files {
+			real := file.place().path
+			if (isProtected(file.path, roots) || isProtected(real, roots) || p.inRepository(real)) && !yield(file.path) {
+				return
+			}
+		}
+	}
+}
+
 // AreProtected reports whether a patch that writes files at paths, absolute and
 // free of symbolic links, would be [Plan.Protected].
-func AreProtected(paths, writable []string) bool {
+func AreProtected(paths, writable []string) bool { return written(paths).Protected(writable) }
+
+// ProtectedOf returns those of the paths for which AreProtected is true.
+func ProtectedOf(paths, writable []string) []string {
+	return slices.Collect(written(paths).protected(writable))
+}
+
+// written returns a plan that writes files at paths.
+func written(paths []string) *Plan {
 	plan := &Plan{}
 	for _, path := range paths {
 		at := &place{path: path}
 		plan.files = append(plan.files, &plannedFile{path: path, entry: at, target: at, after: new("")})
 	}
-	return plan.Protected(writable)
+	return plan
 }
 
 func isProtected(path string, roots []string) bool {
@@ -60,7 +80,7 @@ func isProtected(path string, roots []string) bool {
 	}
 	rest := path
 	for _, root := range roots {
-		if !below(path, root) {
+		if !paths.Below(path, root) {
 			continue
 		}
 		if rel, err := filepath.Rel(root, path); err == nil && len(rel) < len(rest) {
@@ -157,7 +177,7 @@ func (p *Plan) has(dir, name string) bool {
 		}
 	}
 	for _, file := range p.files {
-		if file.after == nil || !below(file.target.path, dir) {
+		if file.after == nil || !paths.Below(file.target.path, dir) {
 			continue
 		}
 		if rel, err := filepath.Rel(dir, file.target.path); err == nil && fold(components(rel)[0]) == name {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -152,10 +153,8 @@ func blobID(content *string) string {
 }
 
 func shownPath(path, top string) string {
-	if top != "" {
-		if rel, err := filepath.Rel(top, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return filepath.ToSlash(rel)
-		}
+	if rel, ok := paths.Within(path, top); ok && top != "" {
+		return filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(path)
 }
