@@ -64,6 +64,11 @@ func (p *Plan) Apply(ctx context.Context) error {
 		return err
 	}
 	before := w.record.Applying
+	if before != "" {
+		if err := p.clean(root); err != nil {
+			return err
+		}
+	}
 	if len(p.files) > 0 {
 		if err := w.update(func(r *record) { r.Applying = r.place() }); err != nil {
 			return err
@@ -81,6 +86,25 @@ func (p *Plan) Apply(ctx context.Context) error {
 			r.Saved = append(r.Saved, p.tree)
 		}
 	})
+}
+
+// clean removes the temporary file that a process left that was killed.
+func (p *Plan) clean(root *os.Root) error {
+	for _, name := range p.changed {
+		info, err := look(root, path.Dir(name))
+		if err == nil && info != nil && info.IsDir() {
+			err = removeIfThere(root, p.temporary(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// temporary returns the name of the temporary file next to a file: that of the worktree.
+func (p *Plan) temporary(name string) string {
+	return filepath.Join(filepath.FromSlash(path.Dir(name)), ".codex-mcp-"+p.worktree.record.ID)
 }
 
 // maxPlace is how many bytes the name of a place has at most.
@@ -102,8 +126,12 @@ func (r *record) unfinished(err error) *UnfinishedError {
 	return &UnfinishedError{ThreadID: r.ThreadID, Root: r.Root, Branch: r.Applying, Err: err}
 }
 
-// Unfinished returns the worktrees whose changes may be written only in part, except those
-// that a process works on. It does not make the folders of the store.
+// errBusy is why the changes may be written only in part while a process has locked the
+// worktree: it may write them, or be about to end after it was killed.
+var errBusy = errors.New("another process may still write")
+
+// Unfinished returns the worktrees whose changes may be written only in part. It does not make
+// the folders of the store.
 func (s Store) Unfinished() (found []*UnfinishedError) {
 	if _, err := os.Lstat(s.Records); err != nil {
 		return nil
@@ -115,6 +143,7 @@ func (s Store) Unfinished() (found []*UnfinishedError) {
 		}
 		unlock, err := w.store.tryLock(w.record.ID)
 		if err != nil {
+			found = append(found, w.record.unfinished(errBusy))
 			continue
 		}
 		if fresh, err := w.store.load(w.record.ID); err == nil && fresh.record.Applying != "" {
@@ -191,8 +220,7 @@ func (p *Plan) put(root *os.Root, f *plannedFile) (failed error) {
 			return err
 		}
 	}
-	// A killed process may have left the temporary file: the name is that of the worktree.
-	temporary := filepath.Join(filepath.FromSlash(path.Dir(f.path)), ".codex-mcp-"+p.worktree.record.ID)
+	temporary := p.temporary(f.path)
 	if err := removeIfThere(root, temporary); err != nil {
 		return err
 	}
@@ -204,7 +232,8 @@ func (p *Plan) put(root *os.Root, f *plannedFile) (failed error) {
 }
 
 // putFile writes a file through a temporary one next to it. A new file does not replace
-// another one. Written is called after the temporary file is written.
+// another one. Written is called after the temporary file is written, and after it has the
+// other name besides.
 func putFile(root *os.Root, name string, f file, temporary string, isNew, exact bool, written func()) error {
 	name = filepath.FromSlash(name)
 	if err := create(root, temporary, f, exact); err != nil {
@@ -214,6 +243,7 @@ func putFile(root *os.Root, name string, f file, temporary string, isNew, exact 
 	if isNew {
 		// A hard link does not replace a file, but not every file system has them.
 		err := root.Link(temporary, name)
+		written()
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, root.Remove(temporary))
 		}

@@ -40,6 +40,7 @@ type Change struct {
 	special   bool // a pipe, a socket or a device
 	filtered  bool // a filter changes how git stores it
 	converted bool // git changes its line ends or its encoding
+	encoded   bool // git changes its encoding, or writes its name into it
 }
 
 // SortChanges sorts by path. It does not use package slices, whose functions the compiler

@@ -1,10 +1,14 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Compare returns the changes since the snapshot was taken, sorted by path. It compares
@@ -15,6 +19,14 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 
 // compare is Compare, with or without renames.
 func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) {
+	if s.quiet != nil {
+		if s.isStill(ctx, s.quiet) {
+			return nil, nil
+		}
+		if err := s.wake(ctx); err != nil {
+			return nil, fmt.Errorf("repo: compare: %w", err)
+		}
+	}
 	tree, now, err := s.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("repo: compare: %w", err)
@@ -27,7 +39,11 @@ func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) 
 		return nil, fmt.Errorf("repo: compare: %w", err)
 	}
 	s.stored = s.withoutMarks(s.stored, now)
-	changes := merge(slices.Concat(s.stored, s.compareRest(now), s.compareSeen(now)))
+	ends, err := s.compareEnds(ctx, now)
+	if err != nil {
+		return nil, fmt.Errorf("repo: compare: %w", err)
+	}
+	changes := merge(slices.Concat(s.stored, s.compareRest(now), s.compareSeen(now), ends))
 	s.others = slices.Clone(changes[len(s.stored):])
 	SortChanges(changes)
 	return changes, nil
@@ -53,6 +69,7 @@ func (s *Snapshot) attributes(ctx context.Context, changes []Change) error {
 			binary[i] = true
 		case set:
 			changes[i].converted = true
+			changes[i].encoded = changes[i].encoded || name == "ident" || name == "working-tree-encoding"
 		}
 	})
 	convert := s.private.converts()
@@ -64,6 +81,50 @@ func (s *Snapshot) attributes(ctx context.Context, changes []Change) error {
 		}
 	}
 	return err
+}
+
+// compareEnds returns the files of which git stores the same as before, although their bytes
+// differ: git converts line ends and encodings. It does not have the bytes of before, so it
+// compares sizes. [Snapshot.gaps] names the files of which that does not tell.
+func (s *Snapshot) compareEnds(ctx context.Context, now rest) (changes []Change, err error) {
+	s.unsure = nil
+	same := map[string]indexed{}
+	for name, before := range s.touched {
+		if _, marked := now.marks[name]; !marked {
+			same[name] = before
+		}
+	}
+	for _, c := range s.stored {
+		delete(same, c.Path)
+		delete(same, c.From)
+	}
+	var candidates []Change
+	for _, name := range slices.Sorted(maps.Keys(same)) {
+		candidates = append(candidates, Change{Path: name, Kind: Update})
+	}
+	if err := s.attributes(ctx, candidates); err != nil {
+		return nil, err
+	}
+	read := 0
+	for _, c := range candidates {
+		info, err := os.Lstat(s.path(c.Path))
+		if err != nil || !info.Mode().IsRegular() || !c.converted || c.filtered {
+			continue
+		}
+		if before := same[c.Path].size; before != 0 && int64(before) != info.Size() {
+			changes = append(changes, c)
+			continue
+		}
+		// Of the same size are the same bytes, if none of them can be part of a line end that
+		// git changes.
+		if read++; !c.encoded && same[c.Path].size != 0 && read <= maxLossy {
+			if data, err := safefile.Read(s.path(c.Path), maxContent); err == nil && !bytes.ContainsRune(data, '\r') {
+				continue
+			}
+		}
+		s.unsure = append(s.unsure, c.Path)
+	}
+	return changes, nil
 }
 
 // withoutMarks removes the changes of files that were or are missing in the tree.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -27,7 +28,8 @@ type CreateOptions struct {
 }
 
 // Create makes a worktree from the HEAD of the repository that contains o.Cwd. Skipped are
-// uncommitted files that could not be copied; they are as in HEAD. The error is a
+// uncommitted files that could not be copied, which are as in HEAD, and submodules, which the
+// worktree does not have. The error is a
 // [*RefusedError] if the repository cannot have a worktree.
 func (s Store) Create(ctx context.Context, o CreateOptions) (w *Worktree, skipped []Skip, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
@@ -93,6 +95,11 @@ func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
 	if err := w.checkOut(ctx); err != nil {
 		return nil, err
 	}
+	modules, err := w.submodules()
+	if err != nil {
+		return nil, err
+	}
+	skipped = append(skipped, modules...)
 	if err := w.register(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +117,7 @@ func (w *Worktree) place(r *callers, cwd string) error {
 		return err
 	}
 	for _, dir := range []string{w.store.Trees, w.store.Records} {
-		if rel, err := filepath.Rel(r.root, dir); err == nil && filepath.IsLocal(rel) {
+		if paths.Below(dir, r.root) {
 			return refuse("the folder for worktrees, %s, lies in the repository", dir)
 		}
 	}
@@ -174,6 +181,24 @@ func (w *Worktree) checkOut(ctx context.Context) error {
 	c.writes = []string{w.record.Path}
 	_, err := w.private.git(ctx, c, "checkout-index", "--all", "--quiet", "-u")
 	return err
+}
+
+// submodules returns the submodules, of which the worktree has only empty folders.
+func (w *Worktree) submodules() (found []Skip, err error) {
+	data, err := safefile.Read(w.index(), maxRead)
+	if err != nil {
+		return nil, err
+	}
+	all, ok := parseIndex(string(data), w.private.hashSize())
+	if !ok {
+		return nil, errors.New("the index of the worktree cannot be read")
+	}
+	for i := range all {
+		if all[i].isModule() {
+			found = append(found, Skip{Path: all[i].name, Reason: "it is a submodule"})
+		}
+	}
+	return found, nil
 }
 
 // register makes git's own folder for the worktree in the repository, as git does, so that

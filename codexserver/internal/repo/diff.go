@@ -34,6 +34,7 @@ const (
 	tooLarge        = "too large"
 	specialFile     = "a special file"
 	otherRepository = "another repository"
+	notRestored     = "git would not restore its bytes, because it converts them"
 )
 
 // Diff returns at most max bytes of a diff, in git's format, of the changes that Compare
@@ -100,6 +101,8 @@ func (s *Snapshot) unstored(c Change) string {
 		return specialFile
 	case strings.HasSuffix(c.Path, "/"):
 		return otherRepository
+	case c.converted:
+		return notRestored
 	}
 	return tooLarge + ", or it cannot be read"
 }
@@ -117,7 +120,7 @@ func (s *Snapshot) unfit(ctx context.Context, c Change, converted int) string {
 	case c.filtered:
 		return "a filter changes how git stores it"
 	case c.converted && c.Kind != Delete && (converted > maxLossy || !s.restores(ctx, c)):
-		return "git would not restore its bytes, because it converts them"
+		return notRestored
 	}
 	return ""
 }
@@ -222,11 +225,11 @@ func Sections(diff string) iter.Seq[string] {
 
 // header returns the first line of a change's section.
 func (d *differ) header(c Change) string {
-	return "diff --git " + quote("a/"+d.prefix+cmp.Or(c.From, c.Path)) + " " + quote("b/"+d.prefix+c.Path)
+	return "diff --git " + Quote("a/"+d.prefix+cmp.Or(c.From, c.Path)) + " " + Quote("b/"+d.prefix+c.Path)
 }
 
-// quote quotes a name as git does with core.quotePath.
-func quote(name string) string {
+// Quote quotes a name as git does with core.quotePath, if that is needed.
+func Quote(name string) string {
 	const special = "\a\b\t\n\v\f\r\"\\"
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return name

@@ -24,9 +24,11 @@ type index []indexed
 type indexed struct {
 	name string
 	mode uint32
-	// changed is when the inode had changed when git last compared the file, in seconds
-	// since 1970.
-	changed uint32
+	// changed and nanos are when the inode had changed when git last compared the file, in
+	// seconds since 1970, and size is the size then. Nanos or size is 0 if it is not known.
+	changed, nanos, size uint32
+	// modified and modifiedNanos are when the content had changed.
+	modified, modifiedNanos uint32
 	// Git does not look whether a file has changed that is assumed not to have changed, or
 	// that is not checked out.
 	assumed, skipped bool
@@ -96,7 +98,7 @@ func parseIndex(data string, hash int) (all index, ok bool) {
 			return nil, false
 		}
 		flags := binary.BigEndian.Uint16([]byte(data[name-2 : name]))
-		e := indexed{mode: number(at + 24), changed: number(at), assumed: flags&flagAssumed != 0}
+		e := indexed{mode: number(at + 24), changed: number(at), nanos: number(at + 4), modified: number(at + 8), modifiedNanos: number(at + 12), size: number(at + 36), assumed: flags&flagAssumed != 0}
 		if flags&flagExtended != 0 {
 			if name += 2; version < 3 || name > end {
 				return nil, false

@@ -65,7 +65,7 @@ func TestIndex(t *testing.T) {
 			if tt.change != nil {
 				gitIn(t, dir, tt.change...)
 			}
-			p, err := newSnapshotFolder(t.Context(), dir, Scratch{Dir: t.TempDir()}, false)
+			p, err := folderWithIndex(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestSee(t *testing.T) {
 			for range seed % 7 {
 				lay([]int{1, 6}[seed%2])
 			}
-			p, err := newSnapshotFolder(t.Context(), dir, Scratch{Dir: t.TempDir()}, false)
+			p, err := folderWithIndex(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,4 +241,18 @@ func TestSee(t *testing.T) {
 			}
 		})
 	}
+}
+
+// folderWithIndex returns a private git folder as a snapshot has it.
+func folderWithIndex(t *testing.T, dir string) (*private, error) {
+	scratch := Scratch{Dir: t.TempDir()}
+	r, err := scratch.open(t.Context(), dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newSnapshotFolder(t.Context(), r, scratch)
+	if err == nil {
+		err = copyIndex(p.dir, p.gitDir)
+	}
+	return p, err
 }

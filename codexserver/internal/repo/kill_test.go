@@ -57,9 +57,11 @@ func apply(order []string) error {
 }
 
 // TestKill kills a process while it applies a plan. The mark that it leaves names the tree and
-// its branch, and another plan has the rest.
+// its branch, and another plan has the rest, and removes the temporary file.
 func TestKill(t *testing.T) {
-	for _, at := range []int{1, 2, 7, 14} { // after the first file, in between, and after the last
+	// After the first file, in between, after a new file has its name besides the temporary
+	// one, and after the last.
+	for _, at := range []int{1, 2, 6, 8, 11, 16} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			b, w := killed(t, at)
 			if len(changed(b.before, tree(t, b.dir))) == 0 {
@@ -78,6 +80,9 @@ func TestKill(t *testing.T) {
 			same(t, "the caller's tree", b.want, files(t, b.dir))
 			if left := b.store.Unfinished(); left != nil {
 				t.Errorf("unfinished: %v", left)
+			}
+			if left, err := filepath.Glob(filepath.Join(b.dir, "*", "*", ".codex-mcp-*")); err != nil || left != nil {
+				t.Errorf("left: %q, %v", left, err)
 			}
 			if s, err := w.Status(t.Context()); err != nil || !s.Saved {
 				t.Errorf("%+v, %v", s, err)

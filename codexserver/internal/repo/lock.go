@@ -41,7 +41,8 @@ func (s Store) tryLock(name string) (unlock func(), err error) {
 	if err := safefile.Lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { _ = f.Close() }, nil // which unlocks it
+	// Closing it alone would leave the lock to a process that is about to be started.
+	return func() { _ = errors.Join(safefile.Unlock(f), f.Close()) }, nil
 }
 
 // lock waits until it has locked a name.

@@ -19,6 +19,7 @@ type Plan struct {
 	info     fs.FileInfo // of the caller's tree
 	tree     string      // the worktree's content
 	files    []*plannedFile
+	changed  []string          // the files that the worktree has changed, also those that the tree has
 	moves    map[string]string // new paths by old paths
 	isPart   bool              // some of the worktree's changes are left out
 	// Skipped are the files that were left out.
@@ -103,6 +104,9 @@ func (w *Worktree) Plan(ctx context.Context) (*Plan, error) {
 	var changes []Change
 	if p.tree, changes, p.Skipped, err = w.contents(ctx, scratch, false); err != nil {
 		return nil, err
+	}
+	for _, c := range changes {
+		p.changed = append(p.changed, c.Path)
 	}
 	if err := w.merge(ctx, p, root, scratch, changes); err != nil {
 		return nil, err

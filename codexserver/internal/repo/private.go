@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,12 +20,30 @@ type source struct {
 	// other working trees. They are often the same, and "" without a repository.
 	gitDir, commonDir string
 	program           program
+	config            []byte // the repository's configuration, and its settings
 	settings          map[string]string
 }
 
 // open finds the git folders of the working tree at root, and reads its settings. No program
 // in root or in one of the folders more is used.
 func (s Scratch) open(ctx context.Context, root string, more ...string) (source, error) {
+	r, err := s.locate(root, more...)
+	if err == nil {
+		err = r.configure(ctx, s.Dir)
+	}
+	return r, err
+}
+
+// configure determines the settings. Git runs in dir.
+func (r *source) configure(ctx context.Context, dir string) (err error) {
+	if dir, err = filepath.Abs(dir); err == nil {
+		r.settings, err = r.program.parseSettings(ctx, r.config, dir)
+	}
+	return err
+}
+
+// locate is open without settings.
+func (s Scratch) locate(root string, more ...string) (source, error) {
 	r := source{root: root}
 	dir, err := filepath.Abs(s.Dir) // git runs in another folder
 	if err != nil {
@@ -44,7 +63,7 @@ func (s Scratch) open(ctx context.Context, root string, more ...string) (source,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return r, err
 	}
-	r.settings, err = r.program.readSettings(ctx, filepath.Join(r.commonDir, "config"), dir)
+	r.config, err = readConfig(filepath.Join(r.commonDir, "config"))
 	return r, err
 }
 
@@ -85,11 +104,20 @@ func (s Scratch) temporary(ctx context.Context, r source, refs ...string) (*priv
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = os.MkdirTemp(dir, scratchPrefix+"*"); err != nil {
-		return nil, err
+	p := r.private("")
+	for p.scratch == "" {
+		path, err := os.MkdirTemp(dir, scratchPrefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		p = r.private(path)
+		switch held, err := p.hold(); {
+		case err != nil:
+			return nil, errors.Join(err, p.remove())
+		case !held:
+			p.scratch = "" // another process took it for one of a killed process, and removes it
+		}
 	}
-	p := r.private(dir)
-	p.hold()
 	if err := p.make(ctx, refs...); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
@@ -111,8 +139,8 @@ func (p *private) make(ctx context.Context, refs ...string) error {
 	if err := p.copyRefs(ctx, refs); err != nil {
 		return err
 	}
-	for _, name := range []string{"exclude", "attributes"} {
-		if err := copyFile(p.common, p.commonDir, filepath.Join("info", name), maxSmallFile); err != nil {
+	for _, name := range ownFiles {
+		if err := copyFile(p.common, p.commonDir, filepath.FromSlash(name), maxSmallFile); err != nil {
 			return err
 		}
 	}
@@ -125,6 +153,9 @@ func (p *private) make(ctx context.Context, refs ...string) error {
 	return os.WriteFile(filepath.Join(p.common, "objects", "info", "alternates"), []byte(alternate), 0o600)
 }
 
+// ownFiles are the files with the ignore patterns and attributes of one repository.
+var ownFiles = []string{"info/exclude", "info/attributes"}
+
 func (p *private) configure(text string) error {
 	return os.WriteFile(filepath.Join(p.common, "config"), []byte(text), 0o600)
 }
@@ -133,15 +164,26 @@ func (p *private) configure(text string) error {
 const scratchPrefix = "git-"
 
 // hold locks the temporary folder until it is removed or the process ends, so that [Scratch.Sweep]
-// of another process leaves it. Where folders cannot be locked, Sweep removes nothing.
-func (p *private) hold() {
-	if f, err := os.Open(p.scratch); err == nil {
-		if safefile.Share(f) == nil {
-			p.held = f
-		} else {
-			_ = f.Close()
-		}
+// of another process leaves it. It returns false if that process was faster. Where folders cannot be
+// locked, Sweep removes nothing.
+func (p *private) hold() (bool, error) {
+	f, err := os.Open(p.scratch)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	locked := safefile.Share(f)
+	mine, err := f.Stat()
+	found, failed := os.Lstat(p.scratch)
+	there := err == nil && failed == nil && os.SameFile(mine, found)
+	if locked == nil && there {
+		p.held = f
+		return true, nil
+	}
+	_ = f.Close()
+	return there && locked != nil && !errors.Is(locked, safefile.ErrLocked), nil
 }
 
 func (p *private) remove() error {

@@ -73,7 +73,11 @@ func realFolder(path string) (string, error) {
 // tree.
 func (r *callers) check(ctx context.Context, scratch string) error {
 	if isTrue(r.settings["extensions.worktreeconfig"]) {
-		own, err := r.program.readSettings(ctx, filepath.Join(r.gitDir, "config.worktree"), scratch)
+		data, err := readConfig(filepath.Join(r.gitDir, "config.worktree"))
+		if err != nil {
+			return refuse("%v", err)
+		}
+		own, err := r.program.parseSettings(ctx, data, scratch)
 		if err != nil {
 			return refuse("%v", err)
 		}
@@ -124,6 +128,10 @@ func isExtension(name, value string) bool {
 
 func isTrue(value string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
+}
+
+func isFalse(value string) bool {
+	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
 }
 
 // isSame reports whether two paths lead to one folder.

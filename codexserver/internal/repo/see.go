@@ -216,8 +216,8 @@ type Gap struct {
 	Why string
 }
 
-// gaps returns where the last Compare did not look.
-func (s *Snapshot) gaps() []Gap {
+// gaps returns where the last Compare did not look. Known are ignored folders that others look at.
+func (s *Snapshot) gaps(known ...string) []Gap {
 	var gaps []Gap
 	for _, name := range both(s.rest.seen.closed, s.later.seen.closed) {
 		gaps = append(gaps, Gap{name + "/", "it cannot be read"})
@@ -230,10 +230,14 @@ func (s *Snapshot) gaps() []Gap {
 			gaps = append(gaps, Gap{c.Path, "a filter changes how git stores it, so its content may be the same"})
 		}
 	}
-	if why := ignoredWhy(s.rest.seen.ignored, s.later.seen.ignored); why != "" {
+	for _, name := range s.unsure {
+		gaps = append(gaps, Gap{name, "git converts its line ends or its encoding, so whether they changed is not known"})
+	}
+	ignored := slices.DeleteFunc(slices.Concat(s.rest.seen.ignored, s.later.seen.ignored), func(name string) bool { return slices.Contains(known, name) })
+	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}
-	if mode := strings.ToLower(s.private.settings["core.filemode"]); slices.Contains([]string{"false", "no", "off", "0"}, mode) {
+	if s.private != nil && isFalse(s.private.settings["core.filemode"]) {
 		gaps = append(gaps, Gap{"", "core.fileMode is false, so changed modes do not show"})
 	}
 	return gaps
@@ -251,8 +255,7 @@ func both(a, b map[string]bool) []string {
 const maxIgnored = 3
 
 // ignoredWhy names ignored files, or returns "" if there are none.
-func ignoredWhy(before, after []string) string {
-	names := slices.Concat(before, after)
+func ignoredWhy(names []string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	switch n := len(names); {

@@ -30,13 +30,18 @@ var settings = []struct {
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 
-// readSettings reads a configuration file of a repository as data, and returns its values
-// by key. A missing file has no settings. Includes are not followed. Git runs in dir.
-func (p program) readSettings(ctx context.Context, file, dir string) (map[string]string, error) {
+// readConfig reads a configuration file of a repository as data. A missing file is empty.
+func readConfig(file string) ([]byte, error) {
 	data, err := safefile.Read(file, maxSmallFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
+	return data, err
+}
+
+// parseSettings returns the values in a configuration by key. Includes are not followed. Git runs
+// in dir.
+func (p program) parseSettings(ctx context.Context, data []byte, dir string) (map[string]string, error) {
 	// Git only parses the text. Neither these settings nor the user's affect this call; an
 	// includeIf of the user's would fail without a repository.
 	out, err := p.run(ctx, call{dir: dir, env: withoutUser, stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -39,15 +40,18 @@ type Snapshot struct {
 	own     bool // there is no repository
 	files   int  // how many files git may read
 	private *private
+	quiet   *still    // instead of private, as long as the tree is still
 	begin   time.Time // when the snapshot was begun; zero until it is taken
 	tree    string    // git's tree of the content
 	rest    rest
+	touched map[string]indexed // what the index had of files that were written since
 
 	// Of the last Compare.
 	now    string   // git's tree of the content
 	later  rest     // what is not in that tree
 	stored []Change // what differs between the trees, in git's order
 	others []Change // the other changes
+	unsure []string // files whose line ends or encoding may have changed
 }
 
 // rest describes files and repositories that are not in git's tree.
@@ -74,48 +78,69 @@ func (m mark) equal(other mark) bool {
 // itself outside a repository. If the folder is too large, the error wraps [ErrLarge].
 // Scratch is as for [Read]. Remove deletes the snapshot's files there.
 func Take(ctx context.Context, dir string, scratch Scratch) (*Snapshot, error) {
-	return take(ctx, dir, scratch, 0)
+	return take(ctx, dir, scratch, 0, false)
 }
 
-// take is Take with a limit of files that git must read. 0 means the default.
-func take(ctx context.Context, dir string, scratch Scratch, files int) (*Snapshot, error) {
+// take is Take with a limit of files that git must read, 0 for the default. With own it does
+// not use the repository that contains dir.
+func take(ctx context.Context, dir string, scratch Scratch, files int, own bool) (*Snapshot, error) {
 	// Other paths are compared with the root, so it must be a real path.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	s := &Snapshot{root: Root(dir), files: cmp.Or(files, maxFiles)}
+	s := &Snapshot{files: cmp.Or(files, maxFiles)}
+	if !own {
+		s.root = Root(dir)
+	}
 	if s.own = s.root == ""; s.own {
 		s.root, s.files = dir, s.files/ownShare
 	}
-	var err error
 	begin := time.Now()
-	if s.private, err = newSnapshotFolder(ctx, s.root, scratch, s.own); err == nil {
-		if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err == nil {
-			s.tree, s.rest, err = s.read(ctx)
-			s.begin = begin
-		}
-	}
-	if err != nil {
+	err := s.take(ctx, scratch, begin)
+	if s.begin = begin; err != nil {
 		return nil, fmt.Errorf("repo: snapshot: %w", errors.Join(err, s.Remove()))
 	}
 	return s, nil
 }
 
-// newSnapshotFolder makes a private git folder with an index. Git uses only its configuration,
-// so that the user's filters do not run.
-func newSnapshotFolder(ctx context.Context, root string, scratch Scratch, own bool) (p *private, err error) {
-	if own {
-		var program program
-		if program, err = scratch.find(os.Environ(), root); err == nil {
-			err = os.MkdirAll(scratch.Dir, 0o700)
-		}
-		if err == nil {
-			p, err = scratch.temporary(ctx, source{root: root, program: program})
-		}
-	} else if p, err = scratch.mirror(ctx, root); err == nil {
-		err = copyIndex(p.dir, p.gitDir)
+// take fills the snapshot.
+func (s *Snapshot) take(ctx context.Context, scratch Scratch, begin time.Time) (err error) {
+	r := source{root: s.root}
+	if !s.own {
+		r, err = scratch.locate(s.root)
+	} else if r.program, err = scratch.find(os.Environ(), s.root); err == nil {
+		err = os.MkdirAll(scratch.Dir, 0o700)
 	}
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err != nil {
+		return err
+	}
+	if !s.own {
+		if s.quiet = s.still(ctx, r, begin); s.quiet != nil {
+			return nil
+		}
+		if err = r.configure(ctx, scratch.Dir); err != nil {
+			return err
+		}
+	}
+	if s.private, err = newSnapshotFolder(ctx, r, scratch); err != nil {
+		return err
+	}
+	if !s.own {
+		if err = copyIndex(s.private.dir, r.gitDir); err != nil {
+			return err
+		}
+	}
+	s.tree, s.rest, err = s.read(ctx)
+	return err
+}
+
+// newSnapshotFolder makes a private git folder without an index. Git uses only its configuration,
+// so that the user's filters do not run.
+func newSnapshotFolder(ctx context.Context, r source, scratch Scratch) (p *private, err error) {
+	if p, err = scratch.temporary(ctx, r); err == nil {
 		p.options = []string{"-c", "core.fsync=none", "-c", "core.looseCompression=0"}
 		err = p.isolate(ctx)
 	}
@@ -125,7 +150,7 @@ func newSnapshotFolder(ctx context.Context, root string, scratch Scratch, own bo
 // converts reports whether git converts the line ends of files without an attribute.
 func (p *private) converts() bool {
 	value := p.settings["core.autocrlf"]
-	return value != "" && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+	return value != "" && !isFalse(value)
 }
 
 // Root returns the top of the working tree, or the folder itself outside a repository.
@@ -134,8 +159,8 @@ func (s *Snapshot) Root() string { return s.root }
 // Covers reports whether Compare finds changes of the file at an absolute path. It does
 // not cover files outside the root and in other repositories below it.
 func (s *Snapshot) Covers(file string) bool {
-	rel, err := filepath.Rel(s.root, file)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := paths.Within(file, s.root)
+	if !ok {
 		return false
 	}
 	for name := filepath.ToSlash(rel); name != "."; name = path.Dir(name) {
@@ -176,7 +201,9 @@ func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree str
 	// pack for many. It writes large files to a pack, so all files count as large.
 	c := call{options: []string{"-c", "core.bigFileThreshold=1"}}
 	if err = s.private.store(ctx, c, present, gone); err != nil && ctx.Err() == nil {
-		err = s.private.store(ctx, c, s.markUnreadable(present, r), nil)
+		if present, err = s.markUnreadable(ctx, c, present, r); err == nil {
+			err = s.private.store(ctx, c, present, nil)
+		}
 	}
 	if err != nil {
 		return "", err
@@ -197,6 +224,7 @@ func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error
 			r.modules[x[i].name] = s.isRepository(x[i].name)
 		}
 	}
+	s.useModes(x)
 	if err := s.unmark(ctx, x); err != nil {
 		return nil, r, err
 	}
@@ -215,10 +243,61 @@ func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error
 		}
 	}
 	again, err := s.again(ctx, x, &r)
-	return append(names, again...), r, err
+	names = append(names, again...)
+	s.touch(x, names)
+	return names, r, err
 }
 
-// unmark makes git look at the files that the index marks as unchanged.
+// someFiles is how many files show whether a file system keeps modes.
+const someFiles = 1000
+
+// useModes makes git compare the modes of files, if core.fileMode is false although the file
+// system keeps them: it does not if most files seem to be programs that are none.
+func (s *Snapshot) useModes(x index) {
+	if !s.begin.IsZero() || !isPosix || !isFalse(s.private.settings["core.filemode"]) {
+		return
+	}
+	plain, programs := 0, 0
+	for i := range x {
+		if x[i].mode != 0o100644 || plain == someFiles {
+			continue
+		}
+		if info, err := os.Lstat(s.path(x[i].name)); err == nil && info.Mode().IsRegular() {
+			if plain++; info.Mode()&0o100 != 0 {
+				programs++
+			}
+		}
+	}
+	if programs <= plain/2 {
+		s.private.settings["core.filemode"] = "true"
+		s.private.options = append(s.private.options, "-c", "core.fileMode=true")
+	}
+}
+
+// touch remembers what the index has of files that were written since the snapshot.
+func (s *Snapshot) touch(x index, names []string) {
+	if s.begin.IsZero() {
+		return
+	}
+	if s.touched == nil {
+		s.touched = map[string]indexed{}
+	}
+	for _, name := range names {
+		e := x.entry(name)
+		if _, known := s.touched[name]; known || e == nil || e.isModule() {
+			continue
+		}
+		if info, err := os.Lstat(s.path(name)); err == nil {
+			if t := changeTime(info); e.nanos == 0 || t.Unix() != int64(e.changed) || t.Nanosecond() != int(e.nanos) {
+				s.touched[name] = *e
+			}
+		}
+	}
+}
+
+// unmark makes git look at the files that the index marks as unchanged. Of those that are not
+// checked out, a file that is there only now was not there before: unmark removes it from the
+// tree of the snapshot.
 func (s *Snapshot) unmark(ctx context.Context, x index) error {
 	var assumed, skipped []string
 	for i := range x {
@@ -231,6 +310,9 @@ func (s *Snapshot) unmark(ctx context.Context, x index) error {
 			}
 		}
 	}
+	if err := s.uncover(ctx, x, skipped); err != nil {
+		return err
+	}
 	for flag, flagged := range map[string][]string{"--no-assume-unchanged": assumed, "--no-skip-worktree": skipped} {
 		if len(flagged) == 0 {
 			continue
@@ -240,6 +322,31 @@ func (s *Snapshot) unmark(ctx context.Context, x index) error {
 		}
 	}
 	return nil
+}
+
+// uncover removes files from the tree of the snapshot, if it is taken. Submodules stay, because
+// [Snapshot.compareSeen] returns them.
+func (s *Snapshot) uncover(ctx context.Context, x index, names []string) error {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return x.entry(name).isModule() })
+	switch {
+	case s.begin.IsZero() || len(names) == 0:
+		return nil
+	case len(names) > s.files:
+		return fmt.Errorf("%w: %d files are newly checked out, and at most %d may be read", ErrLarge, len(names), s.files)
+	}
+	c := call{index: filepath.Join(s.private.scratch, "uncovered")}
+	_, err := s.private.git(ctx, c, "read-tree", s.tree)
+	if err == nil {
+		err = s.private.store(ctx, c, nil, names)
+	}
+	if err != nil {
+		return err
+	}
+	if s.now == "" {
+		s.now = s.tree // that of the index
+	}
+	s.tree, err = s.private.line(ctx, c, "write-tree", "--missing-ok")
+	return err
 }
 
 // again returns files that git takes for unchanged, although their inodes have changed since
@@ -262,7 +369,7 @@ func (s *Snapshot) again(ctx context.Context, x index, r *rest) ([]string, error
 		name := x[i].name
 		info, err := os.Lstat(s.path(name))
 		if err == nil && info.Mode().IsRegular() && changeTime(info).After(since) {
-			names = append(names, name)
+			names, r.known[name] = append(names, name), true
 		}
 	}
 	if len(names) == 0 {
@@ -273,8 +380,7 @@ func (s *Snapshot) again(ctx context.Context, x index, r *rest) ([]string, error
 
 // inScratch reports whether a file belongs to a mirror.
 func (s *Snapshot) inScratch(name string) bool {
-	rel, err := filepath.Rel(s.scratch, s.path(name))
-	return err == nil && filepath.IsLocal(rel)
+	return paths.Below(s.path(name), s.scratch)
 }
 
 func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
@@ -330,19 +436,31 @@ func (s *Snapshot) behindLink(dir string, known map[string]bool) bool {
 	return is
 }
 
-// markUnreadable marks the files that cannot be read, and returns the others.
-func (s *Snapshot) markUnreadable(names []string, r *rest) []string {
+// maxEncoded bounds the files that are stored one by one because they have an encoding.
+const maxEncoded = 100
+
+// markUnreadable marks the files that cannot be read, and those that do not have the encoding
+// that .gitattributes says, at which git fails. It returns the others.
+func (s *Snapshot) markUnreadable(ctx context.Context, c call, names []string, r *rest) ([]string, error) {
+	wrong := map[string]bool{}
+	err := s.private.attributes(ctx, call{}, names, []string{"working-tree-encoding"}, func(file, _, value string) {
+		if value != "unspecified" && value != "unset" {
+			wrong[file] = len(wrong) >= maxEncoded || s.private.store(ctx, c, []string{file}, nil) != nil
+		}
+	})
 	return slices.DeleteFunc(names, func(name string) bool {
 		info, err := os.Lstat(s.path(name))
 		if err != nil || !info.Mode().IsRegular() {
 			return false
 		}
-		f, err := safefile.Open(s.path(name))
-		if err == nil {
-			f.Close()
-			return false
+		if !wrong[name] {
+			f, err := safefile.Open(s.path(name))
+			if err == nil {
+				f.Close()
+				return false
+			}
 		}
 		r.marks[name] = mark{info, changeTime(info)}
 		return true
-	})
+	}), err
 }

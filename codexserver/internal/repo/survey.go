@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // maxParts bounds the repositories of a survey besides its root.
@@ -47,12 +49,15 @@ type part struct {
 // Look takes the snapshots. What it cannot look at is among [Survey.Gaps], except for the
 // folder itself. Remove deletes the files of the snapshots.
 func Look(ctx context.Context, dir string, o *SurveyOptions) (*Survey, error) {
-	main, err := take(ctx, dir, o.Scratch, o.Files)
+	main, err := take(ctx, dir, o.Scratch, o.Files, false)
 	if err != nil {
 		return nil, err
 	}
 	v := &Survey{Snapshot: main}
 	v.nested(ctx, part{Snapshot: main, below: true}, o)
+	if name, ok := main.ignores(dir); ok {
+		v.add(ctx, name, main.path(name), true, true, o)
+	}
 	for _, root := range o.Roots {
 		if real, err := filepath.EvalSymlinks(root); err == nil {
 			root = real
@@ -60,7 +65,7 @@ func Look(ctx context.Context, dir string, o *SurveyOptions) (*Survey, error) {
 		if v.Covers(root) || root == main.root {
 			continue
 		}
-		v.add(ctx, root, cmp.Or(Root(root), root), false, o)
+		v.add(ctx, root, cmp.Or(Root(root), root), false, false, o)
 	}
 	return v, nil
 }
@@ -77,12 +82,27 @@ func (v *Survey) nested(ctx context.Context, p part, o *SurveyOptions) {
 		}
 	}
 	for _, name := range both(names, nil) {
-		v.add(ctx, p.at+name, p.path(name), p.below, o)
+		v.add(ctx, p.at+name, p.path(name), p.below, false, o)
 	}
 }
 
-// add adds the snapshot of a folder. At is its path as in the changes.
-func (v *Survey) add(ctx context.Context, at, dir string, below bool, o *SurveyOptions) {
+// ignores returns the name of a folder below the root, by its real path, and reports whether
+// git ignores the whole folder.
+func (s *Snapshot) ignores(dir string) (name string, ok bool) {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, ok := paths.Within(dir, s.root)
+	if !ok {
+		return "", false
+	}
+	name = filepath.ToSlash(rel) + "/"
+	return name, slices.ContainsFunc(s.rest.seen.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) })
+}
+
+// add adds the snapshot of a folder. At is its path as in the changes. With own the folder is
+// looked at as one without a repository.
+func (v *Survey) add(ctx context.Context, at, dir string, below, own bool, o *SurveyOptions) {
 	if !below {
 		at = dir
 	}
@@ -91,7 +111,7 @@ func (v *Survey) add(ctx context.Context, at, dir string, below bool, o *SurveyO
 		v.gaps = append(v.gaps, Gap{at, "too many repositories and folders"})
 		return
 	}
-	s, err := take(ctx, dir, o.Scratch, o.Files)
+	s, err := take(ctx, dir, o.Scratch, o.Files, own)
 	if err == nil && s.root != dir {
 		err = errors.Join(errors.New("it is not a repository"), s.Remove())
 	}
@@ -129,7 +149,7 @@ func (v *Survey) Compare(ctx context.Context) ([]Change, error) {
 	}
 	for i := range v.parts {
 		p := &v.parts[i]
-		if p.below && !p.isRepository("") {
+		if p.below && !p.own && !p.isRepository("") {
 			p.gone = true // the part above reports it
 			continue
 		}
@@ -182,7 +202,13 @@ func (s *Snapshot) lastCommit(name string) (last time.Time) {
 
 // Gaps returns where changes were not looked for, after Compare.
 func (v *Survey) Gaps() []Gap {
-	gaps := slices.Concat(v.Snapshot.gaps(), v.gaps)
+	var known []string // folders that git ignores, and that are looked at
+	for _, p := range v.parts {
+		if p.own && !p.gone {
+			known = append(known, p.at)
+		}
+	}
+	gaps := slices.Concat(v.Snapshot.gaps(known...), v.gaps)
 	for _, p := range v.parts {
 		if p.gone {
 			continue

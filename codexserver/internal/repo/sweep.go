@@ -12,10 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// minScratchAge is the age at which a private git folder may be removed that no process has
-// locked. A new one may not be locked yet.
-const minScratchAge = time.Hour
-
 // Sweep removes the private git folders of processes that were killed.
 func (s Scratch) Sweep(ctx context.Context) error {
 	entries, err := os.ReadDir(s.Dir)
@@ -24,11 +20,10 @@ func (s Scratch) Sweep(ctx context.Context) error {
 	}
 	var failed []error
 	for _, e := range entries {
-		info, err := e.Info()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) || time.Since(info.ModTime()) < minScratchAge {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) {
 			continue
 		}
 		dir := filepath.Join(s.Dir, e.Name())

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,19 +15,13 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// TestScratchSweep checks that only folders are removed that are old, ours, and not locked by a
-// process that uses them.
+// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process
+// that uses them.
 func TestScratchSweep(t *testing.T) {
 	dir := t.TempDir()
-	old := time.Now().Add(-2 * time.Hour)
-	for _, name := range []string{"git-old", "git-used", "git-new", "arg0", "trail-1"} {
+	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {
 		if err := os.MkdirAll(filepath.Join(dir, name, "git"), 0o700); err != nil {
 			t.Fatal(err)
-		}
-		if name != "git-new" {
-			if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")); err != nil {
@@ -43,13 +38,46 @@ func TestScratchSweep(t *testing.T) {
 	if err := (repo.Scratch{Dir: dir}).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, kept := range map[string]bool{"git-old": false, "git-used": true, "git-new": true, "arg0": true, "trail-1": true, "git-link": true} {
+	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := (repo.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
+// before it is locked is made again.
+func TestScratchSwept(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "one\n"})
+	scratch := repo.Scratch{Dir: t.TempDir()}
+	done := make(chan struct{})
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	defer close(done)
+	for range 2 {
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_ = scratch.Sweep(t.Context())
+				}
+			}
+		})
+	}
+	for range 50 {
+		s, err := repo.Take(t.Context(), b.dir, scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remove(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

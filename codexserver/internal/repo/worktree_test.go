@@ -187,3 +187,23 @@ func TestSandboxRoots(t *testing.T) {
 		}
 	}
 }
+
+// TestSubmodules checks that a worktree names the submodules that it does not have.
+func TestSubmodules(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "a"})
+	b.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", b.dir, "lib/sub")
+	b.git("commit", "-qm", "sub")
+	for _, uncommitted := range []bool{false, true} {
+		w, skipped, err := b.store.Create(t.Context(), repo.CreateOptions{Cwd: b.dir, Uncommitted: uncommitted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []repo.Skip{{Path: "lib/sub", Reason: "it is a submodule"}}; !cmp.Equal(skipped, want) {
+			t.Errorf("uncommitted %t: %v", uncommitted, skipped)
+		}
+		if s, err := w.Status(t.Context()); err != nil || len(s.Files) > 0 || len(s.Skipped) > 0 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+}
