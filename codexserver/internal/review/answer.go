@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -210,15 +211,7 @@ func (f *faults) text(m members, name string, most int) (s string) {
 		f.add(name, "not a string")
 		return ""
 	}
-	return cut(s, most)
-}
-
-// cut shortens a text that is too long, and adds a fault.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return text.Brief(s, most)
 }
 
 // score reads a number from 0 to 1.

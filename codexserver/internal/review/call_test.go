@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // TestOtherEngine reviews with an engine that has no reviewer of its own and asks for approval
@@ -31,7 +32,7 @@ func TestOtherEngine(t *testing.T) {
 						t.Errorf("approved, or denied by another decider: %s", out)
 					}
 				}
-				if _, err := h.Elicit(ctx, json.RawMessage(`{"message":"m","requestedSchema":{"type":"object","properties":{}}}`)); err == nil {
+				if _, err := h.Elicit(ctx, new(elicit.Foreign)); err == nil {
 					t.Error("a form was sent")
 				}
 				return nil

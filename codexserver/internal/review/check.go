@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // Check compares the findings with the diff. It makes their paths relative to the
@@ -57,7 +58,7 @@ func relative(name string, roots []string) string {
 		return name
 	}
 	for _, root := range roots {
-		if rel, err := filepath.Rel(root, name); err == nil && filepath.IsLocal(rel) {
+		if rel, ok := paths.Within(name, root); ok {
 			return filepath.ToSlash(rel)
 		}
 	}

@@ -61,7 +61,7 @@ func TestNative(t *testing.T) {
 					"mcp_servers.evil.command": "touch", "mcp_servers.evil.args": []any{started},
 				})
 				c := connect(t, e, modern)
-				checkTargets(t, s, c, true)
+				checkTargets(t, s, c)
 				for _, r := range model.Requests() {
 					for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
 						if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {

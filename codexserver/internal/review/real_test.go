@@ -36,7 +36,7 @@ func execTurn(id, cmd string, escalated bool) providertest.Turn {
 	return providertest.Call(providertest.Tool(id, "exec_command", arguments))
 }
 
-// TestReal reviews all targets with Codex's own reviewer, whose model tries to write.
+// TestReal reviews all targets with the real Codex, whose model tries to write.
 func TestReal(t *testing.T) {
 	for era, modern := range eras {
 		t.Run(era, func(t *testing.T) {
@@ -61,8 +61,11 @@ web_search = "live"
 command = "touch"
 args = ["`+filepath.Join(t.TempDir(), "started")+`"]
 `)
-			checkTargets(t, s, connect(t, e, modern), false)
-			for _, r := range model.Requests() {
+			checkTargets(t, s, connect(t, e, modern))
+			for i, r := range model.Requests() {
+				if !strings.Contains(string(r.Body), `<changes>\ndiff --git `) || i < 4 && !strings.Contains(string(r.Body), `+++ b/new.go`) {
+					t.Errorf("request %d does not show the changes: %.3000s", i, r.Body)
+				}
 				for _, name := range []string{"web_search", "apply_patch", "evil"} {
 					if strings.Contains(toolsOf(t, r), name) {
 						t.Errorf("the reviewer is offered %s: %s", name, toolsOf(t, r))
