@@ -42,6 +42,9 @@ const (
 	maxRounds = 64
 	// maxQuestions is how many questions may be open at a time.
 	maxQuestions = 256
+	// maxState bounds what the server keeps in the client, in bytes: servers send tokens, or a
+	// call's arguments. maxName bounds the ids of its tasks and the keys of its questions.
+	maxState, maxName = 1 << 20, 1 << 10
 	// goodbye bounds the messages that cancel what a call began.
 	goodbye = 5 * time.Second
 )
@@ -58,7 +61,7 @@ type running struct {
 const tokens = "call-"
 
 func (s *Session) begin(c *Call) (r *running, end func()) {
-	r = &running{Session: s, Call: c, box: newInbox()}
+	r = &running{Session: s, Call: c, box: newInbox(s.o.MaxMessage)}
 	s.mu.Lock()
 	s.calls++
 	r.token = tokens + strconv.Itoa(s.calls)
@@ -75,7 +78,7 @@ func (s *Session) begin(c *Call) (r *running, end func()) {
 // round is an answer to tools/call with questions.
 type round struct {
 	InputRequests map[string]inputRequest `json:"inputRequests"`
-	RequestState  *string                 `json:"requestState"`
+	RequestState  jsontext.Value          `json:"requestState"` // text, sent back as it is
 }
 
 type inputRequest struct {
@@ -116,8 +119,8 @@ func (s *Session) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 			if err := decode(c.Tool, raw, &t); err != nil {
 				return nil, err
 			}
-			if t.ID == "" || !c.Tasks {
-				return nil, fmt.Errorf("%s: %w: an unexpected task", c.Tool, ErrAnswer)
+			if t.ID == "" || len(t.ID) > maxName || !c.Tasks {
+				return nil, fmt.Errorf("%s: %w: an unexpected task, with an id of %d bytes", c.Tool, ErrAnswer, len(t.ID))
 			}
 			return r.poll(ctx, t, c.Started)
 		case "input_required":
@@ -125,7 +128,7 @@ func (s *Session) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 				return nil, err
 			}
 		default:
-			return nil, fmt.Errorf("%s: %w: the result type %q", c.Tool, ErrAnswer, a.ResultType)
+			return nil, fmt.Errorf("%s: %w: the result type %q", c.Tool, ErrAnswer, Brief(a.ResultType))
 		}
 	}
 	return nil, fmt.Errorf("%s: %w: it asked %d times", c.Tool, ErrAnswer, maxRounds)
@@ -242,11 +245,18 @@ func (r *running) answerRound(ctx context.Context, raw json.RawMessage, params m
 	if err := bounded(r.Tool, asked.InputRequests); err != nil {
 		return err
 	}
+	state := asked.RequestState
+	switch {
+	case len(state) > maxState:
+		return fmt.Errorf("%s: %w: a requestState of %d bytes", r.Tool, ErrAnswer, len(state))
+	case len(state) > 0 && state.Kind() != '"' && state.Kind() != 'n':
+		return fmt.Errorf("%s: %w: a requestState that is no text", r.Tool, ErrAnswer)
+	}
 	answers, err := r.answerAll(ctx, asked.InputRequests)
 	params["inputResponses"] = answers
 	delete(params, "requestState")
-	if asked.RequestState != nil {
-		params["requestState"] = *asked.RequestState
+	if state.Kind() == '"' {
+		params["requestState"] = state
 	}
 	if err != nil {
 		r.refuse(ctx, params, asked.InputRequests)
@@ -254,10 +264,15 @@ func (r *running) answerRound(ctx context.Context, raw json.RawMessage, params m
 	return err
 }
 
-// bounded fails if there are more questions than a person would be asked.
+// bounded fails if there are more questions than a person would be asked, or their keys are long.
 func bounded(method string, requests map[string]inputRequest) error {
 	if n := len(requests); n > maxQuestions {
 		return fmt.Errorf("%s: %w: %d questions at a time", method, ErrAnswer, n)
+	}
+	for key := range requests {
+		if len(key) > maxName {
+			return fmt.Errorf("%s: %w: a question with a key of %d bytes", method, ErrAnswer, len(key))
+		}
 	}
 	return nil
 }
@@ -301,9 +316,9 @@ func (r *running) answer(ctx context.Context, q inputRequest) (json.RawMessage, 
 	case mcptypes.RootsList.Name():
 		return json.RawMessage(`{"roots":[]}`), nil
 	default:
-		return nil, fmt.Errorf("%s: %w: it requests %q", r.Tool, ErrAnswer, q.Method)
+		return nil, fmt.Errorf("%s: %w: it requests %q", r.Tool, ErrAnswer, Brief(q.Method))
 	}
-	a, err := r.ask(ctx, json.RawMessage(q.Params))
+	a, err := r.askUntil(ctx, json.RawMessage(q.Params))
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

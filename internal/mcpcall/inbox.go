@@ -15,7 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxUnread bounds the notifications that wait for a call's function, in bytes.
+// maxUnread bounds the notifications that wait for a call's function, in bytes, unless a message may
+// be longer.
 const maxUnread = 64 << 20
 
 var errUnread = errors.New("the client does not handle the server's notifications fast enough")
@@ -24,6 +25,7 @@ var errUnread = errors.New("the client does not handle the server's notification
 // the call empties it.
 type inbox struct {
 	news chan struct{} // has an element if there is something new
+	most int           // how many bytes may wait
 
 	mu      sync.Mutex
 	notes   []notification
@@ -38,14 +40,16 @@ type notification struct {
 	params json.RawMessage
 }
 
-func newInbox() *inbox { return &inbox{news: make(chan struct{}, 1), changed: make(chan struct{})} }
+func newInbox(maxMessage int) *inbox {
+	return &inbox{news: make(chan struct{}, 1), most: max(maxUnread, maxMessage), changed: make(chan struct{})}
+}
 
 // put adds a notification. Beyond the limit it is lost, and take fails.
 func (b *inbox) put(n notification) {
 	b.mu.Lock()
 	b.got++
-	if b.unread <= maxUnread {
-		if b.unread += len(n.params); b.unread <= maxUnread {
+	if b.unread <= b.most {
+		if b.unread += len(n.params); b.unread <= b.most {
 			b.notes = append(b.notes, n)
 		}
 	}
@@ -60,7 +64,7 @@ func (b *inbox) put(n notification) {
 func (b *inbox) take() ([]notification, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.unread > maxUnread {
+	if b.unread > b.most {
 		return nil, errUnread
 	}
 	notes := b.notes

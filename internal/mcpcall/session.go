@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +44,8 @@ type Options struct {
 	Again func(err error) bool
 	// MaxMessage is the longest message of the server, in bytes. Default: 64 MiB.
 	MaxMessage int
+	// Hide removes secrets from a text of the server before it is shortened. Default: none.
+	Hide func(text string) string
 }
 
 // Session is a connection to a server. It is safe for concurrent use.
@@ -128,13 +131,43 @@ func (s *Session) Over() bool {
 	}
 }
 
-// closed returns the error of a request, and notes the end of the connection, which the peer
-// reports later if it waits for a child.
+// closed returns the error of a request, which it shortens, and notes the end of the connection,
+// which the peer reports later if it waits for a child.
 func (s *Session) closed(err error) error {
 	if errors.Is(err, jsonrpc.ErrClosed) {
 		s.end()
 	}
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && len(refused.Message)+len(refused.Data) > maxError {
+		return s.refusal(refused.Code, refused.Message, refused.Data)
+	}
 	return err
+}
+
+// maxError bounds what an error has of a server's text, in bytes.
+const maxError = 64 << 10
+
+// refusal returns an error of the server with a message of bounded length. Data that is longer is
+// left out.
+func (s *Session) refusal(code jsonrpc.Code, message string, data json.RawMessage) error {
+	if len(data) > maxError {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: code, Message: brief(message, s.o.Hide), Data: data}
+}
+
+// Brief returns the beginning of a server's text, for an error.
+func Brief(text string) string { return brief(text, nil) }
+
+func brief(text string, hide func(string) string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	shown := strings.ToValidUTF8(text[:maxError], "")
+	if hide != nil {
+		shown = hide(shown)
+	}
+	return shown + fmt.Sprintf("… (%d bytes in all)", len(text))
 }
 
 // Modern reports whether the session uses MCP 2026-07-28.
@@ -173,7 +206,7 @@ func (s *Session) greet(ctx context.Context) error {
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
 		if err == nil {
-			err = fmt.Errorf("the server offers %q", found.SupportedVersions)
+			err = fmt.Errorf("the server offers %s", Brief(fmt.Sprintf("%q", found.SupportedVersions)))
 		}
 		if s.o.Protocol != "" {
 			break
@@ -277,7 +310,7 @@ func (s *Session) request(ctx context.Context, method string, params map[string]
 // decode reads an answer strictly, except that it ignores unknown members.
 func decode(method string, raw json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%s: %w: %v", method, ErrAnswer, err)
+		return fmt.Errorf("%s: %w: %s", method, ErrAnswer, Brief(err.Error()))
 	}
 	return nil
 }
@@ -321,6 +354,33 @@ func (s *Session) asked(ctx context.Context, r *jsonrpc.Request) {
 		}
 	}
 	_ = reply.Reply(s.ask(ctx, r.Params)) // the server may have gone
+}
+
+// askUntil is ask for a caller that does not wait longer than ctx. Close waits for the function.
+func (s *Session) askUntil(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+	s.mu.Lock()
+	if s.ending.Err() != nil { // asking may be waited for
+		s.mu.Unlock()
+		return nil, jsonrpc.ErrClosed
+	}
+	s.asking.Add(1)
+	s.mu.Unlock()
+	type answered struct {
+		answer json.RawMessage
+		err    error
+	}
+	done := make(chan answered, 1)
+	go func() {
+		defer s.asking.Done()
+		answer, err := s.ask(ctx, params)
+		done <- answered{answer, err}
+	}()
+	select {
+	case a := <-done:
+		return a.answer, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // ask calls [Options].Ask.

@@ -181,11 +181,11 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 			if t.Error == nil {
 				return nil, fmt.Errorf("tasks/get: %w: no error", ErrAnswer)
 			}
-			return nil, &jsonrpc.Error{Code: t.Error.Code, Message: t.Error.Message, Data: t.Error.Data}
+			return nil, p.refusal(t.Error.Code, t.Error.Message, t.Error.Data)
 		case "cancelled":
 			return nil, ErrCancelled
 		default:
-			return nil, fmt.Errorf("tasks/get: %w: the status %q", ErrAnswer, t.Status)
+			return nil, fmt.Errorf("tasks/get: %w: the status %q", ErrAnswer, Brief(t.Status))
 		}
 	}
 }
