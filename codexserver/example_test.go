@@ -80,6 +80,6 @@ func ExampleRules() {
 	// Output:
 	// [go test ./...]: approved ""
 	// [sudo make]: denied "declined: work without sudo"
-	// [make]: denied "this MCP client cannot show approval requests; the command was not run"
+	// [make]: denied "this MCP client cannot show approval requests"
 	// <nil>
 }

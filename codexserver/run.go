@@ -2,10 +2,10 @@ package codexserver
 
 import (
 	"context"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -51,8 +51,11 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 			s.log.Warn("closing a thread", "error", err)
 		}
 	}()
-	w := &callbacks{event: t.Event}
-	a := thread.Attendance{Observers: []thread.Observer{w}, Awaited: true}
+	log := turnlog.NewTurn()
+	a := thread.Attendance{Turn: log, Awaited: true}
+	if t.Event != nil {
+		a.Observers = []thread.Observer{callback{event: t.Event}}
+	}
 	if s.observer != nil {
 		if o := s.observer.Begin(ctx, &Request{}); o != nil {
 			a.Observer = turns{o}
@@ -72,38 +75,18 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		return Answer{}, err
 	}
 	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
-	text, lacks := w.answer()
+	text, lacks := log.Answer()
 	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err
 }
 
-// callbacks observes a turn that [Server.Run] runs.
-type callbacks struct {
+// callback calls [Turn].Event.
+type callback struct {
 	thread.NoQuestions
-	event func(protocol.EventMsg) // nil ignores
-
-	mu          sync.Mutex
-	text, lacks string
-}
-
-func (c *callbacks) answer() (text, lacks string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text, c.lacks
+	event func(protocol.EventMsg)
 }
 
 // Event implements [thread.Observer].
-func (c *callbacks) Event(e thread.Event) {
-	if end, ok := e.Msg.(protocol.TaskComplete); ok {
-		c.mu.Lock()
-		if c.lacks = end.Incomplete; end.LastAgentMessage != nil {
-			c.text = *end.LastAgentMessage
-		}
-		c.mu.Unlock()
-	}
-	if c.event != nil {
-		c.event(e.Msg)
-	}
-}
+func (c callback) Event(e thread.Event) { c.event(e.Msg) }
 
 // approver is the place of [Turn].Approve.
 type approver func(context.Context, *approval.Request) elicit.Outcome

@@ -56,11 +56,11 @@ func TestRunDecides(t *testing.T) {
 		want    string
 	}{
 		{"approved", approve(elicit.Outcome{Decision: elicit.Approved}), `p: approved ""`},
-		{"nobody", nil, `p: denied "this MCP client cannot show approval requests; the command was not run"`},
+		{"nobody", nil, `p: denied "this MCP client cannot show approval requests"`},
 		{"no decision", approve(elicit.Outcome{}), `p: denied "declined"`},
 		{"no word", approve(elicit.Outcome{Decision: "yes"}), `p: denied "declined"`},
 		{"panic", func(context.Context, *approval.Request) elicit.Outcome { panic("no") },
-			`p: denied "this MCP client cannot show approval requests; the command was not run"`},
+			`p: denied "this MCP client cannot show approval requests"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer, err := codexserver.New(engine.TurnFunc(pusher), nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve})

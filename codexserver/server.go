@@ -19,11 +19,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
@@ -119,7 +121,7 @@ type Options struct {
 	Finish bool
 	// MaxUnread is how many bytes of events may wait for a client that does not read. A
 	// turn waits for its client from an eighth of that on. Turns that cannot wait (see
-	// [engine.Streamer]) lose deltas beyond MaxUnread, and an event reports how many. At
+	// [engine.Traits].Streams) lose deltas beyond MaxUnread, and an event reports how many. At
 	// twice as much the session ends. Default: 64 MiB.
 	MaxUnread int
 	// EngineName is the engine in serverInfo, and EngineReason is why it was chosen.
@@ -143,7 +145,7 @@ type ChangeOptions struct {
 	// repository all files count, and the limit is a twentieth. Default: 100,000.
 	Files int
 	// Before is how long reading may take before the turn's first change. The turn of an
-	// [engine.Streamer] begins after it. Default: 5s, or 2s for an engine.Streamer.
+	// engine that streams ([engine.Traits]) begins after it. Default: 5s, or 2s for such an engine.
 	Before time.Duration
 	// After is how long reading may take after the turn. Default: 30s.
 	After time.Duration
@@ -170,7 +172,7 @@ type TaskOptions struct {
 	Limit int
 	// NoResume leaves the tasks and background turns of a server that was killed as they
 	// are. By default the next server with the same Home continues them after the first
-	// call of a client, if its engine is an [engine.Continuer].
+	// call of a client, if its engine can.
 	NoResume bool
 }
 
@@ -185,6 +187,7 @@ const (
 type Server struct {
 	wire     *mcp.Server
 	deciding *mcp.Server // for an approver that only decides
+	methods  methods.Server
 	threads  *thread.Table
 	trace    jsonrpc.Hooks // shared by all sessions, so that lines do not mix
 	log      *slog.Logger
@@ -205,24 +208,22 @@ func New(e engine.Engine, o *Options) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	asking := o.Approvals
+	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in codex-show, as transcript")
 	approvals := &board.Options{
-		Questions: o.Approvals, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.record()), Logger: log,
+		Questions: asking, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.record()), Logger: log,
 	}
+	traits := engine.TraitsOf(e)
 	if o.Home != "" {
-		kept := &rulefile.Options{Mirror: o.Store}
-		if reacher, ok := e.(engine.Reacher); ok {
-			kept.Writable = reacher.Reach
-		}
-		approvals.Kept = rulefile.New(o.Home, kept)
+		approvals.Kept = rulefile.New(o.Home, &rulefile.Options{Mirror: o.Store, Writable: traits.Reach})
 	}
 	threads := thread.NewTable(e, approvals)
-	_, streams := e.(engine.Streamer)
 	watch := report.Options{
-		Wait: streams, Looks: make(chan struct{}, maxLooks), Turns: &report.Turns{}, Logger: log,
+		Wait: traits.Streams, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Off: o.Changes.Off, Files: max(o.Changes.Files, 0), Before: max(o.Changes.Before, 0), After: max(o.Changes.After, 0),
 	}
 	if o.Home != "" {
-		watch.Scratch = repo.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: programsOf(e)}
+		watch.Scratch = repo.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &sandbox.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
 	table := mcptool.New(e, &mcptool.Options{
@@ -253,9 +254,8 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	wire := func(table *mcptool.Table) *mcp.Server {
 		return &mcp.Server{
-			Engine:       e,
 			Tools:        table,
-			Approvals:    o.Approvals,
+			Approvals:    asking,
 			Version:      cmp.Or(o.Version, "dev"),
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,
@@ -272,8 +272,9 @@ func New(e engine.Engine, o *Options) *Server {
 	return &Server{
 		wire:     wire(table),
 		deciding: wire(table.Deciding()),
+		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder},
 		threads:  threads,
-		trace:    *trace(o.Trace),
+		trace:    *trace.Hooks(o.Trace),
 		log:      log,
 		observer: o.Observer,
 	}
@@ -290,15 +291,6 @@ func (o *Options) record() io.Writer {
 	default:
 		return io.MultiWriter(kept, o.Record)
 	}
-}
-
-// programsOf finds the server's own programs where no command of the engine can write.
-func programsOf(e engine.Engine) *sandbox.Programs {
-	p := &sandbox.Programs{}
-	if reacher, ok := e.(engine.Reacher); ok {
-		p.More = reacher.Reach
-	}
-	return p
 }
 
 // Serve serves one client until its input (see [Options].Finish) or ctx ends. It returns nil
@@ -343,7 +335,12 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	hooks.InputEnd = session.InputEnded
 	o := s.peerOptions(&hooks)
 	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
-	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(session.Handler(p == nil), session, own, approval.MayAsk(ctx))), o)
+	handler := session.Handler()
+	if p == nil {
+		s.methods.Register(handler, session)
+		o.Inline = append(o.Inline, methods.Inline()...)
+	}
+	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(handler, session, own, approval.MayAsk(ctx))), o)
 	session.Connect(peer)
 	if gone != nil {
 		left = s.welcome(client)

@@ -186,11 +186,12 @@ func TestQuestions(t *testing.T) {
 // exact numbers and visible characters, for clients that ignore _meta.
 func TestToolQuestionShowsItsArguments(t *testing.T) {
 	long := strings.Repeat("x", 2000)
+	const head = "Allow Codex to call the tool \"t\" of the MCP server \"s\"?\n\"s\": \"Run it?\""
 	for _, tt := range []struct{ params, message, session string }{
-		{`{}`, "Run it?", `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
-		{`{"id":9007199254740993,"s":"a"}`, "Run it?\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`",
+		{`{}`, head, `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
+		{`{"id":9007199254740993,"s":"a"}`, head + "\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`",
 			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
-		{"{\"s\":\"a\u202eb\"}", "Run it?\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)",
+		{"{\"s\":\"a\u202eb\"}", head + "\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)",
 			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		{`{"s":"` + long + `"}`, "characters hidden) …", `{"action":"accept","content":{}}`}, // for once
 	} {
@@ -198,7 +199,7 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 			f := newFake(t)
 			answer := make(chan string, 1)
 			f.turn = func(r *run) {
-				answer <- r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_params":`+tt.params+`,"persist"`, 1))
+				answer <- r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+tt.params+`,"persist"`, 1))
 				answered(r)
 			}
 			var asked struct {
@@ -220,7 +221,7 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasPrefix(asked.Message, "Run it?") || !strings.Contains(asked.Message, tt.message) {
+			if !strings.HasPrefix(asked.Message, head) || !strings.Contains(asked.Message, tt.message) {
 				t.Errorf("the message is %q, want %q", asked.Message, tt.message)
 			}
 			if diff := cmp.Diff(tt.params, string(asked.Meta.Params)); diff != "" {
@@ -337,8 +338,6 @@ func TestApprovedForSession(t *testing.T) {
 func TestLasting(t *testing.T) {
 	const (
 		prefix = `,"proposedExecpolicyAmendment":["wc","made"]`
-		amends = `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}}}`
-		words  = "commands that begin with `wc made` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
 		hosts  = `,"networkApprovalContext":{"host":"h.example","protocol":"https"}`
 		allows = `{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"h.example"}}}}`
 	)
@@ -347,9 +346,9 @@ func TestLasting(t *testing.T) {
 		name, command, further string
 		lasting, want          string
 	}{
-		{"offered", "/bin/bash -lc 'wc made origin'", prefix, words, amends},
-		{"offered among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, words, amends},
-		{"part of a script", "/bin/bash -lc 'go vet && wc made'", prefix, words, amends},
+		{"the beginning of a command", "/bin/bash -lc 'wc made origin'", prefix, "", denied},
+		{"the same among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, "", denied},
+		{"part of a script", "/bin/bash -lc 'go vet && wc made'", prefix, "", denied},
 		{"not among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept","cancel"]`, "", denied},
 		{"another one among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc"]}}]`, "", denied},
 		{"nothing proposed", "/bin/bash -lc 'wc made'", "", "", denied},

@@ -12,8 +12,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
 )
 
@@ -133,6 +135,10 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 // out if it lies in a writable one, where it is writable anyway, and refused if it
 // contains one.
 func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) ([]string, error) {
+	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
+	if paths.Below(real(cfg.Cwd), real(sealed)) {
+		return nil, configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cfg.Cwd, sealed)
+	}
 	if len(cfg.WritableRoots) == 0 {
 		return nil, nil
 	}
@@ -146,11 +152,11 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 	if mode != "" && mode != wire.SandboxModeWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
 	}
-	options := sandbox.Options{Protected: []string{home}, Private: []string{home}}
+	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}}
 	if own, err := os.UserHomeDir(); err == nil {
 		options.Private = append(options.Private, own)
 	}
-	paths, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
+	chosen, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
 	var root *sandbox.RootError
 	if errors.As(err, &root) {
 		return nil, configErrorf("argument /writable-roots/%d: %w", root.Index, err)
@@ -159,32 +165,56 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 		return nil, configErrorf("argument /writable-roots: %w", err)
 	}
 	configured := value[[]string](p.setting(file, workspaceTable, "writable_roots"))
-	around := []string{real(cfg.Cwd)}
-	for _, folder := range configured {
-		around = append(around, real(folder))
-	}
-	if !value[bool](p.setting(file, workspaceTable, "exclude_slash_tmp")) {
-		around = append(around, real("/tmp"))
-	}
-	if dir := os.Getenv("TMPDIR"); dir != "" && !value[bool](p.setting(file, workspaceTable, "exclude_tmpdir_env_var")) {
-		around = append(around, real(dir))
-	}
-	for i, path := range paths {
+	around := p.writable(cfg.Cwd, file)
+	for i, path := range chosen {
 		for _, other := range around {
-			if within(other, path) && other != path {
+			if paths.Below(other, path) && other != path {
 				return nil, configErrorf("argument /writable-roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
 			}
 		}
 	}
 	roots := slices.Clone(configured)
-	slices.Sort(paths) // a folder before what lies in it
-	for _, path := range paths {
-		if !slices.ContainsFunc(around, func(other string) bool { return within(path, other) }) {
+	slices.Sort(chosen) // a folder before what lies in it
+	for _, path := range chosen {
+		if !slices.ContainsFunc(around, func(other string) bool { return paths.Below(path, other) }) {
 			roots, around = append(roots, path), append(around, path)
 		}
 	}
 	p.workspace = true
 	return roots, nil
+}
+
+// writable returns the folders, without links, in which commands may write in the sandbox
+// workspace-write, as far as the configuration and not the call names them.
+func (p *threadParams) writable(cwd string, file map[string]stdjson.RawMessage) []string {
+	folders := []string{real(cwd)}
+	for _, folder := range value[[]string](p.setting(file, workspaceTable, "writable_roots")) {
+		folders = append(folders, real(folder))
+	}
+	if !value[bool](p.setting(file, workspaceTable, "exclude_slash_tmp")) {
+		folders = append(folders, real("/tmp"))
+	}
+	if dir := os.Getenv("TMPDIR"); dir != "" && !value[bool](p.setting(file, workspaceTable, "exclude_tmpdir_env_var")) {
+		folders = append(folders, real(dir))
+	}
+	return folders
+}
+
+// unlinked returns an error if a file of home leads to where commands may write: Codex's
+// sandbox protects no such file, and the next server obeys it.
+func (p *threadParams) unlinked(cwd string, file map[string]stdjson.RawMessage, home string) error {
+	mode := cmp.Or(p.Sandbox, value[string](p.setting(file, "sandbox_mode")))
+	if mode == wire.SandboxModeReadOnly || mode == wire.SandboxModeDangerFullAccess {
+		return nil
+	}
+	for _, linked := range config.Linked(home) {
+		for _, folder := range p.writable(cwd, file) {
+			if paths.Below(linked, folder) || paths.Below(real(linked), folder) {
+				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, wire.SandboxModeReadOnly)
+			}
+		}
+	}
+	return nil
 }
 
 // real returns a path without symbolic links, or path itself if it does not exist.
@@ -193,10 +223,4 @@ func real(path string) string {
 		return real
 	}
 	return filepath.Clean(path)
-}
-
-// within reports whether path is the folder or lies in it.
-func within(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }

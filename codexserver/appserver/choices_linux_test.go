@@ -73,6 +73,7 @@ func TestThreadChoices(t *testing.T) {
 	}
 	work, a, b, named, git, home := folder("work"), folder("a"), folder("b"), folder("named"), folder("repo/.git/hooks"), folder("home")
 	inner, deep, within := folder("work/inner"), folder("a/deep"), folder("home/sessions")
+	sockets := folder("home/codex-mcp/run")
 	link := filepath.Join(base, "link")
 	if err := os.Symlink(b, link); err != nil {
 		t.Fatal(err)
@@ -109,6 +110,8 @@ func TestThreadChoices(t *testing.T) {
 		{"all", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/"}}, "", "argument /writable-roots/0: /: it is the whole file system"},
 		{"codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{home}}, "", "argument /writable-roots/0: " + home + ": it is or holds"},
 		{"in codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{within}}, "", "argument /writable-roots/0: " + within + ": it lies in"},
+		{"this server's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{sockets}}, "", "argument /writable-roots/0: " + sockets + ": it is or lies in"},
+		{"in this server's folder", nil, protocol.Config{Sandbox: ws, Cwd: sockets}, "", "argument /cwd: " + sockets + " is or lies in"},
 		{"none", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{filepath.Join(base, "none")}}, "", "argument /writable-roots/0: "},
 		{"another mode", map[string]any{"sandbox_mode": "read-only"}, protocol.Config{WritableRoots: []string{a}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
 		{"a worktree", nil, protocol.Config{Sandbox: ws, Worktree: &protocol.Worktree{Path: work}, WritableRoots: []string{a}}, "", "argument /writable-roots: a conversation with a worktree"},
@@ -136,7 +139,9 @@ func TestThreadChoices(t *testing.T) {
 						return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":%q,"approvalPolicy":"on-request","sandbox":{"type":%q}}`, threadID, work, kind)), nil
 					}
 				}
-				tt.cfg.Cwd = work
+				if tt.cfg.Cwd == "" {
+					tt.cfg.Cwd = work
+				}
 				conv, err := f.engine(appserver.Options{}).Start(t.Context(), tt.cfg, &recorder{})
 				if tt.fail != "" {
 					var fault *engine.ConfigError
@@ -168,6 +173,76 @@ func TestThreadChoices(t *testing.T) {
 						t.Errorf("load %d (-want +got):\n%s", i+1, diff)
 					}
 				}
+			})
+		})
+	}
+}
+
+// TestGuardedFiles refuses conversations and turns whose commands could write a guarded file, as Codex
+// reports their sandbox.
+func TestGuardedFiles(t *testing.T) {
+	top := t.TempDir()
+	in := func(path string) string { return filepath.Join(top, path) }
+	for _, dir := range []string{"work/deep", "other", "logs", "temp"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", in("temp"))
+	const apart = `"excludeSlashTmp":true,"excludeTmpdirEnvVar":true`
+	for name, tt := range map[string]struct {
+		guarded, sandbox string
+		refused          string // the folder
+	}{
+		"the working folder":       {"work/log", `"type":"workspaceWrite",` + apart, "work"},
+		"below the working folder": {"work/deep/log", `"type":"workspaceWrite",` + apart, "work"},
+		"a missing folder":         {"work/none/log", `"type":"workspaceWrite",` + apart, "work"},
+		"below a root":             {"other/log", `"type":"workspaceWrite","writableRoots":["TOP/other"],` + apart, "other"},
+		"below $TMPDIR":            {"temp/log", `"type":"workspaceWrite","excludeSlashTmp":true`, "temp"},
+		"not below $TMPDIR":        {"temp/log", `"type":"workspaceWrite",` + apart, ""},
+		"elsewhere":                {"logs/log", `"type":"workspaceWrite","writableRoots":["TOP/other"],` + apart, ""},
+		"read-only":                {"work/log", `"type":"readOnly"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.turn = answered
+				sandbox := `"type":"readOnly"`
+				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":%q,"approvalPolicy":"on-request","sandbox":{%s}}`, threadID, in("work"), strings.ReplaceAll(sandbox, "TOP", top))), nil
+				}
+				e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
+				check := func(what string, err error) {
+					t.Helper()
+					want := ""
+					if tt.refused != "" {
+						want = "commands could write in " + in(tt.refused) + ", which holds " + in(tt.guarded)
+					}
+					if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				conv, err := e.Start(t.Context(), protocol.Config{Cwd: in("work")}, &recorder{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var policy protocol.SandboxPolicy
+				var reported struct {
+					Type                                 string
+					WritableRoots                        []string
+					ExcludeSlashTmp, ExcludeTmpdirEnvVar bool
+				}
+				if err := json.Unmarshal([]byte("{"+strings.ReplaceAll(tt.sandbox, "TOP", top)+"}"), &reported); err != nil {
+					t.Fatal(err)
+				}
+				policy.Mode = map[string]protocol.SandboxMode{"workspaceWrite": protocol.SandboxWorkspaceWrite, "readOnly": protocol.SandboxReadOnly}[reported.Type]
+				policy.WritableRoots, policy.ExcludeSlashTmp, policy.ExcludeTmpdirEnvVar = reported.WritableRoots, reported.ExcludeSlashTmp, reported.ExcludeTmpdirEnvVar
+				in := text("go")
+				in.Context = &protocol.TurnContext{Cwd: filepath.Join(top, "work"), ApprovalPolicy: protocol.ApprovalOnRequest, SandboxPolicy: policy, Model: "m"}
+				check("a turn that changes the sandbox", conv.Turn(t.Context(), in))
+				sandbox = tt.sandbox
+				_, err = e.Start(t.Context(), protocol.Config{Cwd: filepath.Join(top, "work")}, &recorder{})
+				check("a conversation", err)
 			})
 		})
 	}

@@ -44,8 +44,8 @@ The server that ran your last turn has ended, and another one continues the turn
 // machine as it was at the end of the turn before.
 var errTurnLost = errors.New("the server ended before or while this turn ran, and its machine may have been another one: what the turn has done is not known, and was not repeated; find out what it has done, and send the message again")
 
-// CanContinue implements [engine.Continuer].
-func (e *Engine) CanContinue(ctx context.Context) error {
+// canContinue returns why turns of processes that have ended cannot be continued, or nil.
+func (e *Engine) canContinue(ctx context.Context) error {
 	c, err := e.child(ctx)
 	switch {
 	case err != nil:

@@ -168,7 +168,7 @@ func TestContinue(t *testing.T) {
 func TestCanContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		if err := f.engine(appserver.Options{}).CanContinue(t.Context()); err == nil || !strings.Contains(err.Error(), "not this server's own") {
+		if err := f.engine(appserver.Options{}).Traits().CanContinue(t.Context()); err == nil || !strings.Contains(err.Error(), "not this server's own") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -177,7 +177,7 @@ func TestCanContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.CanContinue(t.Context()); err == nil {
+	if err := e.Traits().CanContinue(t.Context()); err == nil {
 		t.Error("a missing Codex can continue")
 	}
 }

@@ -83,7 +83,9 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != wire.SandboxPolicyWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
-	e.reaches(r.Cwd, &r.Sandbox)
+	if err := e.reaches(r.Cwd, &r.Sandbox); err != nil {
+		return nil, err
+	}
 	if c.shared {
 		if err := r.obeys(&p); err != nil {
 			return nil, err
@@ -261,7 +263,9 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, wire.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	c.engine.reaches(r.Cwd, &r.Sandbox)
+	if err := c.engine.reaches(r.Cwd, &r.Sandbox); err != nil {
+		return nil, err
+	}
 	return ch.load(&r, c.environ, c.host), nil
 }
 
@@ -293,8 +297,11 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 		p.Effort = string(effort)
 	}
 	t.changed(&p)
-	c.engine.reaches(t.writes())
-	r, err := t.begin(ctx, c.host, false)
+	if err := c.engine.reaches(t.writes()); err != nil {
+		t.free()
+		return nil, err
+	}
+	r, err := t.begin(ctx, c.host)
 	if err != nil {
 		t.free()
 		return nil, err
@@ -344,7 +351,11 @@ func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, prot
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if in.Context != nil {
-		c.context, c.effort = in.Context, ""
+		now := *in.Context
+		if c.params.readOnly {
+			now.ApprovalPolicy, now.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+		}
+		c.context, c.effort = &now, ""
 	}
 	if in.Effort != "" {
 		c.effort = in.Effort

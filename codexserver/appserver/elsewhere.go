@@ -86,9 +86,9 @@ func (h *overheard) decide(ctx context.Context, event protocol.EventMsg, ask fun
 }
 
 // Elicit asks as decide does. Only an answer that accepts counts.
-func (h *overheard) Elicit(ctx context.Context, params json.RawMessage) (result json.RawMessage, err error) {
+func (h *overheard) Elicit(ctx context.Context, f *elicit.Foreign) (result json.RawMessage, err error) {
 	h.part.whileAwaited(ctx, func() {}, func(ctx context.Context) bool {
-		result, err = h.Host.Elicit(ctx, params)
+		result, err = h.Host.Elicit(ctx, f)
 		return err == nil && answered(result).Action == wire.MCPServerElicitationActionAccept
 	})
 	if ctx.Err() != nil {
@@ -194,7 +194,7 @@ func (t *thread) overhears(method, id string, n *wire.Note) bool {
 	t.mu.Unlock()
 	if o == nil || o.name() != id {
 		switch {
-		case r != nil && r.reviews, r.owns(id), left.owns(id):
+		case r.owns(id), left.owns(id):
 			return false
 		case heard != nil && heard.name() == id:
 			return true // a late one
@@ -424,7 +424,7 @@ func (t *thread) asked(turnID, agent string) *turn {
 	r, o := t.running, t.other
 	t.mu.Unlock()
 	switch {
-	case !t.child.shared, r != nil && r.reviews:
+	case !t.child.shared:
 		return r
 	case o != nil && (agent != "" || turnID == "" || o.name() == turnID || o.name() == ""):
 		return o

@@ -26,6 +26,8 @@ type listener struct {
 	heard recorder
 }
 
+func (*listener) Alive() {}
+
 func (h *listener) Overhear(_ string, m protocol.EventMsg) { h.heard.Emit(m) }
 
 // sharedFake has an app-server that other programs share, and a conversation in it.

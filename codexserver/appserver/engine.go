@@ -36,6 +36,9 @@ type Options struct {
 	// AskUser has the user decide all approvals, even if the configuration leaves them to
 	// a reviewing model (approvals_reviewer). Default: as configured.
 	AskUser bool
+	// Guarded are files that this program writes, absolute paths. A turn or command that may
+	// write a folder that holds one is refused. Default: none.
+	Guarded []string
 	// Self is the path of this program. An MCP server in Codex's configuration that
 	// would start it is disabled in each conversation, since it would start itself
 	// without end. Default: none is disabled.
@@ -45,14 +48,10 @@ type Options struct {
 	// Dial connects to a running app-server; the engine then starts none. Path has no
 	// effect, and CodexHome only if the app-server does not report its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
-	// Shared says that other programs use the app-server that Dial connects to. Conversations
-	// are then also theirs: the package documentation says what that means.
+	// Shared says that other programs use the app-server that Dial connects to, such as Codex's
+	// daemon. Conversations are then also theirs: docs/bridge.md of the module says what that
+	// means.
 	Shared bool
-	// Attach connects to an app-server that other programs share, such as Codex's daemon, if
-	// one runs. It is called before each start. If its error is [ErrNoDaemon] the engine
-	// starts an app-server of its own. Dial wins over Attach. Default: the engine always
-	// starts its own.
-	Attach func(context.Context) (jsonrpc.Transport, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
 	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger
@@ -214,9 +213,11 @@ func (e *Engine) start(l *launch) {
 	c.close()
 }
 
-// StreamsEvents implements [engine.Streamer]: the events and questions of all threads come
-// over one connection, so no event may delay the next.
-func (*Engine) StreamsEvents() {}
+// Traits implements [engine.Describer]. The events and questions of all threads come over one
+// connection, so no event may delay the next.
+func (e *Engine) Traits() engine.Traits {
+	return engine.Traits{Streams: true, Shortens: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
+}
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {

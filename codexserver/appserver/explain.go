@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 const (
-	hintInstall = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
-	hintUpdate  = "update it with `npm i -g @openai/codex@latest`"
-	hintRoom    = "the arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts"
-	hintLogin   = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
+	hintElsewhere = "install it where no command can write, or name another with --codex or CODEX_BIN"
+	hintInstall   = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
+	hintUpdate    = "update it with `npm i -g @openai/codex@latest`"
+	hintRoom      = "the arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts"
+	hintLogin     = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
 
-// NotFoundError means that there is no codex program.
+// NotFoundError means that there is no codex program, or none that may be started.
 type NotFoundError struct {
 	// Path is the path or name that was searched for.
 	Path string
@@ -27,6 +29,12 @@ type NotFoundError struct {
 
 // Error implements error.
 func (e *NotFoundError) Error() string {
+	if _, refused := errors.AsType[*sandbox.ProgramError](e.Err); refused {
+		return fmt.Sprintf("a codex was found, but %v; %s", e.Err, hintElsewhere)
+	}
+	if errors.Is(e.Err, errOwn) {
+		return fmt.Sprintf("%v; %s", e.Err, hintInstall)
+	}
 	return fmt.Sprintf("codex not found: %v; %s", e.Err, hintInstall)
 }
 

@@ -3,6 +3,7 @@ package appserver
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,9 @@ const ownName = "codex-mcp"
 // errOwn means that the program codex is a link to codex-mcp, a copy of it or a script
 // around it. Users make those for clients that always start codex.
 var errOwn = errors.New("is codex-mcp itself, and not Codex")
+
+// own returns errOwn with the program's path.
+func own(path string) error { return fmt.Errorf("%s %w", path, errOwn) }
 
 // Find returns the path of the codex program. It takes path, or $CODEX_BIN if that is
 // empty, else the name codex. It searches for a name without a folder in the PATH, but not
@@ -44,7 +48,7 @@ func find(programs *sandbox.Programs, path string) ([]string, error) {
 	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
 	var refused *sandbox.ProgramError
 	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
-		err = &os.PathError{Op: "start", Path: refused.Path, Err: errOwn}
+		err = own(refused.Path)
 	}
 	if err != nil {
 		return nil, &NotFoundError{Path: path, Err: err}
@@ -54,7 +58,7 @@ func find(programs *sandbox.Programs, path string) ([]string, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(all), isOwn)
 	if len(others) == 0 {
-		return nil, &NotFoundError{Path: path, Err: &os.PathError{Op: "start", Path: all[len(all)-1], Err: errOwn}}
+		return nil, &NotFoundError{Path: path, Err: own(all[len(all)-1])}
 	}
 	return others, nil
 }

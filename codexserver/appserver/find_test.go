@@ -52,11 +52,11 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 		{"copy real", "", "copy", "real", ""},
 		{"copied real", "", "copied", "real", ""},
 		{"linked copy real", "codex", "copy", "real", ""},
-		{"link linked", "", "", "", at("linked") + ": is codex-mcp itself, and not Codex"},
-		{"copy", "", "copy", "", at("copy") + ": is codex-mcp itself, and not Codex"},
-		{"copied", "", "copied", "", at("copied") + ": is codex-mcp itself, and not Codex"},
+		{"link linked", "", "", "", at("linked") + " is codex-mcp itself, and not Codex"},
+		{"copy", "", "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
+		{"copied", "", "copied", "", at("copied") + " is codex-mcp itself, and not Codex"},
 		{"copy link", "", "copy", "", "is codex-mcp itself, and not Codex"},
-		{"real", at("copy"), "copy", "", at("copy") + ": is codex-mcp itself, and not Codex"},
+		{"real", at("copy"), "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
 		{"empty", "", "", "", `exec: "codex": executable file not found in $PATH`},
 	} {
 		t.Run(tt.folders, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 				return
 			}
 			var none *appserver.NotFoundError
-			if !errors.As(report.Err, &none) || !strings.Contains(report.Problem, tt.says) {
+			if !errors.As(report.Err, &none) || !strings.Contains(report.Problem, tt.says) || strings.Contains(report.Problem, "not found") != strings.HasPrefix(tt.says, "exec") {
 				t.Errorf("report %+v", report)
 			}
 		})
@@ -97,7 +97,7 @@ func TestPlantedCodex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const refused = "lies in a folder that commands can write"
+	const refused = "a codex was found, but "
 	for _, tt := range []struct {
 		name    string
 		folders string // in the PATH

@@ -25,7 +25,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	return e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host, nil)
 }
 
-// Fork implements [engine.Forker].
+// Fork implements [engine.Resumer].
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	return e.reopen(ctx, wire.CallThreadFork, rolloutPath, cfg, host, nil)
 }

@@ -58,11 +58,19 @@ func (h *recorder) Approve(ctx context.Context, q *elicit.Question) elicit.Outco
 	return h.approve(ctx, q)
 }
 
-func (h *recorder) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+func (h *recorder) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
 	if h.elicit == nil {
 		return nil, elicit.ErrUnsupported
 	}
-	return h.elicit(ctx, params)
+	params, err := f.Params(elicit.Client{})
+	if err != nil {
+		return nil, err
+	}
+	result, err := h.elicit(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return f.Read(result), nil
 }
 
 // wait waits for an event of a type.

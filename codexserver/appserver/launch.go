@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -150,6 +149,9 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.choose(&cfg, file, home); err != nil {
 		return p, err
 	}
+	if err := p.unlinked(folder, file, home); err != nil {
+		return p, err
+	}
 	if cfg.Bounded && !isNew {
 		p.bound(file, c)
 	}
@@ -181,18 +183,7 @@ func (e *Engine) home() (string, error) {
 // open starts an app-server, or connects to one.
 func (e *Engine) open(ctx context.Context) (*child, error) {
 	if e.options.Dial != nil {
-		t, err := reach(ctx, e.options.Dial)
-		if err != nil {
-			return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
-		}
-		return e.dialled(ctx, t, e.options.Shared)
-	}
-	if e.options.Attach != nil {
-		c, err := e.attach(ctx)
-		if !errors.Is(err, ErrNoDaemon) {
-			return c, err
-		}
-		e.options.logger().Debug("codex: " + err.Error())
+		return e.dial(ctx)
 	}
 	paths, err := find(e.programs, e.options.Path)
 	if err != nil {
@@ -204,53 +195,23 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 			return c, err
 		}
 	}
-	return nil, &NotFoundError{Path: paths[0], Err: fmt.Errorf("%s: %w", paths[0], errOwn)}
+	return nil, &NotFoundError{Path: paths[0], Err: own(paths[0])}
 }
 
-// ErrNoDaemon is the error of [Options].Attach if no app-server runs that could be used. The
-// reason may be wrapped with it.
-var ErrNoDaemon = errors.New("no daemon of Codex is used")
-
-// attach connects to an app-server that other programs share.
-func (e *Engine) attach(ctx context.Context) (*child, error) {
-	t, err := reach(ctx, e.options.Attach)
-	var late *timeoutError
-	switch {
-	case errors.As(err, &late):
-		return nil, fmt.Errorf("%w: %w", ErrNoDaemon, err)
-	case err != nil:
-		return nil, err
-	}
-	c, err := e.dialled(ctx, t, true)
-	switch {
-	case ctx.Err() != nil:
-		return c, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNoDaemon, err)
-	case c.version.less(oldestShared):
-		c.close()
-		return nil, fmt.Errorf("%w: it is Codex %s, and %s or newer is needed", ErrNoDaemon, c.version, oldestShared)
-	}
-	c.log.Info("codex: attached to the daemon, which ends neither with this server nor with its calls", "version", c.version.String())
-	return c, nil
-}
-
-// reach connects by a function. An app-server may take the connection and never answer, as
-// one that was suspended does.
-func reach(ctx context.Context, connect func(context.Context) (jsonrpc.Transport, error)) (jsonrpc.Transport, error) {
+// dial connects to a running app-server. It may take the connection and never answer, as one
+// that was suspended does.
+func (e *Engine) dial(ctx context.Context) (*child, error) {
 	late := &timeoutError{"the connection", handshakeLimit}
 	timed, stop := context.WithTimeoutCause(ctx, handshakeLimit, late)
 	defer stop()
-	t, err := connect(timed)
-	if err != nil && context.Cause(timed) == error(late) {
-		return nil, late
+	t, err := e.options.Dial(timed)
+	if err != nil {
+		if context.Cause(timed) == error(late) {
+			err = late
+		}
+		return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
 	}
-	return t, err
-}
-
-// dialled returns the child of an app-server behind a transport.
-func (e *Engine) dialled(ctx context.Context, t jsonrpc.Transport, shared bool) (*child, error) {
-	c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options, shared)
+	c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options, e.options.Shared)
 	if err == nil {
 		c.policy = e.defaults.policy
 	}

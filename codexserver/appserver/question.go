@@ -211,7 +211,7 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 	if !hosts {
 		place := t.place(q.Cwd)
 		q.Program, q.Replaceable = place.Replaceable(q.Judged)
-		sum, lasts := place.Content(q.Command)
+		sum, lasts := place.Everything(q.Command)
 		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == wire.CommandExecutionApprovalKindWriteStdin; !q.Once {
 			if then = t.approvalOf(a.agent, &q, sum); a.turn.elsewhere == nil && t.isApproved(then) {
 				return word(a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved})), nil
@@ -358,7 +358,12 @@ func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationRe
 	}
 	defer a.done()
 	reply, err := a.elicit(p)
-	if err != nil {
+	switch {
+	case errors.Is(err, errQueue): // an event for each would be as many
+		a.pass()
+		c.refuse(wire.AskMCPServerElicitationRequest, err)
+		return declinedElicitation
+	case err != nil:
 		a.refuse(wire.AskMCPServerElicitationRequest, err)
 		return declinedElicitation
 	}
@@ -369,25 +374,62 @@ func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationRe
 }
 
 func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
-	if is, _ := p.toolCall(); is {
-		q, err := p.toolQuestion()
-		if err != nil {
-			return declinedElicitation, err
-		}
+	var q *elicit.Question
+	var f *elicit.Foreign
+	var err error
+	tool, _ := p.toolCall()
+	if tool {
+		q, err = p.toolQuestion()
+	} else {
+		f, err = p.foreign()
+	}
+	if err != nil {
+		return declinedElicitation, err
+	}
+	leave, err := a.queue("server " + p.ServerName)
+	if err != nil {
+		return declinedElicitation, err
+	}
+	defer leave()
+	if tool {
 		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
 		a.explain(p.ThreadID, p.TurnID, "the call of a tool", out)
 		return toolAnswer(out), nil
 	}
-	params, err := p.forward()
-	if err != nil {
-		return declinedElicitation, err
-	}
-	result, err := a.turn.host.Elicit(a.ctx, params)
+	result, err := a.turn.host.Elicit(a.ctx, f)
 	if err != nil {
 		return declinedElicitation, err
 	}
 	return answered(result), nil
+}
+
+// maxQueue is how many questions of a party may wait for the one that is asked.
+const maxQueue = 32
+
+var errQueue = fmt.Errorf("%d questions of the same party wait already", maxQueue)
+
+// queue waits until no other question of a party, an MCP server or the model, is asked in the
+// thread. The caller must call leave.
+func (a *question) queue(party string) (leave func(), err error) {
+	t := a.turn.thread
+	t.mu.Lock()
+	slots := t.asking[party]
+	if slots == nil {
+		slots = elicit.NewSlots(1)
+		if t.asking == nil {
+			t.asking = map[string]*elicit.Slots{}
+		}
+		t.asking[party] = slots
+	}
+	t.mu.Unlock()
+	if slots.Waiting() >= maxQueue {
+		return nil, errQueue
+	}
+	if err := slots.Acquire(a.ctx); err != nil {
+		return nil, err
+	}
+	return slots.Release, nil
 }
 
 // askUserInput handles the model's questions to the user.
@@ -399,15 +441,31 @@ func (c *child) askUserInput(ctx context.Context, p userInput) (wire.UserInputRe
 		return none, nil
 	}
 	defer a.done()
-	params, err := p.form()
-	if err == nil {
-		var result json.RawMessage
-		if result, err = a.turn.host.Elicit(a.ctx, params); err == nil {
-			return p.answers(result), nil
-		}
+	result, err := a.input(&p)
+	switch {
+	case errors.Is(err, errQueue):
+		a.pass()
+		c.refuse(wire.AskItemToolRequestUserInput, err)
+		return none, nil
+	case err != nil:
+		a.refuse(wire.AskItemToolRequestUserInput, err)
+		return none, nil
 	}
-	a.refuse(wire.AskItemToolRequestUserInput, err)
-	return none, nil
+	return p.answers(result), nil
+}
+
+// input asks the model's questions.
+func (a *question) input(p *userInput) (json.RawMessage, error) {
+	f, err := p.foreign()
+	if err != nil {
+		return nil, err
+	}
+	leave, err := a.queue("model")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return a.turn.host.Elicit(a.ctx, f)
 }
 
 // item returns a copy of an open item, or nil.

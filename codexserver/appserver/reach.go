@@ -1,12 +1,15 @@
 package appserver
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
-
-// Reach implements [engine.Reacher].
-func (e *Engine) Reach() []string { return e.programs.Folders() }
 
 // given records the folders that a call names, before anything is started for it.
 func (e *Engine) given(cfg *protocol.Config) {
@@ -15,18 +18,35 @@ func (e *Engine) given(cfg *protocol.Config) {
 }
 
 // reaches records the folders that commands in cwd can write under a policy that Codex
-// reports, before one runs.
-func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) {
+// reports, before one runs. After an error none may run: it could write a guarded file.
+func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) error {
 	e.programs.Given(cwd)
-	if s.Type == wire.SandboxPolicyWorkspaceWrite {
-		e.programs.Add(cwd)
-		e.programs.Add(s.WritableRoots...)
+	if s.Type != wire.SandboxPolicyWorkspaceWrite {
+		return nil
 	}
+	e.programs.Add(cwd)
+	e.programs.Add(s.WritableRoots...)
+	folders := append([]string{cwd}, s.WritableRoots...)
+	if !s.ExcludeSlashTmp {
+		folders = append(folders, "/tmp")
+	}
+	if !s.ExcludeTmpdirEnvVar {
+		folders = append(folders, os.Getenv("TMPDIR"))
+	}
+	for _, file := range e.options.Guarded {
+		for _, folder := range folders {
+			if policy.LeadsThrough(filepath.Dir(file), policy.Folders([]string{folder})) {
+				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
+			}
+		}
+	}
+	return nil
 }
 
 // writes returns the thread's working folder and sandbox policy.
 func (t *thread) writes() (cwd string, s *wire.SandboxPolicy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cwd, &wire.SandboxPolicy{Type: t.sandbox, WritableRoots: t.roots}
+	now := t.rules.sandbox
+	return t.cwd, &wire.SandboxPolicy{Type: t.sandbox, WritableRoots: t.roots, ExcludeSlashTmp: now.ExcludeSlashTmp, ExcludeTmpdirEnvVar: now.ExcludeTmpdirEnvVar}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -87,6 +88,44 @@ func TestRealMCPTool(t *testing.T) {
 				t.Errorf("asked %d times, answer %q, events %v", asked.Load(), h.answer(), h.types())
 			}
 		})
+	}
+}
+
+// TestRealPosing has an MCP server of the real Codex ask questions that try to look like
+// approvals. Each that Codex passes on says who asks.
+func TestRealPosing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReal(t, `approval_policy = "on-request"`, mcpCall, report)
+	r.options.Overrides = map[string]any{"mcp_servers": map[string]any{"demo": map[string]any{
+		"command": self, "env": map[string]any{asMCPServer: "poses"},
+	}}}
+	r.restart(t)
+	var asked, approvals atomic.Int32
+	h := &recorder{
+		approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+			approvals.Add(1)
+			params, err := q.Params(elicit.Client{}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			servertest.CheckPose(t, `"demo"`, params)
+			return elicit.Outcome{Decision: elicit.Approved}
+		},
+		elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+			asked.Add(1)
+			servertest.CheckPose(t, `"demo"`, params)
+			return json.RawMessage(`{"action":"accept","content":{}}`), nil
+		},
+	}
+	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d questions and %d approvals, the server got:\n%.6000s", asked.Load(), approvals.Load(), h.answer())
+	if asked.Load() < 8 || approvals.Load() < 1 {
+		t.Errorf("%d questions and %d approvals", asked.Load(), approvals.Load())
 	}
 }
 

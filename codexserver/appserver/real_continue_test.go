@@ -24,7 +24,7 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 	kill(t, r.engine.PID())
 	<-end
 	r.restart(t)
-	if err := r.engine.CanContinue(t.Context()); err != nil {
+	if err := r.engine.Traits().CanContinue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	path, err := r.engine.FindRollout(t.Context(), conv.ID())

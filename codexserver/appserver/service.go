@@ -13,15 +13,13 @@ import (
 
 // The optional interfaces that the engine has.
 var (
-	_ engine.Forker       = (*Engine)(nil)
+	_ engine.Describer    = (*Engine)(nil)
+	_ engine.Resumer      = (*Engine)(nil)
 	_ engine.Library      = (*Engine)(nil)
 	_ engine.Accounts     = (*Engine)(nil)
 	_ engine.Configurator = (*Engine)(nil)
-	_ engine.Commander    = (*Engine)(nil)
-	_ engine.Searcher     = (*Engine)(nil)
-	_ engine.Differ       = (*Engine)(nil)
+	_ engine.Workspace    = (*Engine)(nil)
 	_ engine.Reviewer     = (*conversation)(nil)
-	_ engine.Continuer    = (*Engine)(nil)
 	_ engine.Continuable  = (*conversation)(nil)
 )
 
@@ -44,7 +42,7 @@ func (e *Engine) SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, er
 	return savedConfig(config), nil
 }
 
-// ExecOneOff implements [engine.Commander]. A command that exceeds its time limit has the
+// ExecOneOff implements [engine.Workspace]. A command that exceeds its time limit has the
 // exit code 124.
 func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
 	if len(p.Command) == 0 {
@@ -72,7 +70,9 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	}
 	e.programs.Given(p.Cwd)
 	if params.SandboxPolicy != nil {
-		e.reaches(p.Cwd, params.SandboxPolicy)
+		if err := e.reaches(p.Cwd, params.SandboxPolicy); err != nil {
+			return nil, err
+		}
 	} else {
 		e.programs.Add(value[[]string](table(file[workspaceTable])["writable_roots"])...)
 	}
@@ -83,7 +83,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	return &protocol.ExecOneOffCommandResult{ExitCode: int(r.ExitCode), Stdout: r.Stdout, Stderr: r.Stderr}, nil
 }
 
-// SearchFiles implements [engine.Searcher].
+// SearchFiles implements [engine.Workspace].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	c, err := e.child(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 	return found, nil
 }
 
-// GitDiffToRemote implements [engine.Differ].
+// GitDiffToRemote implements [engine.Workspace].
 func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
 	c, err := e.child(ctx)
 	if err != nil {

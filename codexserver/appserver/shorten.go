@@ -14,9 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// ShortensHistory implements [engine.Shortener].
-func (c *conversation) ShortensHistory() {}
-
 // shorten runs a turn that changes the history first. Codex summarises in a turn of its own,
 // and takes turns back between turns.
 func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error {
@@ -65,7 +62,7 @@ func (c *conversation) startCompaction(ctx context.Context) (*turnCall, error) {
 		if err := c.claim(ctx, t); err != nil {
 			return nil, err
 		}
-		turn, err := t.begin(ctx, c.host, false)
+		turn, err := t.begin(ctx, c.host)
 		if err != nil {
 			t.free()
 			return nil, err

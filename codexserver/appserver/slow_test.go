@@ -2,7 +2,6 @@ package appserver_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,35 +50,24 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 	}
 }
 
-// TestUnreachable connects to an app-server that takes the connection and never answers. A
-// daemon is then not used; the engine looks for a program of its own.
+// TestUnreachable connects to an app-server that takes the connection and never answers.
 func TestUnreachable(t *testing.T) {
-	never := func(ctx context.Context) (jsonrpc.Transport, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	for name, test := range map[string]struct {
-		options appserver.Options
-		want    string
-	}{
-		"an address": {appserver.Options{Dial: never}, "codex app-server cannot be reached: codex app-server did not answer the connection within 30s"},
-		"a daemon":   {appserver.Options{Attach: never, Path: filepath.Join(t.TempDir(), "codex")}, "codex not found"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e, err := appserver.New(&test.options)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
-				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-				defer stop()
-				if _, err := e.Start(ctx, protocol.Config{Cwd: t.TempDir()}, &recorder{}); err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("error %v", err)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		e, err := appserver.New(&appserver.Options{Dial: func(ctx context.Context) (jsonrpc.Transport, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		const want = "codex app-server cannot be reached: codex app-server did not answer the connection within 30s"
+		if _, err := e.Start(ctx, protocol.Config{Cwd: t.TempDir()}, &recorder{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // TestStalledTurnStart does not answer turn/start for long. That turn fails, and is

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // thread is a thread that a child has in memory.
@@ -35,6 +36,8 @@ type thread struct {
 	rules   rules
 
 	approved map[string]bool // commands approved for the session: see approvalOf
+
+	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
 // setRules records the sandbox policy and the folder that Codex reports for the thread.
@@ -152,7 +155,7 @@ func (t *thread) settle(ctx context.Context) (left *turn, err error) {
 
 // begin returns a new turn of the thread, after the end of an interrupted one, because the
 // app-server would take the new turn for its continuation.
-func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*turn, error) {
+func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 	left, err := t.settle(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +166,6 @@ func (t *thread) begin(ctx context.Context, host engine.Host, reviews bool) (*tu
 		t.left, t.before = nil, left.name()
 	}
 	t.running = newTurn(ctx, t, host)
-	t.running.reviews = reviews
 	return t.running, nil
 }
 
@@ -231,13 +233,8 @@ func (t *thread) notification(method string, n *wire.Note) {
 	if left != nil {
 		r = left // the next turn begins after its end
 	}
-	if r != nil && r.reviews {
-		r.nameReview(method, id)
-	}
 	switch {
 	case r == nil:
-	case method == wire.NoteTurnStarted && r.reviews:
-		r.activate()
 	case method == wire.NoteTurnStarted:
 		r.named(id)
 		r.activate()

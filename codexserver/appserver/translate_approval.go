@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -130,14 +129,7 @@ func lasting(p *wire.CommandApproval, q *protocol.ExecApprovalRequest) (words st
 		about, words = []string{allow.Host}, "network access to `%s`, for every command; Codex keeps this rule itself"
 		accepted = map[string]any{"applyNetworkPolicyAmendment": map[string]any{"network_policy_amendment": allow}}
 	default:
-		if !begins(p.ProposedExecpolicyAmendment, q.Judged) {
-			return "", nil, fmt.Errorf("no command begins with %q", p.ProposedExecpolicyAmendment)
-		}
-		if !policy.OnlyReads(p.ProposedExecpolicyAmendment[0]) {
-			return "", nil, fmt.Errorf("it allows any further words, and %q does more than read with some", p.ProposedExecpolicyAmendment[0])
-		}
-		about, words = p.ProposedExecpolicyAmendment, "commands that begin with `%s` and have any further words, in every folder; Codex keeps this rule itself, and runs them outside its sandbox"
-		accepted = map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": p.ProposedExecpolicyAmendment}}
+		return "", nil, errors.New("it allows every program that PATH has under that name, outside the sandbox of Codex")
 	}
 	shown := elicit.ShowCommand(about)
 	if rule, err = json.Marshal(accepted, json.Deterministic(true)); err != nil {
@@ -150,14 +142,6 @@ func lasting(p *wire.CommandApproval, q *protocol.ExecApprovalRequest) (words st
 		return "", nil, errors.New("a person could not read it")
 	}
 	return fmt.Sprintf(words, shown), rule, nil
-}
-
-// begins reports whether prefix is the beginning of a command of argv, and not of a shell.
-func begins(prefix, argv []string) bool {
-	commands, plain := policy.Commands(argv)
-	return plain && !policy.LooksLikeShell(prefix[0]) && slices.ContainsFunc(commands, func(c []string) bool {
-		return len(prefix) <= len(c) && slices.Equal(prefix, c[:len(prefix)])
-	})
 }
 
 // sameJSON reports whether two values are equal.
@@ -268,9 +252,11 @@ func permissionsQuestion(p *wire.Permissions, agent string) *elicit.Question {
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
 	if e := environment(p.EnvironmentID); e != "" {
+		q.Brief = nil // made from the message
 		q.Message += "\n" + elicit.ShowText("in the environment "+e+", not on this machine")
 	}
 	if more := unknown(p.Unknown); more != "" {
+		q.Brief = nil
 		q.Message += "\n" + elicit.ShowText(more)
 	}
 	q.Session = "" // that is about commands
@@ -313,29 +299,50 @@ func (e *elicitation) toolCall() (is, session bool) {
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
-// toolQuestion returns the question about the call of an MCP tool. Its message shows the
-// call's arguments: Codex sends them only in _meta, which most clients do not show.
+// maxToolParams bounds the arguments of a tool in _meta, in bytes.
+const maxToolParams = 64 << 10
+
+// toolQuestion returns the question about the call of an MCP tool. The first line is ours: the
+// server could have sent the question itself, with the _meta by which Codex marks its own. The
+// message shows the call's arguments: Codex sends them only in _meta, which most clients do not
+// show. Of _meta the client gets the members that it needs.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	_, session := e.toolCall()
-	q := &elicit.Question{Message: elicit.ShowText(e.Message), Once: !session, NotDone: "the tool was not called"}
-	var meta map[string]jsontext.Value // keeps large numbers exact
+	var meta struct {
+		Kind   stdjson.RawMessage `json:"codex_approval_kind"`
+		Tool   string             `json:"tool_name"`
+		Params jsontext.Value     `json:"tool_params"`
+	}
 	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
-	q.Meta = make(map[string]any, len(meta))
-	for name, value := range meta {
-		q.Meta[name] = value
+	server := elicit.ShowName(e.ServerName)
+	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
+	q := &elicit.Question{Once: !session, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
+	if meta.Tool != "" {
+		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s?", elicit.ShowName(meta.Tool), server)
+		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
 	}
-	if params := meta["tool_params"]; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
+	if e.Message != fmt.Sprintf(`Allow the %s MCP server to run tool "%s"?`, e.ServerName, meta.Tool) {
+		lines = append(lines, elicit.ShowLines(server, e.Message)...)
+	}
+	if params := meta.Params; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
 		shown, whole := elicit.ShowCode(string(params))
-		q.Message += "\nIts arguments: " + shown
+		lines = append(lines, "Its arguments: "+shown)
 		q.Once = q.Once || !whole
 	}
-	if more := unknown(e.Unknown); more != "" {
-		q.Message, q.Once = q.Message+"\n"+elicit.ShowText(more), true
+	if n := len(meta.Params); n > 0 && n <= maxToolParams {
+		q.Meta["tool_params"] = meta.Params
 	}
+	if more := unknown(e.Unknown); more != "" {
+		lines, q.Once = append(lines, elicit.ShowText(more)), true
+	}
+	q.Message = strings.Join(lines, "\n")
 	return q, nil
 }
+
+// maxToolName bounds the name of a tool in _meta, in characters.
+const maxToolName = 200
 
 func toolAnswer(out elicit.Outcome) wire.ElicitationReply {
 	switch out.Decision {
@@ -351,22 +358,17 @@ func toolAnswer(out elicit.Outcome) wire.ElicitationReply {
 
 var declinedElicitation = wire.ElicitationReply{Action: wire.MCPServerElicitationActionDecline}
 
-// forward returns the params of the elicitation/create request that passes e to the
-// client. Modes that only Codex knows are an error.
-func (e *elicitation) forward() (stdjson.RawMessage, error) {
-	p := map[string]any{"message": e.Message}
-	switch e.Mode {
-	case "", wire.MCPServerElicitationRequestParamsForm:
-		p["requestedSchema"] = e.RequestedSchema
-	case wire.MCPServerElicitationRequestParamsURL:
-		p["mode"], p["url"], p["elicitationId"] = "url", e.URL, e.ElicitationID
-	default:
-		return nil, fmt.Errorf("its mode %q is unknown to clients", e.Mode)
+// foreign returns the question as one of the MCP server. Modes that only Codex knows are an error.
+func (e *elicitation) foreign() (*elicit.Foreign, error) {
+	params := map[string]any{"message": e.Message, "requestedSchema": e.RequestedSchema}
+	if e.Mode != "" {
+		params["mode"] = e.Mode
 	}
-	if len(e.Meta) > 0 && string(e.Meta) != "null" {
-		p["_meta"] = e.Meta
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(p, json.Deterministic(true))
+	return elicit.ServerQuestion(e.ServerName, raw)
 }
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
@@ -388,10 +390,9 @@ func answered(result stdjson.RawMessage) wire.ElicitationReply {
 // userInput are the params of item/tool/requestUserInput.
 type userInput wire.UserInput
 
-// form returns the params of the elicitation/create request for the model's questions. The
-// form has a member for each question. A question for a secret is an error, because MCP
-// forbids asking for one.
-func (u *userInput) form() (stdjson.RawMessage, error) {
+// foreign returns the model's questions as one question, whose form has a member for each. A
+// question for a secret is an error, because MCP forbids asking for one.
+func (u *userInput) foreign() (*elicit.Foreign, error) {
 	properties, required := map[string]any{}, []string{}
 	var message []string
 	for _, q := range u.Questions {
@@ -421,12 +422,16 @@ func (u *userInput) form() (stdjson.RawMessage, error) {
 	if len(properties) == 0 {
 		return nil, fmt.Errorf("no questions")
 	}
-	return json.Marshal(map[string]any{
-		"message": "Codex asks: " + strings.Join(message, "\n"),
+	raw, err := json.Marshal(map[string]any{
+		"message": strings.Join(message, "\n"),
 		"requestedSchema": map[string]any{
 			"type": "object", "properties": properties, "required": required,
 		},
-	}, json.Deterministic(true))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return elicit.ModelQuestion(raw)
 }
 
 // answers reads the client's form. If the client did not accept, it returns no answers,

@@ -33,7 +33,6 @@ type openItem struct {
 	wire.Item
 	held  bool
 	asked bool
-	began time.Time // when its start was reported
 }
 
 func newTranslator() *translator {
@@ -96,7 +95,7 @@ func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m
 func (tr *translator) started(it wire.Item) []protocol.EventMsg {
 	switch it.Type {
 	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
-		tr.open[it.ID] = &openItem{Item: it, held: true, began: tr.now()}
+		tr.open[it.ID] = &openItem{Item: it, held: true}
 		if _, known := tr.items[it.ID]; !known {
 			tr.items[it.ID] = false
 		}
@@ -123,15 +122,11 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 		return nil
 	}
 	o.held = false
-	began := o.began
-	if o.asked {
-		began = time.Time{} // it begins when it is approved
-	}
 	if o.Type == wire.ThreadItemFileChange {
-		return one(protocol.PatchApplyBegin{CallID: o.ID, AutoApproved: !o.asked, Changes: fileChanges(o.Changes), Began: began})
+		return one(protocol.PatchApplyBegin{CallID: o.ID, AutoApproved: !o.asked, Changes: fileChanges(o.Changes)})
 	}
 	return one(protocol.ExecCommandBegin{
-		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions), Began: began,
+		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions),
 	})
 }
 
@@ -185,7 +180,7 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 	tr.items[it.ID] = asked
 	o := tr.open[it.ID]
 	if o == nil { // no start was reported
-		tr.open[it.ID] = &openItem{Item: it, held: true, began: tr.now()}
+		tr.open[it.ID] = &openItem{Item: it, held: true}
 		o = tr.open[it.ID]
 	}
 	defer delete(tr.open, it.ID)

@@ -47,7 +47,6 @@ type turn struct {
 	timers map[string]*time.Timer // of items whose beginning is held back
 	agents map[string]string      // the turns of sub-agents by thread, "" where it has ended
 
-	reviewing
 	asking
 	messages
 	sharing
@@ -60,12 +59,6 @@ type milestones struct {
 	counted   chan struct{} // the tokens of the model's last response have been counted
 	completed chan struct{} // the turn has ended in the app-server
 	cleared   chan struct{} // an interrupt has ended the turn's commands
-}
-
-// reviewing is what a turn knows that is a review.
-type reviewing struct {
-	reviews  bool   // does not change
-	reviewer string // the id that interrupts the review, once it is known
 }
 
 // asking is what has become of the questions of a turn.
@@ -424,10 +417,6 @@ func (r *turn) isGuest() bool {
 // cut interrupts the turn and its sub-agents' turns.
 func (r *turn) cut(ctx context.Context) {
 	for thread, turn := range r.turns() {
-		if thread == r.thread.id && r.reviews {
-			r.cutReview(ctx)
-			continue
-		}
 		if turn != "" {
 			// Refused if the turn has just ended by itself; completed is closed then.
 			_ = r.thread.child.peer.Call(ctx, wire.CallTurnInterrupt, wire.InterruptParams{ThreadID: thread, TurnID: turn}, nil)

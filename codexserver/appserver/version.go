@@ -29,9 +29,6 @@ var excludesTurns = version{0, 154, 0}
 // its message, and which lets no other process write to the conversation meanwhile.
 var continuesTurns = version{0, 169, 0}
 
-// oldestShared is the first version measured as a daemon that programs share.
-var oldestShared = version{0, 169, 0}
-
 func (v version) String() string {
 	if v == (version{}) {
 		return "of unknown version"

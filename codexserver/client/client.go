@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +34,8 @@ type Options struct {
 	Dial func(context.Context) (jsonrpc.Transport, error)
 
 	// Ask answers a question. Several goroutines may call it at a time. ctx ends when the
-	// answer is not wanted any more, and Ask must return soon after. Nil means that no one
-	// can be asked.
+	// answer is not wanted any more, and Ask must return soon after: Close waits for it. Nil
+	// means that no one can be asked.
 	Ask func(ctx context.Context, q *Question) elicit.Outcome
 	// AskRaw is Ask with the result of elicitation/create as JSON, for forms that are no
 	// approvals. It is used instead of Ask.
@@ -77,6 +78,8 @@ type Client struct {
 	closed  bool
 	session *mcpcall.Session // the last one; it may have ended
 	ended   error            // of the last Close of a session
+
+	interrupted map[string]struct{} // the conversations whose last turn a context's end interrupted
 }
 
 // ErrClosed is the error of a method after [Client.Close].
@@ -95,7 +98,7 @@ const (
 
 // Start connects to the server. The caller must close the client.
 func Start(ctx context.Context, o *Options) (*Client, error) {
-	c := &Client{connecting: make(chan struct{}, 1)}
+	c := &Client{connecting: make(chan struct{}, 1), interrupted: map[string]struct{}{}}
 	if o != nil {
 		c.o = *o
 	}
@@ -115,7 +118,7 @@ func Start(ctx context.Context, o *Options) (*Client, error) {
 // Close ends the connection and waits until every method has returned, and a child has ended.
 // A turn that is a task of a server with a life of its own continues, others are interrupted.
 // Functions of the client's options and tasks must not call Close. The error is that of a child
-// that failed.
+// that failed, not of one that it had to end.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -139,7 +142,19 @@ func (c *Client) hangUp() error {
 	if s == nil {
 		return nil
 	}
-	return s.Close()
+	lived := !s.Over()
+	err := s.Close()
+	if lived && killed(err) {
+		return nil
+	}
+	return err
+}
+
+// killed reports whether err is that of a child that a signal ended, such as those with which the
+// transport ends one that ignores the end of its input.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && slices.Contains([]string{"signal: terminated", "signal: killed"}, exit.String())
 }
 
 // errLeave is the cause of the end of calls that Close ends.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -299,7 +301,7 @@ func TestFunctionPanics(t *testing.T) {
 // TestBrokenHTTP breaks the connections to a server over HTTP. A task is waited for, and a call
 // with events is lost; its error has the conversation.
 func TestBrokenHTTP(t *testing.T) {
-	s := serveHTTP(t, t.TempDir(), "127.0.0.1:0")
+	s := serveHTTP(t, t.TempDir())
 	var breaks sync.WaitGroup
 	defer breaks.Wait()
 	c := start(t, client.Options{URL: s.URL, Token: "secret"})
@@ -332,8 +334,10 @@ func TestBrokenHTTP(t *testing.T) {
 // address, has the end of the task.
 func TestHTTPServerStartsAgain(t *testing.T) {
 	home := t.TempDir()
-	s := serveHTTP(t, home, "127.0.0.1:0")
-	c := start(t, client.Options{URL: s.URL, Token: "secret"})
+	door, url := newDoor(t)
+	s := serveHTTP(t, home)
+	door.leadTo(s.Listener.Addr())
+	c := start(t, client.Options{URL: url, Token: "secret"})
 	started, ended := make(chan string, 1), make(chan struct{})
 	var r client.Result
 	var err error
@@ -342,13 +346,79 @@ func TestHTTPServerStartsAgain(t *testing.T) {
 		r, err = c.Run(t.Context(), client.Task{Prompt: "wait:1h", Watch: client.Watch{Started: func(id string) { started <- id }}})
 	}()
 	<-started
-	s.Listener.Close()
+	door.leadTo(nil)
 	_ = s.Config.Handler.(*streamable.Handler).Close() // interrupts the turn
-	s.CloseClientConnections()                         // now none can be opened
-	<-time.After(300 * time.Millisecond)               // the client tries in vain
-	serveHTTP(t, home, s.Listener.Addr().String())
+	s.CloseClientConnections()
+	<-door.refused // the client tries in vain
+	door.leadTo(serveHTTP(t, home).Listener.Addr())
 	<-ended
 	if err != nil || r.Status == client.Done || r.Thread == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// door is an address that servers have one after the other. A port that is closed and opened
+// again may be taken in between.
+type door struct {
+	mu      sync.Mutex
+	to      net.Addr
+	refused chan struct{} // gets a value if there is no server for a connection
+}
+
+// newDoor returns a door that leads to no server, and the URL of MCP there. It is open until the
+// end of the test.
+func newDoor(t *testing.T) (*door, string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{refused: make(chan struct{}, 1)}
+	var work sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		work.Wait()
+	})
+	work.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() { d.pass(in) })
+		}
+	})
+	return d, "http://" + l.Addr().String()
+}
+
+func (d *door) leadTo(server net.Addr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.to = server
+}
+
+func (d *door) pass(in net.Conn) {
+	defer in.Close()
+	d.mu.Lock()
+	to := d.to
+	d.mu.Unlock()
+	if to == nil {
+		select {
+		case d.refused <- struct{}{}:
+		default:
+		}
+		return
+	}
+	out, err := net.Dial(to.Network(), to.String())
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	var back sync.WaitGroup
+	defer back.Wait()
+	back.Go(func() {
+		_, _ = io.Copy(in, out)
+		in.Close()
+	})
+	_, _ = io.Copy(out, in)
+	out.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -88,7 +87,7 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 			return o
 		},
 		"url": func(t *testing.T, o client.Options) client.Options {
-			s := serveHTTP(t, t.TempDir(), "127.0.0.1:0")
+			s := serveHTTP(t, t.TempDir())
 			o.URL, o.Token = s.URL, "secret"
 			return o
 		},
@@ -96,7 +95,7 @@ func places() map[string]func(t *testing.T, o client.Options) client.Options {
 }
 
 // serveHTTP serves the script over HTTP until the end of the test, or until the server is closed.
-func serveHTTP(t *testing.T, home, address string) *httptest.Server {
+func serveHTTP(t *testing.T, home string) *httptest.Server {
 	t.Helper()
 	h, err := streamable.New(newServer(home, script(home)), &streamable.Options{Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
@@ -107,14 +106,7 @@ func serveHTTP(t *testing.T, home, address string) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(h)
-	if s.Listener.Close(); err == nil {
-		s.Listener, err = net.Listen("tcp", address)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
+	s := httptest.NewServer(h)
 	t.Cleanup(func() {
 		_ = h.Close()
 		s.Close()

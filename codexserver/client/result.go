@@ -110,7 +110,7 @@ type Command struct {
 	ID int `json:"id"`
 	// Command is the command line, shortened.
 	Command string `json:"command"`
-	// Cwd is its folder.
+	// Cwd is its folder. "" is the working folder of the conversation.
 	Cwd string `json:"cwd"`
 	// ExitCode is nil if the command's end is not known.
 	ExitCode *int `json:"exitCode"`
@@ -180,7 +180,9 @@ type TurnError struct {
 }
 
 // Error implements error.
-func (e *TurnError) Error() string { return fmt.Sprintf("the turn is %s: %s", e.Status, e.Answer) }
+func (e *TurnError) Error() string {
+	return fmt.Sprintf("the turn is %s: %s", e.Status, mcpcall.Brief(e.Answer))
+}
 
 // ToolError is a failure that the server reports for a call without a turn, such as a
 // conversation that it does not know.
@@ -192,7 +194,7 @@ type ToolError struct {
 }
 
 // Error implements error.
-func (e *ToolError) Error() string { return e.Tool + ": " + e.Message }
+func (e *ToolError) Error() string { return e.Tool + ": " + mcpcall.Brief(e.Message) }
 
 // structured is the structured content of a turn's result.
 type structured struct {
@@ -222,7 +224,7 @@ func (s *structured) result() Result {
 // toolResult decodes the result of tools/call, and the texts that are for everybody.
 func toolResult(raw json.RawMessage) (r mcptypes.CallToolResult, texts []string, err error) {
 	if err := jsonv2.Unmarshal(raw, &r); err != nil {
-		return r, nil, fmt.Errorf("client: %w: %v", mcpcall.ErrAnswer, err)
+		return r, nil, fmt.Errorf("client: %w: %s", mcpcall.ErrAnswer, mcpcall.Brief(err.Error()))
 	}
 	for _, block := range r.Content {
 		text, ok := block.(*mcptypes.TextContent)
@@ -243,7 +245,7 @@ func turnResult(raw json.RawMessage) (Result, error) {
 	var s structured
 	if len(r.StructuredContent) > 0 {
 		if err := jsonv2.Unmarshal(r.StructuredContent, &s); err != nil {
-			return Result{}, fmt.Errorf("client: %w: structuredContent: %v", mcpcall.ErrAnswer, err)
+			return Result{}, fmt.Errorf("client: %w: structuredContent: %s", mcpcall.ErrAnswer, mcpcall.Brief(err.Error()))
 		}
 	}
 	result := s.result()

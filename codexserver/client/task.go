@@ -185,6 +185,7 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (R
 		return Result{}, err
 	}
 	t.began = time.Now()
+	c.note(t.thread, false)
 	answer, err := c.await(ctx, t, &mcpcall.Call{
 		Tool: t.tool, Arguments: raw, Tasks: t.tasks,
 		Progress: t.watch.Progress, Notify: t.notified, Open: func() bool { return t.runs },
@@ -198,7 +199,23 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (R
 	case errors.Is(err, mcpcall.ErrCancelled):
 		return Result{Thread: t.thread, Task: t.id, Status: Interrupted, Answer: "the task was cancelled"}, nil
 	}
+	if ctx.Err() != nil {
+		c.note(t.thread, true)
+	}
 	return Result{Thread: t.thread, Task: t.id}, err
+}
+
+// note notes whether the last turn of a conversation was interrupted by the end of its context.
+func (c *Client) note(thread string, interrupted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case thread == "":
+	case interrupted:
+		c.interrupted[thread] = struct{}{}
+	default:
+		delete(c.interrupted, thread)
+	}
 }
 
 // await waits for the answer to a call. If the connection ends, it continues with the task, if

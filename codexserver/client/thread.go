@@ -88,7 +88,7 @@ func (c *Client) list(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
 // Wait waits until one of the conversations has no running turn, and returns the results of all
 // of them; those that continue are Running or Waiting. Without an id it waits for the turns of
 // [Client.Background] whose results have not been returned; without such turns it returns at
-// once.
+// once. A turn of [Client.Run] that was interrupted is not among them.
 func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
@@ -106,10 +106,14 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 		if err := c.read(ctx, "codex-wait", arguments, &rows); err != nil {
 			return nil, err
 		}
-		results, ended := make([]Result, len(rows.Threads)), len(rows.Threads) == 0
+		results, ended := make([]Result, 0, len(rows.Threads)), len(rows.Threads) == 0
 		for i := range rows.Threads {
-			results[i] = rows.Threads[i].result()
-			ended = ended || results[i].Status.Ended()
+			r := rows.Threads[i].result()
+			if len(threads) == 0 && c.gaveUp(&r) {
+				continue
+			}
+			results = append(results, r)
+			ended = ended || r.Status.Ended()
 		}
 		if ended {
 			return results, nil
@@ -120,6 +124,19 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// gaveUp reports whether a result is that of a turn that was interrupted by the end of a context:
+// its method has returned the error. The server, which only knows that no one waits for the
+// answer, keeps it for Wait.
+func (c *Client) gaveUp(r *Result) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, is := c.interrupted[r.Thread]
+	if is && r.Status.Ended() {
+		delete(c.interrupted, r.Thread)
+	}
+	return is
 }
 
 // Interrupt interrupts the turn of a conversation, if one runs.
@@ -272,7 +289,7 @@ func (c *Client) once(ctx context.Context, tool string, arguments map[string]any
 		return nil
 	}
 	if err := jsonv2.Unmarshal(r.StructuredContent, into); err != nil {
-		return fmt.Errorf("%s: %w: structuredContent: %v", tool, ErrAnswer, err)
+		return fmt.Errorf("%s: %w: structuredContent: %s", tool, ErrAnswer, mcpcall.Brief(err.Error()))
 	}
 	return nil
 }

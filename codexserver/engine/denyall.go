@@ -28,6 +28,6 @@ func (DenyAll) Approve(_ context.Context, q *elicit.Question) elicit.Outcome {
 }
 
 // Elicit implements [Host].
-func (DenyAll) Elicit(context.Context, json.RawMessage) (json.RawMessage, error) {
+func (DenyAll) Elicit(context.Context, *elicit.Foreign) (json.RawMessage, error) {
 	return nil, elicit.ErrUnsupported
 }

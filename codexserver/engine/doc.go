@@ -53,18 +53,16 @@
 // The other interfaces are optional. The server finds them by type assertion, and a client
 // has the methods and tools of those that the engine has:
 //
-//	Resumer       codex-reply to a conversation of an earlier process, resumeConversation
-//	Forker        codex-reply with fork
+//	Resumer       codex-reply to a conversation of an earlier process, also with fork; resumeConversation
 //	Library       listConversations, archiveConversation, codex-list
 //	Accounts      getAuthStatus, loginApiKey, loginChatGpt, logoutChatGpt, userInfo
 //	Configurator  getUserSavedConfig, setDefaultModel
-//	Commander     execOneOffCommand
-//	Searcher      fuzzyFileSearch
-//	Differ        gitDiffToRemote
+//	Workspace     execOneOffCommand, fuzzyFileSearch, gitDiffToRemote
 //	ModelLister   codex-models
 //
 // A conversation that is a [Steerer] takes messages while a turn runs. A conversation that
-// is a [Reviewer] can review changes in a turn that changes nothing.
+// is a [Reviewer] can review changes in a turn that changes nothing. What a server should know
+// besides, such as whether histories can be shortened, are the [Traits] of a [Describer].
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that
 // answers questions.

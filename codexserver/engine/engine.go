@@ -35,7 +35,7 @@ type Conversation interface {
 type Host interface {
 	// Emit reports an event of the conversation. If the client of the turn is far behind in
 	// its reading, Emit waits until it has read more or the turn is interrupted. It does not
-	// wait with events that end a turn early, and not in a [Streamer].
+	// wait with events that end a turn early, nor for an engine that streams, see [Traits].
 	Emit(protocol.EventMsg)
 	// EmitAs is Emit with another submission id than the turn's, for what the engine does
 	// by itself during a turn. "" is the turn's id.
@@ -47,9 +47,9 @@ type Host interface {
 	// Approve asks for the approval of something else, such as the call of an MCP
 	// server's tool, in the question's own words.
 	Approve(ctx context.Context, q *elicit.Question) elicit.Outcome
-	// Elicit sends the client an elicitation/create request with these params and returns
-	// the client's result unchanged. [elicit.ReadError] explains its errors.
-	Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Elicit asks the client a question of another party, such as an MCP server, and returns
+	// the result of elicitation/create for it. [elicit.ReadError] explains its errors.
+	Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
 }
 
 // ConfigError means that a conversation cannot start with its configuration: a file cannot

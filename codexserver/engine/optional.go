@@ -8,9 +8,8 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Shortener], [Continuable], [Writer] and [Reviewer] on the [Conversation]; an engine finds
-// [Watcher] on the [Host]. A client does not have methods whose
-// interface the engine lacks.
+// [Joint], [Steerer], [Continuable], [Writer] and [Reviewer] on the [Conversation]; an engine finds
+// [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
 var ErrNotFound = errors.New("not found")
@@ -34,28 +33,52 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Streamer is an engine whose conversations share one stream of events, such as the
-// connection to another process. Emit of its hosts never waits. If a client reads too
-// slowly, deltas are left out, and an event reports how many.
-type Streamer interface {
-	// StreamsEvents does nothing; it marks the engine.
-	StreamsEvents()
+// Traits are what a server should know of an engine. The zero value is that of an engine that is
+// no [Describer].
+type Traits struct {
+	// Streams means that the conversations share one stream of events, such as the connection
+	// to another process. Emit of their hosts never waits. If a client reads too slowly, deltas
+	// are left out, and an event reports how many.
+	Streams bool
+	// Shortens means that conversations can forget messages and summarise their history: Turn
+	// heeds Rollback and Compact of its input.
+	Shortens bool
+	// Reach returns the absolute paths of all folders that a command was able to write without
+	// a question at any time, and of the folders in which callers had it work. A folder counts
+	// before the first command runs that can write it. The server starts no program there
+	// itself. Nil: the engine does not know.
+	Reach func() []string
+	// Holder returns the error that a turn of the conversation with an id would have because
+	// another program runs one, or nil. A nil function: the engine does not know.
+	Holder func(ctx context.Context, conversationID string) error
+	// CanContinue returns why this process could not continue turns of processes that have
+	// ended now, such as a missing key of the provider, or nil. With it the engine is a
+	// [Resumer], and its conversations are [Continuable]. A nil function: it continues none.
+	CanContinue func(ctx context.Context) error
 }
 
-// Reacher is an engine that knows where the commands of its conversations can write. A server
-// starts no program there itself.
-type Reacher interface {
-	// Reach returns the absolute paths of all folders that a command was able to write
-	// without a question at any time, and of the folders in which callers had it work. A
-	// folder counts before the first command runs that can write it.
-	Reach() []string
+// Describer is an engine with traits.
+type Describer interface {
+	// Traits returns the same traits each time.
+	Traits() Traits
 }
 
-// Watcher is a [Host] that shows for how long a model has been silent.
+// TraitsOf returns the traits of an engine.
+func TraitsOf(e Engine) Traits {
+	if d, ok := e.(Describer); ok {
+		return d.Traits()
+	}
+	return Traits{}
+}
+
+// Watcher is a [Host] that learns what happens besides the events of its turns.
 type Watcher interface {
 	// Alive reports that the model works, although there is no event: for example, it sends
 	// the arguments of a call. It does not block.
 	Alive()
+	// Overhear reports an event of a turn that another program runs in the conversation. It
+	// does not block. The id of the turn may be "" if it is not known.
+	Overhear(turn string, m protocol.EventMsg)
 }
 
 // Alive reports to a host that is a [Watcher] that the model works.
@@ -65,18 +88,10 @@ func Alive(h Host) {
 	}
 }
 
-// Overhearer is a [Host] that takes the events of turns which another program runs in the
-// conversation.
-type Overhearer interface {
-	// Overhear reports an event of such a turn. It does not block. The id of the turn may be
-	// "" if it is not known.
-	Overhear(turn string, m protocol.EventMsg)
-}
-
-// Overhear reports an event of a turn of another program to a host that is an [Overhearer].
+// Overhear reports an event of a turn of another program to a host that is a [Watcher].
 func Overhear(h Host, turn string, m protocol.EventMsg) {
-	if o, ok := h.(Overhearer); ok {
-		o.Overhear(turn, m)
+	if w, ok := h.(Watcher); ok {
+		w.Overhear(turn, m)
 	}
 }
 
@@ -96,23 +111,9 @@ type Resumer interface {
 	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
 	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
-}
-
-// Continuer is a [Resumer] that can continue turns of processes that have ended. Its
-// conversations are [Continuable].
-type Continuer interface {
-	Resumer
-	// CanContinue returns why this process could not continue turns now, such as a missing
-	// key of the provider, or nil.
-	CanContinue(ctx context.Context) error
-}
-
-// Forker is a [Resumer] that can copy a conversation.
-type Forker interface {
-	Resumer
 	// Fork begins a conversation with the history of a rollout, which another program may
-	// have open. The rollout does not change. Before it returns, it emits
-	// [protocol.SessionConfigured] with the initial messages. The errors are those of Resume.
+	// have open. The rollout does not change. Events and errors are those of Resume; an engine
+	// that cannot copy conversations returns a [*RefusedError].
 	Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 }
 
@@ -151,23 +152,15 @@ type Configurator interface {
 	SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error
 }
 
-// Commander is an engine that runs single commands outside of conversations.
-type Commander interface {
+// Workspace is an engine that works in folders outside of conversations.
+type Workspace interface {
 	// ExecOneOff runs a command under the given or configured sandbox policy. A
 	// command that cannot be run as asked is a [*RefusedError].
 	ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error)
-}
-
-// Searcher is an engine that finds files by name.
-type Searcher interface {
-	// SearchFiles finds files. When ctx ends, it returns what it has found.
+	// SearchFiles finds files by name. When ctx ends, it returns what it has found.
 	SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error)
-}
-
-// Differ is an engine that compares a working tree with its remote.
-type Differ interface {
-	// GitDiffToRemote returns the difference to the closest commit that a remote has. A
-	// folder without one is a [*RefusedError].
+	// GitDiffToRemote returns the difference of a working tree to the closest commit that a
+	// remote has. A folder without one is a [*RefusedError].
 	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
 }
 
@@ -183,13 +176,6 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
-}
-
-// Shortener is a conversation that can forget messages and summarise its history.
-type Shortener interface {
-	// ShortensHistory does nothing; it marks a conversation whose Turn heeds Rollback and
-	// Compact of its input.
-	ShortensHistory()
 }
 
 // Continuable is a conversation that can continue a turn whose process has ended.

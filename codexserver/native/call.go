@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -44,8 +45,9 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Processes:  &e.processes,
 		Leftovers:  left,
 		Timeout:    e.limits.Command,
-		Writable:   e.Reach,
+		Writable:   e.reached,
 		Activity:   e.activity,
+		Marks:      e.marks,
 		LocalShell: family.LocalShell && cfg.Provider().WireAPI == config.WireResponses,
 		FileTools:  files,
 		PatchTool:  family.PatchTool && !files || cfg.IncludeApplyPatchTool,
@@ -67,18 +69,27 @@ func (e *Engine) fileTools(cfg *config.Config) bool {
 
 // newSandbox makes the sandbox of a conversation, or of a command outside conversations.
 func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
-	private := []string{e.home}
+	private := append([]string{e.home}, e.guarded...)
 	if home, err := os.UserHomeDir(); err == nil {
 		private = append(private, home)
 	}
 	if home := e.getenv("HOME"); filepath.IsAbs(home) {
 		private = append(private, home)
 	}
+	linked := config.Linked(e.home)
+	for _, file := range linked {
+		// A command could make a file that is missing, and the tier namespaces keeps only what is
+		// there. The tier thread and a helper cannot keep a file in a writable folder.
+		if _, err := os.Lstat(file); err != nil || e.sandbox.Tier != TierNamespaces || len(e.sandbox.Helper) > 0 {
+			private = append(private, file)
+		}
+	}
 	return sandbox.New(sandbox.Options{
 		Tier:      sandbox.Tier(e.sandbox.Tier),
 		Helper:    e.sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
-		Protected: append([]string{e.home}, cfg.ReadOnly...),
+		Protected: slices.Concat([]string{e.home}, cfg.ReadOnly, linked),
+		Sealed:    []string{filepath.Join(e.home, "codex-mcp")},
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Folders:   e.folders,

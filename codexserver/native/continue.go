@@ -33,8 +33,8 @@ import (
 // time, such as by its memory, is given up.
 const maxContinued = 5
 
-// CanContinue implements [engine.Continuer].
-func (e *Engine) CanContinue(context.Context) error {
+// canContinue returns why turns of processes that have ended cannot be continued, or nil.
+func (e *Engine) canContinue(context.Context) error {
 	cfg, err := e.config(protocol.Config{})
 	if err != nil {
 		return err

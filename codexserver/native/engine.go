@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,10 @@ type Options struct {
 	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
 	// sign-in with the Codex CLI counts here, too.
 	Auth Auth
+	// Guarded are files that this program writes, absolute paths. A folder that holds one
+	// stays read-only for commands, unless the user's own configuration names that folder as
+	// writable. Default: none.
+	Guarded []string
 	// Self is the program that serves the conversations. A configured MCP server
 	// that would start this program again is left out, so that it does not start
 	// itself without end. Default: all configured servers start.
@@ -179,9 +184,11 @@ type Engine struct {
 	sandbox   Sandbox
 	tools     Tools
 	web       *web.Client      // nil unless models may read pages
+	guarded   []string         // files that no folder writable to commands may hold
 	folders   *sandbox.Folders // shared by all conversations
 	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
+	marks     *sandbox.Marks
 	version   string
 	log       *slog.Logger
 	auth      *auth.Keeper
@@ -220,6 +227,7 @@ func New(o *Options) (*Engine, error) {
 		limits:    o.Limits.resolved(),
 		sandbox:   o.Sandbox,
 		tools:     o.Tools,
+		guarded:   slices.Clone(o.Guarded),
 		folders:   &sandbox.Folders{},
 		activity:  &tool.Activity{},
 		version:   o.Version,
@@ -258,6 +266,7 @@ func New(o *Options) (*Engine, error) {
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.searches = make(slots, 8)
+	e.marks = &sandbox.Marks{File: filepath.Join(e.home, "codex-mcp", "commands.lock")}
 	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
 	e.auth = auth.New(e.home, &auth.Options{
 		Issuer:     o.Auth.Issuer,

@@ -12,9 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-var _ engine.Forker = (*Engine)(nil)
-
-// Fork implements [engine.Forker]. The copy has what is in the file. If a turn is running
+// Fork implements [engine.Resumer]. The copy has what is in the file. If a turn is running
 // there, the calls of that turn count as unfinished.
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	old, err := load(rolloutPath)

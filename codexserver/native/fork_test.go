@@ -34,7 +34,7 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f engine.Forker = b.engine
+	var f engine.Resumer = b.engine
 	to := &host{}
 	copied, err := f.Fork(t.Context(), path, protocol.Config{}, to)
 	if err != nil {

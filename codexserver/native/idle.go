@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -23,6 +24,18 @@ func (e *Engine) claim(path string) (release func(), err error) {
 	}
 	e.warn(fmt.Sprintf("conversations cannot be locked; another server could write to one at the same time: %v", err))
 	return func() {}, nil
+}
+
+// holder returns an error that names the server that runs a turn of a conversation, or nil.
+func (e *Engine) holder(ctx context.Context, conversationID string) error {
+	path, err := rollout.Find(ctx, e.home, conversationID)
+	if err != nil {
+		return nil // nobody can have it
+	}
+	if held := e.locks.Holder(path); held != nil && !held.Own {
+		return held
+	}
+	return nil
 }
 
 // finishStart ends the start of a conversation: it writes what is left and starts the idle

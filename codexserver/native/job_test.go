@@ -20,8 +20,10 @@ import (
 // TestJobEndsWithItsTurn leaves a command in the background. The turn ends, or is interrupted
 // while the model answers; the client learns of the command's end before that of the turn.
 func TestJobEndsWithItsTurn(t *testing.T) {
+	t.Parallel() // a job is awaited for two seconds
 	for _, interrupted := range []bool{false, true} {
 		t.Run(map[bool]string{false: "done", true: "interrupted"}[interrupted], func(t *testing.T) {
+			t.Parallel()
 			b := setup(t, "", native.Limits{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/google/uuid"
 )
 
@@ -139,7 +140,7 @@ func (e *Engine) inSessions(path string) (string, error) {
 	if err != nil {
 		return "", refused
 	}
-	if rel, err := filepath.Rel(sessions, real); err != nil || !filepath.IsLocal(rel) {
+	if !paths.Below(real, sessions) {
 		return "", refused
 	}
 	return real, nil

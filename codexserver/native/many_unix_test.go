@@ -20,15 +20,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestManyConversations runs 3,000 conversations, or 2,000 with -short, at once in a process with at most 1,024
-// descriptors. All are in a turn before the model answers the first. All are answered, and
+// TestManyConversations runs 1,200 conversations at once in a process with at most 1,024 descriptors. All are in a turn before the model answers the first. All are answered, and
 // afterwards they hold no descriptors.
 func TestManyConversations(t *testing.T) {
 	const child = "NATIVE_TEST_MANY"
-	n := 3000
-	if testing.Short() {
-		n = 1200 // more than descriptors
-	}
+	const n = 1200 // more than descriptors
 	if home := os.Getenv(child); home != "" {
 		runMany(t, home, n)
 		return
@@ -40,7 +36,7 @@ func TestManyConversations(t *testing.T) {
 		turns[i].Wait = answer
 	}
 	b := setup(t, "", native.Limits{}, turns...)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestManyConversations$", "-test.v", fmt.Sprint("-test.short=", testing.Short()))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestManyConversations$", "-test.v")
 	cmd.Env = append(os.Environ(), child+"="+b.home)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

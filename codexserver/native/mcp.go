@@ -21,6 +21,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -101,7 +104,7 @@ func (c *conversation) startServer(name string, server config.MCPServer) (*mcpcl
 		Dir:       c.engine.folderOf(server, c.cfg.Cwd),
 		Programs:  c.engine.programs,
 		Version:   c.engine.version,
-		Elicit:    c.elicit(),
+		Elicit:    c.elicit(name),
 		Logger:    c.engine.log,
 	})
 	if err == nil && c.engine.self != nil && client.Near() && client.Server() == ownName {
@@ -141,13 +144,23 @@ func (e *Engine) folderOf(server config.MCPServer, cwd string) string {
 	return e.home
 }
 
-// elicit returns the function with which servers ask the user, nil when the configuration
-// declines their questions.
-func (c *conversation) elicit() func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
+// elicit returns the function with which a server asks the user, nil when the configuration
+// declines such questions.
+func (c *conversation) elicit(server string) func(context.Context, stdjson.RawMessage) (stdjson.RawMessage, error) {
 	if c.cfg.DeclineElicitations {
 		return nil
 	}
-	return c.host.Elicit
+	return func(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+		f, err := elicit.ServerQuestion(server, params)
+		if err != nil {
+			c.emit(protocol.BackgroundEvent{
+				Message: fmt.Sprintf("refused a question of the MCP server %s: %v", elicit.ShowName(server), err),
+				Refused: &protocol.Refused{Tool: mcptypes.ElicitationCreate.Name(), Cwd: c.cfg.Cwd, Reason: err.Error()},
+			})
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
+		}
+		return c.host.Elicit(ctx, f)
+	}
 }
 
 // add offers the tools of a server that the configuration allows, and returns how many it

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -30,9 +31,10 @@ type elicitHost struct {
 	params string
 }
 
-func (h *elicitHost) Elicit(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+func (h *elicitHost) Elicit(_ context.Context, f *elicit.Foreign) (json.RawMessage, error) {
+	params, err := f.Params(elicit.Client{})
 	h.params = string(params)
-	return json.RawMessage(`{"action":"accept","content":{}}`), nil
+	return json.RawMessage(`{"action":"accept","content":{}}`), err
 }
 
 func TestToolsOfMCPServers(t *testing.T) {
@@ -71,7 +73,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 			if d := cmp.Diff(tt.events, events); d != "" && len(tt.events)+len(events) > 0 {
 				t.Errorf("events (-want +got):\n%s", d)
 			}
-			if tt.name == "question" && !strings.Contains(h.params, `The MCP server \"toy\" asks: May I?`) {
+			if tt.name == "question" && !strings.Contains(h.params, `The MCP server \"toy\" asks: \"May I?\"`) {
 				t.Errorf("the question does not say who asks: %s", h.params)
 			}
 		})

@@ -31,6 +31,7 @@ type host struct {
 	on func(protocol.EventMsg)
 	// exec answers; nil refuses.
 	exec func(context.Context, protocol.ExecApprovalRequest) elicit.Decision
+	deny bool // patches
 }
 
 func (h *host) Emit(m protocol.EventMsg) {
@@ -55,6 +56,9 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 
 func (h *host) ApprovePatch(_ context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	h.Emit(r)
+	if h.deny {
+		return elicit.Outcome{Decision: elicit.Denied}
+	}
 	return elicit.Outcome{Decision: elicit.Approved}
 }
 
@@ -99,11 +103,13 @@ func approve(context.Context, protocol.ExecApprovalRequest) elicit.Decision { re
 
 // bench is an engine with a scripted provider and a folder to work in.
 type bench struct {
+	tier      native.Tier // of the engine
 	provider  *providertest.Server
 	home, cwd string
 	engine    *native.Engine
 	limits    native.Limits
 	store     *store.Mirror // nil for files alone
+	guarded   []string
 }
 
 // setup makes a bench. extra is TOML for config.toml; what follows "---" belongs to the
@@ -137,6 +143,8 @@ func (b *bench) reopen(t testing.TB) {
 		CodexHome: b.home,
 		Store:     b.store,
 		Limits:    b.limits,
+		Guarded:   b.guarded,
+		Sandbox:   native.Sandbox{Tier: b.tier},
 		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash"},
 	})
 	if err != nil {

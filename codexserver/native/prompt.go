@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -64,8 +65,7 @@ func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 		bound = root
 	}
 	path = filepath.Clean(path)
-	rel, err := filepath.Rel(bound, path)
-	if err != nil || !filepath.IsLocal(rel) {
+	if !paths.Below(path, bound) {
 		return safefile.Read(path, maxInstructions)
 	}
 	f, err := openWithin(bound, path)

@@ -11,9 +11,6 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// ShortensHistory implements [engine.Shortener].
-func (c *conversation) ShortensHistory() {}
-
 // takeBack removes the user's last n messages, and what followed them, from the history.
 func (c *conversation) takeBack(n int) error {
 	prompts := c.userMessages(0)

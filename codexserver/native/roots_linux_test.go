@@ -110,3 +110,55 @@ func TestNamedRoot(t *testing.T) {
 		})
 	}
 }
+
+// TestGuardedFiles checks that a folder that holds a guarded file does not become writable, whatever a
+// call names, and that the user learns why. Other folders do.
+func TestGuardedFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, guarded, cwd, root string
+		want                     bool // whether commands can write in the folder
+	}{
+		{"the working folder", "work/log", "work", "", false},
+		{"below the working folder", "work/deep/log", "work", "", false},
+		{"below a folder of the call", "other/log", "work", "other", false},
+		{"elsewhere", "logs/log", "work", "", true},
+		{"beside a folder of the call", "logs/log", "work", "other", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, "", native.Limits{})
+			top := t.TempDir()
+			in := func(path string) string { return filepath.Join(top, path) }
+			for _, dir := range []string{"work/deep", "other", "logs"} {
+				if err := os.MkdirAll(in(dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.guarded = []string{in(tt.guarded)}
+			b.reopen(t)
+			b.cwd = in(tt.cwd)
+			at := b.cwd
+			cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true}
+			cfg.Overrides = rawConfig("sandbox_workspace_write.exclude_slash_tmp", "true")
+			if tt.root != "" {
+				at = in(tt.root)
+				cfg.Overrides = rawConfig("sandbox_workspace_write", fmt.Sprintf(`{"exclude_slash_tmp":true,"writable_roots":[%q]}`, at))
+			}
+			b.provider.Reset(providertest.Call(providertest.Shell("c1", "sh", "-c", "echo x >"+at+"/new; echo x >"+b.guarded[0])), providertest.Say("ok"))
+			h := &host{}
+			informed := false
+			h.on = func(m protocol.EventMsg) {
+				note, ok := m.(protocol.BackgroundEvent)
+				informed = informed || ok && strings.Contains(note.Message, at+" is read-only for commands: it is or holds "+b.guarded[0])
+			}
+			if err := b.start(t, h, cfg).Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(at, "new")); (err == nil) != tt.want || informed == tt.want {
+				t.Errorf("written: %v, informed: %t; %q", err, informed, h.take())
+			}
+			if _, err := os.Stat(b.guarded[0]); err == nil {
+				t.Error("the guarded file was written")
+			}
+		})
+	}
+}

@@ -44,30 +44,8 @@ func (h *keptHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalReque
 	return elicit.Outcome{Decision: elicit.Approved, Confined: p.Confined}
 }
 
-// ApprovePatch is [keptHost.ApproveExec] for patches.
-func (h *keptHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	d := board.New(&board.Options{Kept: h.kept}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
-	if d.By == approval.ByRule {
-		h.trace = append(h.trace, "patched")
-		return d.Outcome
-	}
-	p, ok := policy.ProposePatch(&r)
-	if !ok {
-		h.trace = append(h.trace, "asked")
-		return elicit.Outcome{Decision: elicit.Denied}
-	}
-	if _, err := h.kept.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
-		return elicit.Outcome{Decision: elicit.Denied, Detail: err.Error()}
-	}
-	h.trace = append(h.trace, "accepted")
-	return elicit.Outcome{Decision: elicit.Approved}
-}
-
 // TestKeptRules accepts each rule that is proposed, and runs further commands.
 func TestKeptRules(t *testing.T) {
-	patch := func(file string) string {
-		return "*** Begin Patch\n*** Add File: " + file + "\n+text\n*** End Patch\n"
-	}
 	for _, tt := range []struct {
 		name, mode string
 		named      bool // the configuration makes the folder of the rules writable
@@ -78,8 +56,7 @@ func TestKeptRules(t *testing.T) {
 		{"without a sandbox", "danger-full-access", false, []string{"git add x.go", "git add y.go"}, "accepted, inside, inside"},
 		{"in a script", "workspace-write", false, []string{"bash -lc |git add x.go", "bash -lc |git add y.go && git add x.go"}, "accepted, inside, inside"},
 		{"exact words", "workspace-write", false, []string{"touch -c z", "touch -c z", "touch z", "touch z"}, "accepted, inside, inside, accepted, inside, accepted, inside"},
-		{"the rules are writable", "workspace-write", true, []string{"git add x.go", "git add x.go"}, "asked, asked"},
-		{"patches", "workspace-write", false, []string{"apply_patch |" + patch("src/a.md"), "apply_patch |" + patch("src/b/c.go"), "apply_patch |" + patch("src/.envrc")}, "accepted, patched, asked"},
+		{"the rules are named as writable", "workspace-write", true, []string{"git add x.go", "git add x.go"}, "accepted, inside, inside"}, // and are not
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var turns []providertest.Turn
@@ -116,7 +93,7 @@ func TestKeptRules(t *testing.T) {
 				}
 				b.reopen(t)
 			}
-			h := &keptHost{host: &host{}, kept: rulefile.New(b.home, &rulefile.Options{Writable: b.engine.Reach})}
+			h := &keptHost{host: &host{}, kept: rulefile.New(b.home, &rulefile.Options{Writable: b.engine.Traits().Reach})}
 			h.on = func(m protocol.EventMsg) {
 				if _, is := m.(protocol.ExecCommandEnd); is {
 					h.trace = append(h.trace, "inside")

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,14 +98,13 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 		if err == nil {
 			return resp, nil
 		}
-		after, again := model.Retryable(err)
+		wait, again := model.Pause(err, attempt-1)
 		if ctx.Err() != nil || !again || attempt > retries {
 			if !errors.Is(err, model.ErrContextWindow) {
 				t.keep(text, rest)
 			}
 			return nil, err
 		}
-		wait := cmp.Or(after, model.Backoff(attempt-1))
 		t.emit(protocol.StreamError{Message: fmt.Sprintf("stream error: %v; retrying %d/%d in %v…",
 			err, attempt, retries, wait.Round(time.Millisecond))})
 		if err := model.Wait(ctx, wait); err != nil {
@@ -122,7 +120,14 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 		return nil, err
 	}
 	defer leave()
-	return t.client.Stream(ctx, req, progress)
+	return t.client.Stream(ctx, req, func(e model.Event) {
+		if e.Type == model.Waiting {
+			// The time first, because a line for a person may cut the rest.
+			t.emit(protocol.StreamError{Message: fmt.Sprintf("asking again in %v: %s", e.Wait.Round(time.Millisecond), e.Text)})
+			return // no sign of the model
+		}
+		progress(e)
+	})
 }
 
 // chat reports whether the provider's wire is Chat Completions.

@@ -3,6 +3,7 @@ package native_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -95,6 +96,37 @@ func TestBrokenOffText(t *testing.T) {
 	}
 }
 
+// TestWaitIsReported checks that the client learns, on both wires, that a provider refuses the request and
+// when it is sent again.
+func TestWaitIsReported(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, providertest.Turn{
+				Status: 429, Body: `{"error":{"message":"slow down"}}`, Header: http.Header{"Retry-After": {"90"}},
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var said []string
+			h := &watcher{}
+			h.on = func(m protocol.EventMsg) {
+				if m, ok := m.(protocol.StreamError); ok {
+					said = append(said, m.Message)
+					cancel()
+				}
+			}
+			c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "1")})
+			var abort *engine.AbortError
+			if err := c.Turn(ctx, say("go")); !errors.As(err, &abort) {
+				t.Errorf("the turn ended with %v", err)
+			}
+			diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
+			if h.alive > 0 {
+				t.Error("a refusal was a sign of the model")
+			}
+		})
+	}
+}
+
 // watcher is a host that counts the signs of life.
 type watcher struct {
 	host
@@ -102,6 +134,8 @@ type watcher struct {
 }
 
 func (w *watcher) Alive() { w.alive++ }
+
+func (*watcher) Overhear(string, protocol.EventMsg) {}
 
 // TestComments has a provider that sends only comments: the host hears them.
 func TestComments(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -23,8 +24,8 @@ func openWithin(bound, path string) (*safefile.File, error) {
 	if bound, err = filepath.EvalSymlinks(bound); err != nil {
 		return nil, err
 	}
-	rel, err := filepath.Rel(bound, real)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := paths.Within(real, bound)
+	if !ok {
 		return nil, fmt.Errorf("%s leads out of %s", path, bound)
 	}
 	if slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(name string) bool { return strings.EqualFold(name, ".git") }) {
@@ -59,6 +60,5 @@ func below(path, folder string) bool {
 			*p = real
 		}
 	}
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
+	return paths.Below(path, folder)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 var (
 	_ engine.Configurator = (*Engine)(nil)
-	_ engine.Commander    = (*Engine)(nil)
-	_ engine.Searcher     = (*Engine)(nil)
-	_ engine.Differ       = (*Engine)(nil)
+	_ engine.Workspace    = (*Engine)(nil)
+	_ engine.Describer    = (*Engine)(nil)
 )
 
 // SavedConfig implements [engine.Configurator].
@@ -39,10 +39,15 @@ func (e *Engine) scratch() repo.Scratch {
 	return repo.Scratch{Dir: filepath.Join(e.home, "tmp"), Programs: e.programs}
 }
 
-// Reach implements [engine.Reacher].
-func (e *Engine) Reach() []string { return append(e.programs.Folders(), e.folders.Paths()...) }
+// Traits implements [engine.Describer].
+func (e *Engine) Traits() engine.Traits {
+	return engine.Traits{Shortens: true, Reach: e.reached, Holder: e.holder, CanContinue: e.canContinue}
+}
 
-// SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
+// reached returns the folders of [engine.Traits].Reach.
+func (e *Engine) reached() []string { return append(e.programs.Folders(), e.folders.Paths()...) }
+
+// SearchFiles implements [engine.Workspace]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	leave, err := e.searches.take(ctx)
 	if err != nil {
@@ -52,7 +57,7 @@ func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchPara
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
 }
 
-// GitDiffToRemote implements [engine.Differ].
+// GitDiffToRemote implements [engine.Workspace].
 func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
 	if !filepath.IsAbs(cwd) {
 		return nil, &engine.RefusedError{Err: fmt.Errorf("cwd: want an absolute path, found %q", cwd)}
@@ -64,7 +69,7 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 	return &protocol.GitDiffToRemoteResult{SHA: sha, Diff: diff}, nil
 }
 
-// ExecOneOff implements [engine.Commander]. It fails with a [*engine.RefusedError] if this
+// ExecOneOff implements [engine.Workspace]. It fails with a [*engine.RefusedError] if this
 // system cannot enforce the sandbox policy: no command runs with a weaker sandbox than
 // requested.
 func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
@@ -74,6 +79,13 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	spec, err := e.oneOff(ctx, p)
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := spec.Confinement.(*sandbox.Confinement); ok {
+		unmark, err := e.marks.Write(ctx, spec.Timeout, nil, c.Writable()...)
+		if err != nil {
+			return nil, &engine.RefusedError{Err: err}
+		}
+		defer unmark()
 	}
 	end := e.activity.Begin()
 	done, err := e.processes.Run(ctx, spec, nil)

@@ -113,7 +113,7 @@ func (b *board) trim(c *conversation) {
 func (b *board) conversation(t approval.Thread) *conversation {
 	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.server == t.Server })
 	if i >= 0 {
-		b.conversations[i].stop = t.Stop
+		b.conversations[i].reach(t)
 		return b.conversations[i]
 	}
 	c := newConversation(t)
@@ -160,7 +160,7 @@ func (b *board) add(c *conversation, e *entry) *entry {
 // listen updates the time from which on the model of a conversation counts as stuck.
 func (b *board) listen(c *conversation) {
 	at := int64(0)
-	if since := c.clock.Since(); b.stall > 0 && !since.IsZero() {
+	if since := c.silent(); b.stall > 0 && !since.IsZero() {
 		// Rounded to a second, because each of a model's many deltas changes it.
 		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
 	}

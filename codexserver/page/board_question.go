@@ -83,7 +83,6 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	b.add(c, q.entry)
 	b.questions[q.entry.ID] = q
 	b.byRequest[r] = q
-	c.clock.Asked()
 	b.listen(c)
 	return q, nil
 }
@@ -129,7 +128,6 @@ func (b *board) decided(r *approval.Request, how end) {
 	if q != nil {
 		delete(b.byRequest, r)
 		b.finish(q, how)
-		q.conversation.clock.Decided()
 		b.listen(q.conversation)
 	}
 	b.mu.Unlock()

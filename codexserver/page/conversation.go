@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 )
 
 // A conversation is one section of the page.
@@ -16,16 +15,16 @@ type conversation struct {
 	thread   string
 	server   string
 	stop     func()
-	folder   string   // of the last patch that was asked about; paths are relative to it
-	entries  []*entry // oldest first
-	bytes    int      // of the entries
+	silent   func() time.Time // see [approval.Thread]
+	folder   string           // of the last patch that was asked about; paths are relative to it
+	entries  []*entry         // oldest first
+	bytes    int              // of the entries
 	revision uint64
 
 	// The entries that the next events may continue.
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
 	failed                      bool              // the turn has reported an error
-	clock                       thread.Clock
 }
 
 // header is what a page shows of a conversation in addition to its entries.
@@ -59,16 +58,23 @@ type conversationView struct {
 }
 
 func newConversation(t approval.Thread) *conversation {
-	stop := t.Stop
-	if stop == nil {
-		stop = func() {}
-	}
-	return &conversation{
+	c := &conversation{
 		header: header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
 		thread: t.ID,
 		server: t.Server,
-		stop:   stop,
 		calls:  map[string]*entry{},
+	}
+	c.reach(t)
+	return c
+}
+
+// reach takes what a page calls of a thread.
+func (c *conversation) reach(t approval.Thread) {
+	if c.stop = t.Stop; t.Stop == nil {
+		c.stop = func() {}
+	}
+	if c.silent = t.Silent; t.Silent == nil {
+		c.silent = func() time.Time { return time.Time{} }
 	}
 }
 

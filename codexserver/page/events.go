@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Event implements approval.Desk.
@@ -19,7 +20,7 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 	defer b.mu.Unlock()
 	c := b.conversation(t)
 	if s, ok := m.(protocol.SessionConfigured); ok {
-		c.Model = clip(s.Model, 200)
+		c.Model = utf8text.Brief(s.Model, 200)
 		switch {
 		case len(c.entries) == 0:
 			b.past(c, s.InitialMessages)
@@ -30,17 +31,16 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 		return
 	}
 	b.event(c, m)
-	c.clock.Event(m)
 	b.listen(c)
 }
 
-// Alive reports that the model of a thread works, although there is no event.
+// Alive reports that the silence of the model of a thread may have begun anew, although there is no
+// event.
 func (p *Page) Alive(thread string) {
 	b := &p.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.named(thread); c != nil {
-		c.clock.Alive()
 		b.listen(c)
 	}
 }
@@ -101,7 +101,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 		b.endTurn(c)
 		c.State, c.failed = stateRunning, false
 		if c.Task == "" {
-			c.Task = clip(m.Message, 2000)
+			c.Task = utf8text.Brief(m.Message, 2000)
 		}
 		b.add(c, &entry{Kind: kindUser, body: text(m.Message)})
 	case protocol.TaskStarted:
@@ -151,7 +151,11 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 		c.diff.body = text(m.UnifiedDiff)
 		b.touch(c, c.diff)
 	case protocol.BackgroundEvent:
-		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
+		words := m.Message
+		if words == "" && m.Refused != nil {
+			words = "Refused by the engine: " + m.Refused.Reason
+		}
+		b.add(c, &entry{Kind: kindNote, body: text(words)})
 	case protocol.StreamError:
 		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
 	case protocol.Error:
@@ -170,7 +174,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.ExecCommandBegin:
-		b.begin(c, m.CallID, &entry{Kind: kindCommand, Title: clip(elicit.ShowCommand(m.Command), maxText), Cwd: clip(m.Cwd, maxBrief), body: output("")})
+		b.begin(c, m.CallID, &entry{Kind: kindCommand, Title: utf8text.Brief(elicit.ShowCommand(m.Command), maxText), Cwd: utf8text.Brief(m.Cwd, maxBrief), body: output("")})
 	case protocol.ExecCommandOutputDelta:
 		if e := c.calls[m.CallID]; e != nil {
 			e.body.add(string(m.Chunk))
@@ -187,7 +191,7 @@ func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 		}
 		b.finishCall(c, m.CallID, exit, 0, text(said))
 	case protocol.MCPToolCallBegin:
-		b.begin(c, m.CallID, &entry{Kind: kindTool, Title: clip(m.Invocation.Server+"/"+m.Invocation.Tool, 200), body: text(string(m.Invocation.Arguments))})
+		b.begin(c, m.CallID, &entry{Kind: kindTool, Title: utf8text.Brief(m.Invocation.Server+"/"+m.Invocation.Tool, 200), body: text(string(m.Invocation.Arguments))})
 	case protocol.MCPToolCallEnd:
 		exit, said := 0, string(m.Result.Ok)
 		if m.Result.Err != nil {
@@ -227,7 +231,7 @@ func (b *board) planned(c *conversation, m protocol.PlanUpdate) {
 	const most = 100
 	c.plan.Steps = nil
 	for _, s := range m.Plan[:min(len(m.Plan), most)] {
-		c.plan.Steps = append(c.plan.Steps, step{clip(s.Step, 1000), clip(s.Status, 20)})
+		c.plan.Steps = append(c.plan.Steps, step{utf8text.Brief(s.Step, 1000), utf8text.Brief(s.Status, 20)})
 	}
 	c.plan.body = body{}
 	if m.Explanation != nil {

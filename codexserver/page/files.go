@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 // file is what happens to one file.
@@ -63,18 +64,13 @@ func place(name, cwd string) (string, bool) {
 	if cwd == "" {
 		return name, false
 	}
-	inside := name
-	if filepath.IsAbs(name) {
-		rel, err := filepath.Rel(cwd, name)
-		if err != nil {
-			return name, true
-		}
-		inside = rel
+	if !filepath.IsAbs(name) {
+		return name, !filepath.IsLocal(name)
 	}
-	if !filepath.IsLocal(inside) {
-		return name, true
+	if rel, ok := paths.Within(name, cwd); ok {
+		return rel, false
 	}
-	return inside, false
+	return name, true
 }
 
 // prefix puts a sign before every line.
@@ -102,8 +98,8 @@ func sizeOf(files []file) int {
 func clipFiles(files []file, most int) []file {
 	var kept []file
 	for _, f := range files {
-		f.Path, f.MoveTo = clip(f.Path, maxBrief), clip(f.MoveTo, maxBrief)
-		diff := clip(f.Diff, max(0, most))
+		f.Path, f.MoveTo = utf8text.Brief(f.Path, maxBrief), utf8text.Brief(f.MoveTo, maxBrief)
+		diff := utf8text.Brief(f.Diff, max(0, most))
 		f.Cut, f.Diff = len(diff) < len(f.Diff), diff
 		most -= sizeOf([]file{f})
 		if most < 0 && len(kept) >= 100 {
@@ -134,16 +130,4 @@ func path(s string) string {
 // line returns text on one line.
 func line(s string) string {
 	return elicit.OneLine(s, 0)
-}
-
-// clip returns the first bytes of s, at most that many, with an ellipsis if more are
-// missing.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
 }

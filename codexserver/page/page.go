@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
 // Options change what a [Page] does. Nil is valid; the zero value of each field
@@ -108,7 +108,7 @@ func newPage(host string, o *Options) *Page {
 	return &Page{
 		host:    host,
 		options: *o,
-		board:   newBoard(thread.StallLimit(o.Stall)),
+		board:   newBoard(turnlog.StallLimit(o.Stall)),
 		door:    door{lifetime: cmp.Or(o.LinkLifetime, time.Hour)},
 		served:  make(chan struct{}),
 		done:    make(chan struct{}),

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -166,8 +167,8 @@ func (v *questionView) brief() *questionView {
 	short := *v
 	short.Brief = true
 	short.Script, short.Facts, short.Reach, short.Covers, short.Always, short.Notes = "", "", "", "", nil, nil
-	short.Command, short.Message = clip(v.Command, maxBrief), clip(v.Message, maxBrief)
-	short.Cwd, short.GrantRoot, short.Reason = clip(v.Cwd, maxBrief), clip(v.GrantRoot, maxBrief), clip(v.Reason, maxBrief)
+	short.Command, short.Message = utf8text.Brief(v.Command, maxBrief), utf8text.Brief(v.Message, maxBrief)
+	short.Cwd, short.GrantRoot, short.Reason = utf8text.Brief(v.Cwd, maxBrief), utf8text.Brief(v.GrantRoot, maxBrief), utf8text.Brief(v.Reason, maxBrief)
 	short.Files = clipFiles(v.Files, maxBrief)
 	return &short
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -20,7 +21,19 @@ func TestStuckAt(t *testing.T) {
 
 func testStuckAt(t *testing.T, limit time.Duration) {
 	p := newPage("127.0.0.1:1", &Options{Stall: limit})
-	me, asked := approval.Thread{ID: "1"}, request("1", "true")
+	log, turn := turnlog.NewStore(turnlog.MaxInMemory).New(), turnlog.NewTurn()
+	me, asked := approval.Thread{ID: "1", Silent: log.Silent}, request("1", "true")
+	asked.Thread = me
+	event := func(m protocol.EventMsg) {
+		log.Add(turn, m)
+		p.Event(me, m)
+	}
+	decided := func(r *approval.Request) {
+		d := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}}
+		p.Decided(r, d)
+		log.Decided(turn, r, d)
+		p.Alive("1")
+	}
 	const never, whole = -1, 5
 	seen, stuckAt := uint64(0), int64(0)
 	for _, tt := range []struct {
@@ -28,26 +41,28 @@ func testStuckAt(t *testing.T, limit time.Duration) {
 		step func()
 		want int // minutes after the step
 	}{
-		{"there is no turn", func() { p.Event(me, protocol.SessionConfigured{SessionID: "1"}) }, never},
-		{"a turn begins", func() { p.Event(me, protocol.TaskStarted{}) }, whole},
+		{"there is no turn", func() { event(protocol.SessionConfigured{SessionID: "1"}) }, never},
+		{"a turn begins", func() { event(protocol.TaskStarted{}) }, whole},
 		{"silence", func() {}, whole - 1},
-		{"trouble", func() { p.Event(me, protocol.StreamError{Message: "again"}) }, whole - 2},
-		{"words", func() { p.Event(me, protocol.AgentMessageDelta{Delta: "a"}) }, whole},
-		{"thoughts that are not shown", func() { p.Event(me, protocol.AgentReasoningRawContentDelta{Delta: "a"}) }, whole},
+		{"trouble", func() { event(protocol.StreamError{Message: "again"}) }, whole - 2},
+		{"words", func() { event(protocol.AgentMessageDelta{Delta: "a"}) }, whole},
+		{"thoughts that are not shown", func() { event(protocol.AgentReasoningRawContentDelta{Delta: "a"}) }, whole},
 		{"a question", func() {
+			log.Asked(turn, asked)
 			if _, err := p.board.ask(t.Context(), asked); err != nil {
 				t.Fatal(err)
 			}
 		}, never},
-		{"an answer", func() {
-			p.Decided(asked, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}})
-		}, whole},
+		{"an answer", func() { decided(asked) }, whole},
+		{"silence again", func() {}, whole - 1},
 		{"a decision by a rule", func() {
-			p.Decided(request("1", "git"), approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}})
-		}, whole - 1},
-		{"a command", func() { p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"true"}}) }, never},
-		{"its end", func() { p.Event(me, protocol.ExecCommandEnd{CallID: "1"}) }, whole},
-		{"the end", func() { p.Event(me, protocol.TaskComplete{}) }, never},
+			r := request("1", "git")
+			r.Thread = me
+			decided(r)
+		}, whole},
+		{"a command", func() { event(protocol.ExecCommandBegin{CallID: "1", Command: []string{"true"}}) }, never},
+		{"its end", func() { event(protocol.ExecCommandEnd{CallID: "1"}) }, whole},
+		{"the end", func() { event(protocol.TaskComplete{}) }, never},
 	} {
 		tt.step()
 		u, now, _ := p.board.since(seen)

@@ -3,6 +3,8 @@ package page
 import (
 	"slices"
 	"time"
+
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 // A Task is a task that another process runs for its own client. The page shows it. Only
@@ -49,7 +51,7 @@ func (b *board) showTasks(tasks []Task) {
 	shown := make([]Task, min(len(tasks), maxTasks))
 	for i := range shown {
 		t := tasks[i]
-		shown[i] = Task{line(clip(t.Thread, 200)), line(clip(t.Status, 40)), line(clip(t.Message, 500)), line(clip(t.Server, 200)), t.Began}
+		shown[i] = Task{line(utf8text.Brief(t.Thread, 200)), line(utf8text.Brief(t.Status, 40)), line(utf8text.Brief(t.Message, 500)), line(utf8text.Brief(t.Server, 200)), t.Began}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -60,6 +60,22 @@ type ExecApprovalRequest struct {
 	// Content is a sum of the command and of what it names, "" if no approval may last. It is
 	// not part of the event.
 	Content string `json:"-"`
+	// Unasked is what a rule that lets the command run outside the sandbox depends on. The
+	// zero value means that none does. It is not part of the event.
+	Unasked Unasked `json:"-"`
+}
+
+// Unasked says what a run of a command outside the sandbox depends on if no person is asked
+// about that run.
+type Unasked struct {
+	// Sum is of all that exactly this command starts and reads. "" means that it must not run
+	// without a question.
+	Sum string
+	// Setup is a sum of the settings that every command of this kind depends on, "" for
+	// commands of which no beginning may be allowed.
+	Setup string
+	// Why is the reason for an empty Sum.
+	Why string
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.
@@ -89,6 +105,9 @@ type PatchApprovalRequest struct {
 	Once bool `json:"-"`
 	// Notes are the engine's sentences about the changes. They are not part of the event.
 	Notes []string `json:"-"`
+	// Why has an entry for each path in Changes of which the engine says why it deserves
+	// attention: elicit.Change.Why. It is not part of the event.
+	Why map[string]string `json:"-"`
 	// Placed is true when the engine applies the patch itself, to exactly these paths. Without
 	// it no rule is proposed for the patch. It is not part of the event.
 	Placed bool `json:"-"`

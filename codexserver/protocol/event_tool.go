@@ -81,9 +81,6 @@ type ExecCommandBegin struct {
 	Cwd string `json:"cwd"`
 	// ParsedCmd are the parts of a shell script. Any other command has one part.
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
-
-	// Began is when it began, if the event comes later; else zero.
-	Began time.Time `json:"-"`
 }
 
 // ExecCommandOutputDelta is a piece of a running command's output.
@@ -177,9 +174,6 @@ type PatchApplyBegin struct {
 	AutoApproved bool `json:"auto_approved"`
 	// Changes is the patch by absolute path.
 	Changes map[string]FileChange `json:"changes"`
-
-	// Began is when it began, if the event comes later; else zero.
-	Began time.Time `json:"-"`
 }
 
 // PatchApplyEnd reports whether a patch was applied.

@@ -185,7 +185,8 @@ type AgentReasoningSectionBreak struct{}
 
 // BackgroundEvent is a remark for the user.
 type BackgroundEvent struct {
-	// Message is the remark.
+	// Message is the remark. "" is for a refusal that clients learn of only in the result of the
+	// turn: they do not get the event.
 	Message string `json:"message"`
 	// Refused is what the remark is about if the engine refused to do something; otherwise
 	// nil. It is not sent.

@@ -20,8 +20,9 @@ type Link struct {
 	Settings
 	// Listener accepts the requests of the user.
 	Listener net.Listener
-	// RecordFile is the approval log and TraceFile the trace file. A missing one is nil.
-	RecordFile, TraceFile *os.File
+	// RecordLog is the approval log and TraceLog the trace. The gateway stamps and writes their
+	// lines. A missing one is nil.
+	RecordLog, TraceLog io.WriteCloser
 	// Store is the store of the home, or nil. The caller closes it.
 	Store *Remote
 	// Drain is closed when the worker must let running work end and accept no new work.
@@ -50,20 +51,31 @@ func Connect() (*Link, error) {
 		return nil, err
 	}
 	next := uintptr(firstFileFD)
-	for _, file := range []struct {
+	connect := func() (net.Conn, error) {
+		end := os.NewFile(next, "connection")
+		next++
+		conn, err := net.FileConn(end)
+		if err = errors.Join(err, end.Close()); err != nil {
+			return nil, fmt.Errorf("a connection to the gateway: %w", err)
+		}
+		return conn, nil
+	}
+	for _, log := range []struct {
 		inherited bool
-		to        **os.File
-	}{{l.Record, &l.RecordFile}, {l.Trace, &l.TraceFile}} {
-		if file.inherited {
-			*file.to = os.NewFile(next, "log")
-			next++
+		to        *io.WriteCloser
+	}{{l.Record, &l.RecordLog}, {l.Trace, &l.TraceLog}} {
+		if log.inherited {
+			conn, err := connect()
+			if err != nil {
+				return nil, err
+			}
+			*log.to = NewLog(conn)
 		}
 	}
 	if l.Settings.Store {
-		end := os.NewFile(next, "store")
-		conn, err := net.FileConn(end)
-		if err = errors.Join(err, end.Close()); err != nil {
-			return nil, fmt.Errorf("the connection to the store: %w", err)
+		conn, err := connect()
+		if err != nil {
+			return nil, err
 		}
 		l.Store = NewRemote(conn)
 	}

@@ -133,62 +133,15 @@ type turn struct {
 
 // Event implements [codexserver.TurnObserver].
 func (t *turn) Event(m protocol.EventMsg) {
-	if m = bare(m); m != nil {
-		t.send(&Observation{Kind: KindEvent}, m)
+	if s, needed := StepOf(m); needed {
+		t.send(&Observation{Kind: KindStep, Step: s})
 	}
 }
 
-// send reports an observation of the turn, with an event unless m is nil.
-func (t *turn) send(one *Observation, m protocol.EventMsg) {
+// send reports an observation of the turn.
+func (t *turn) send(one *Observation) {
 	one.Turn = t.id
-	if m != nil {
-		text, err := protocol.AppendEvent(nil, m)
-		if err != nil { // a bare event can always be encoded
-			return
-		}
-		one.Event = text
-	}
 	t.o.send(one)
-}
-
-// bare returns an event without its texts, or nil for an event that the gateway does not
-// need.
-func bare(m protocol.EventMsg) protocol.EventMsg {
-	id := func(call string) string { return oneLine(call, maxWord) }
-	switch m := m.(type) {
-	case protocol.TaskStarted:
-		return protocol.TaskStarted{}
-	case protocol.TokenCount:
-		if m.Info == nil {
-			return nil // the limits of an account
-		}
-		return protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: m.Info.TotalTokenUsage}}
-	case protocol.StreamError:
-		return protocol.StreamError{}
-	case protocol.Error:
-		return protocol.Error{}
-	case protocol.TurnAborted:
-		return protocol.TurnAborted{Reason: protocol.AbortInterrupted}
-	case protocol.TaskComplete:
-		return protocol.TaskComplete{}
-	case protocol.ExecCommandBegin:
-		return protocol.ExecCommandBegin{CallID: id(m.CallID)}
-	case protocol.ExecCommandEnd:
-		return protocol.ExecCommandEnd{CallID: id(m.CallID), ExitCode: m.ExitCode}
-	case protocol.MCPToolCallBegin:
-		return protocol.MCPToolCallBegin{CallID: id(m.CallID)}
-	case protocol.MCPToolCallEnd:
-		return protocol.MCPToolCallEnd{CallID: id(m.CallID)}
-	case protocol.PatchApplyBegin:
-		return protocol.PatchApplyBegin{CallID: id(m.CallID)}
-	case protocol.PatchApplyEnd:
-		return protocol.PatchApplyEnd{CallID: id(m.CallID)}
-	case protocol.ExecApprovalRequest:
-		return protocol.ExecApprovalRequest{}
-	case protocol.PatchApprovalRequest:
-		return protocol.PatchApprovalRequest{}
-	}
-	return nil
 }
 
 // Asked implements [codexserver.TurnObserver].
@@ -197,7 +150,14 @@ func (t *turn) Asked(r *approval.Request) {
 	t.mu.Lock()
 	t.questions[r] = id
 	t.mu.Unlock()
-	t.send(&Observation{Kind: KindAsked, Question: id}, bare(r.Event))
+	asks := "other"
+	switch r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		asks = "command"
+	case protocol.PatchApprovalRequest:
+		asks = "patch"
+	}
+	t.send(&Observation{Kind: KindAsked, Question: id, Asks: asks})
 }
 
 // Decided implements [codexserver.TurnObserver].
@@ -206,12 +166,12 @@ func (t *turn) Decided(r *approval.Request, d approval.Decision) {
 	id := t.questions[r]
 	delete(t.questions, r)
 	t.mu.Unlock()
-	t.send(&Observation{Kind: KindDecided, Question: id, Decision: string(d.Decision), By: string(d.By)}, nil)
+	t.send(&Observation{Kind: KindDecided, Question: id, Decision: string(d.Decision), By: string(d.By)})
 }
 
 // End implements [codexserver.TurnObserver].
 func (t *turn) End(err error) {
 	var abort *engine.AbortError
 	aborted := errors.As(err, &abort)
-	t.send(&Observation{Kind: KindTurnEnd, Aborted: aborted, Failed: err != nil && !aborted}, nil)
+	t.send(&Observation{Kind: KindTurnEnd, Aborted: aborted, Failed: err != nil && !aborted})
 }

@@ -3,7 +3,6 @@ package workerlink
 import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Name is os.Args[0] of codex-mcp when it runs as a worker. Flags and arguments cannot
@@ -11,7 +10,7 @@ import (
 const Name = "codex-mcp-worker"
 
 // Version is the version of this protocol. The gateway and its workers must have the same.
-const Version = 2
+const Version = 3
 
 // The gateway sends these messages over the control pipe, after the settings. Each is a
 // line.
@@ -20,8 +19,8 @@ const (
 	LoadMessage  = "load"  // answer with a [Status] that has the load
 )
 
-// The descriptors that a worker inherits. The approval log, the trace file and the
-// connection to the store follow, if there are such.
+// The descriptors that a worker inherits. The connections for the approval log, for the
+// trace and to the store follow, if there are such.
 const (
 	ControlFD = iota + 3
 	StatusFD
@@ -74,9 +73,10 @@ type Observation struct {
 	// Thread and Used are of a turn.
 	Thread string              `json:"thread,omitzero"`
 	Used   protocol.TokenUsage `json:"used,omitzero"`
-	// Event is an event of a turn, or the event of a question, without its texts.
-	Event jsontext.Value `json:"event,omitzero"`
-	// Decision and By are of a question.
+	// Step is of a turn.
+	Step Step `json:"step,omitzero"`
+	// Asks, Decision and By are of a question: "command", "patch" or "other".
+	Asks     string `json:"asks,omitzero"`
 	Decision string `json:"decision,omitzero"`
 	By       string `json:"by,omitzero"`
 	// Failed and Aborted are of the end of a call or turn.
@@ -94,7 +94,7 @@ const (
 	KindEnd       Kind = "end"        // a call ends
 	KindTurnBegin Kind = "turn"       // a turn of a call begins
 	KindTurnEnd   Kind = "turn-ended" // a turn ends
-	KindEvent     Kind = "event"      // an event of a turn
+	KindStep      Kind = "step"       // an event of a turn
 	KindAsked     Kind = "asked"      // a question of a turn
 	KindDecided   Kind = "decided"    // its decision
 )

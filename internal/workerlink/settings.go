@@ -33,11 +33,11 @@ type Settings struct {
 	// Traced means that observations of calls name the tool and the trace.
 	Traced bool `json:"traced"`
 
-	// Record and Trace report whether the worker inherits the approval log and the
-	// trace file, to which it appends.
+	// Record and Trace report whether the worker inherits a connection for the approval
+	// log and for the trace. The gateway serves them with [ServeLog].
 	Record bool `json:"record"`
 	Trace  bool `json:"trace"`
 	// Store reports whether the worker inherits a connection to the store of its home,
-	// after these files. The gateway serves it with [ServeStore].
+	// after these. The gateway serves it with [ServeStore].
 	Store bool `json:"store"`
 }

@@ -297,13 +297,12 @@ func TestStoreMalformed(t *testing.T) {
 // A node is trusted less than the worker's own memory, too.
 func TestStoreMalformedAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"without a call": {frame("\x00") + frame("\x00"), ""},
-		"too long":       {"\xff\xff\xff\xff", "a message of 4294967295 bytes"},
-		"unknown code":   {frame("\x63x"), "the answer 99 is unknown"},
-		"not a list":     {frame("\x00{}"), "the list"},
-		"a wrong name":   {frame("\x00", `[{"name":"../a","size":1}]`), `the list has "../a"`},
-		"a wrong size":   {frame("\x00", `[{"name":"a","size":-1}]`), `the list has "a"`},
-		"none":           {"", "the connection to the node has ended"},
+		"too long":     {"\xff\xff\xff\xff", "a message of 4294967295 bytes"},
+		"unknown code": {frame("\x63x"), "the answer 99 is unknown"},
+		"not a list":   {frame("\x00{}"), "the list"},
+		"a wrong name": {frame("\x00", `[{"name":"../a","size":1}]`), `the list has "../a"`},
+		"a wrong size": {frame("\x00", `[{"name":"a","size":-1}]`), `the list has "a"`},
+		"none":         {"", "the connection to the node has ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, worker := net.Pipe()
@@ -314,7 +313,7 @@ func TestStoreMalformedAnswers(t *testing.T) {
 				_ = node.Close()
 			}()
 			_, err := r.List(t.Context(), "")
-			if c.want != "" && (!errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), c.want)) {
+			if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
 				t.Error(err)
 			}
 			if err := r.Put(t.Context(), "a", nil); !errors.Is(err, store.ErrUnavailable) {
@@ -323,6 +322,21 @@ func TestStoreMalformedAnswers(t *testing.T) {
 			_ = r.Close()
 		})
 	}
+}
+
+// An answer that nobody waits for ends the connection: it is not the answer of the next call.
+func TestStoreAnswerWithoutCall(t *testing.T) {
+	node, worker := net.Pipe()
+	defer node.Close()
+	r := workerlink.NewRemote(worker)
+	if _, err := io.WriteString(node, frame("\x00")); err != nil {
+		t.Fatal(err)
+	}
+	<-r.Ended()
+	if err := r.Put(t.Context(), "a", nil); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "an answer without a call") {
+		t.Error(err)
+	}
+	_ = r.Close()
 }
 
 // What a worker sends reaches the store only in the form of its calls.

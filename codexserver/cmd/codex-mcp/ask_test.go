@@ -289,7 +289,7 @@ func TestEndToEndAskLongTask(t *testing.T) {
 // TestEndToEndAskLongAnswer has an answer that is twice in one message, which is then longer
 // than a message to a server may be. With -short it is not.
 func TestEndToEndAskLongAnswer(t *testing.T) {
-	pieces := 40 // of 1 MiB
+	pieces := 33 // of 1 MiB
 	if testing.Short() {
 		pieces = 4
 	}

@@ -34,6 +34,7 @@ type victim struct {
 
 	seen map[int]bool
 
+	posts sync.WaitGroup // the answers on the page that are on their way
 	mu    sync.Mutex
 	asked []string // the messages of the questions
 }
@@ -172,7 +173,11 @@ func (v *victim) answerOnPage() {
 			for _, e := range c.Entries {
 				if e.Question["state"] == "open" && !answered[e.ID] {
 					answered[e.ID] = true
-					v.page.answer(e.ID, v.decide(e.Question))
+					v.posts.Add(1)
+					func() {
+						defer v.posts.Done()
+						v.page.answer(e.ID, v.decide(e.Question))
+					}()
 				}
 			}
 		}
@@ -214,6 +219,10 @@ func (v *victim) answered(id float64) map[string]any {
 				go v.answerOnPage()
 			}
 			continue
+		case m["method"] == nil:
+			v.posts.Wait() // the page may still reply to what let the turn end
+		}
+		switch {
 		case m["method"] == nil && m["error"] != nil:
 			return map[string]any{"isError": true, "content": m["error"]}
 		case m["method"] == nil:

@@ -36,7 +36,7 @@ const (
 	codexOwn  = "Codex's own sandbox decides, not this server"
 )
 
-var attacks = []attack{
+var attacks = slices.Concat([]attack{
 	{name: "git in a writable folder of PATH", try: func(v *victim) string {
 		v.says(v.script("c1", v.plant(v.tools()+"/git", v.evil("/usr/bin/git"))))
 		v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n", v.tools()), "")
@@ -233,7 +233,7 @@ var attacks = []attack{
 	{name: "connections that keep the owner from the page", elsewhere: "codexserver/page TestCrowd", never: map[string]string{
 		"stdio": noPage, "http": noPage, "task": noPage,
 	}},
-}
+}, socketRows())
 
 const (
 	noPage        = "without `--approvals page` there is no page"

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
-	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
@@ -40,78 +36,46 @@ func (c *configuration) dialer(at string) func(context.Context) (jsonrpc.Transpo
 			}
 			return wsrpc.New(conn), nil
 		}
-		if path == "" {
+		own := path == ""
+		if own {
 			path = controlSocket(c.home)
 		}
-		conn, _, err := dialSocket(ctx, path)
+		conn, pid, err := dialSocket(ctx, path)
 		if err != nil {
 			return nil, err
+		}
+		if own {
+			// Commands may be able to write where Codex has the socket itself, below /tmp. They
+			// cannot write to the record.
+			if err := c.isDaemon(pid); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
 		}
 		return webSocket(ctx, conn)
 	}
 }
 
-// alone returns why the daemon cannot be used, or "". It sees neither our command line nor
-// our environment.
-func (c *configuration) alone(at string) string {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(c.overrides)), config.Ours)
-	switch {
-	case at != "":
-		return "--codex names a program"
-	case os.Getenv("CODEX_BIN") != "":
-		return "CODEX_BIN names a program"
-	case c.observer != nil:
-		return "this is a worker of the gateway"
-	case c.strict:
-		return "--strict-config is set"
-	case len(keys) > 0:
-		return "the command line sets " + strings.Join(keys, ", ")
-	}
-	return ""
-}
-
-// attach connects to Codex's daemon if one runs.
-func (c *configuration) attach(ctx context.Context) (jsonrpc.Transport, error) {
-	path := controlSocket(c.home)
-	if _, err := os.Lstat(path); err != nil {
-		return nil, fmt.Errorf("%w: none runs", appserver.ErrNoDaemon)
-	}
-	conn, pid, err := dialSocket(ctx, path)
-	if err == nil {
-		// Commands may be able to write where Codex has the socket itself, below /tmp. They
-		// cannot write to this file.
-		if err = c.isDaemon(pid); err != nil {
-			err = errors.Join(err, conn.Close())
-		}
-	}
-	var t jsonrpc.Transport
-	if err == nil {
-		t, err = webSocket(ctx, conn)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", appserver.ErrNoDaemon, err)
-	}
-	return t, nil
-}
-
-// isDaemon returns an error unless a process is the daemon that Codex has recorded.
+// isDaemon returns an error if Codex has recorded another process than pid as its daemon.
 func (c *configuration) isDaemon(pid int) error {
 	folder := filepath.Join(c.home, "app-server-daemon")
-	if err := private(folder); err != nil {
-		return err
-	}
 	raw, err := safefile.Read(filepath.Join(folder, "daemon.pid"), 1<<16)
-	if err != nil {
-		return fmt.Errorf("the app-server was not started as a daemon: %w", err)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // an app-server that a person has started
+	}
+	if err == nil {
+		err = private(folder)
 	}
 	var recorded struct {
 		PID int `json:"pid"`
 	}
-	if err := json.Unmarshal(raw, &recorded); err != nil {
+	if err == nil {
+		err = json.Unmarshal(raw, &recorded)
+	}
+	if err != nil {
 		return fmt.Errorf("daemon.pid: %w", err)
 	}
 	if pid == 0 || recorded.PID != pid {
-		return fmt.Errorf("process %d has the socket, and the daemon is process %d", pid, recorded.PID)
+		return fmt.Errorf("process %d has the socket, and the daemon of Codex is process %d", pid, recorded.PID)
 	}
 	return nil
 }

@@ -130,14 +130,15 @@ func (d *daemon) run(t *testing.T, asked func(), words ...string) {
 
 // TestRealDaemon has the daemon end in each way while one call waits for the model and another
 // for an approval. Both calls end with the reason, no question stays open, and both
-// conversations continue, also if the new daemon goes on by itself. An orderly end waits for turns; a second signal ends that.
+// conversations continue on the next daemon, also if that goes on by itself. An orderly end waits
+// for turns; a second signal ends that.
 func TestRealDaemon(t *testing.T) {
 	d := newDaemon(t)
 	for _, test := range []struct {
 		name   string
 		words  []string // of the daemon's command that ends it; nil for kill -9
 		finish bool     // the turns end by themselves, which the command waits for
-		then   bool     // the conversations continue on the daemon
+		then   bool     // there is a new daemon
 	}{
 		{name: "killed"},
 		{name: "stopped", words: []string{"stop"}},
@@ -149,7 +150,7 @@ func TestRealDaemon(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d.run(t, nil, "start")
-			c := d.connect(t)
+			c := d.connect(t, "unix://")
 			thinking, asking := c.begin(t), c.begin(t)
 			before := d.recorded(t, "daemon.pid")
 			d.stall = make(chan struct{})
@@ -188,13 +189,19 @@ func TestRealDaemon(t *testing.T) {
 			if after := d.recorded(t, "daemon.pid"); test.words != nil && (after == before || (after != 0) != test.then) {
 				t.Errorf("the daemon was process %d and is %d", before, after)
 			}
+			if !test.then {
+				if r, err := c.reply(t, thinking, "on").wait(); err != nil || !r.IsError || !strings.Contains(r.Content, "codex app-server cannot be reached") {
+					t.Errorf("without a daemon: %v, %+v", err, r)
+				}
+				d.run(t, nil, "start")
+			}
 			for _, thread := range []string{thinking, asking} {
 				if r, err := c.reply(t, thread, "on").wait(); err != nil || r.IsError || r.Content != "again" {
 					t.Errorf("afterwards: %v, %+v", err, r)
 				}
 			}
-			if got := c.engine.Check(t.Context()).Shared; got != test.then {
-				t.Errorf("on the daemon: %t, want %t", got, test.then)
+			if !c.engine.Check(t.Context()).Shared {
+				t.Error("not on the daemon")
 			}
 			if len(c.asked) > 0 {
 				t.Error("a question was asked again")
@@ -209,12 +216,12 @@ func TestRealDaemon(t *testing.T) {
 }
 
 // TestRealDaemonOutOfReach removes the socket of a daemon during a turn, which goes on with its
-// connection. A server that comes later cannot reach the daemon: it reports who holds the
-// conversation, and continues a copy.
+// connection. A server that comes later cannot reach the daemon. One with its own app-server
+// reports who holds the conversation, and continues a copy.
 func TestRealDaemonOutOfReach(t *testing.T) {
 	d := newDaemon(t)
 	d.run(t, nil, "start")
-	c := d.connect(t)
+	c := d.connect(t, "unix://")
 	thread := c.begin(t)
 	call := c.reply(t, thread, "think")
 	<-d.thinks
@@ -228,9 +235,12 @@ func TestRealDaemonOutOfReach(t *testing.T) {
 	if r, err := c.reply(t, thread, "on").wait(); err != nil || r.Content != "again" {
 		t.Errorf("afterwards: %v, %+v", err, r)
 	}
-	late := d.connect(t)
+	if report := d.connect(t, "unix://").engine.Check(t.Context()); report.Err == nil || !strings.Contains(report.Problem, "codex app-server cannot be reached") {
+		t.Errorf("a later server: %+v", report)
+	}
+	late := d.connect(t, "")
 	if r, err := late.reply(t, thread, "on").wait(); err != nil || !r.IsError || !strings.Contains(r.Content, "another Codex has this conversation open") {
-		t.Errorf("a later server: %v, %+v", err, r)
+		t.Errorf("a server without the daemon: %v, %+v", err, r)
 	}
 	r, err := late.Tool(t.Context(), "codex-reply", map[string]any{"prompt": "on", "threadId": thread, "fork": true})
 	if err != nil || !strings.HasPrefix(r.Content, "again") || r.Thread == thread {
@@ -243,7 +253,29 @@ func TestRealDaemonOutOfReach(t *testing.T) {
 	}
 }
 
-// daemonClient is a client of a server that uses the daemon if it runs.
+// TestRealOwnAppServer has no daemon configured. The server starts an app-server of its own next to
+// a daemon that runs, and starts none.
+func TestRealOwnAppServer(t *testing.T) {
+	for name, runs := range map[string]bool{"no daemon": false, "a daemon": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newDaemon(t)
+			if runs {
+				d.run(t, nil, "start")
+			}
+			before := d.recorded(t, "daemon.pid")
+			c := d.connect(t, "")
+			c.begin(t)
+			if report := c.engine.Check(t.Context()); report.Shared || report.Path == "" {
+				t.Errorf("%+v", report)
+			}
+			if after := d.recorded(t, "daemon.pid"); after != before || (after != 0) != runs {
+				t.Errorf("the daemon was process %d and is %d", before, after)
+			}
+		})
+	}
+}
+
+// daemonClient is a client of a server that uses the daemon, or an app-server of its own.
 type daemonClient struct {
 	*servertest.Client
 	daemon           *daemon
@@ -252,11 +284,12 @@ type daemonClient struct {
 	answer           chan struct{} // closed to approve
 }
 
-func (d *daemon) connect(t *testing.T) *daemonClient {
+// connect connects to a server with a value of --codex.
+func (d *daemon) connect(t *testing.T, codex string) *daemonClient {
 	t.Helper()
 	c := &daemonClient{daemon: d, asked: make(chan struct{}, 9), withdrawn: make(chan struct{}, 9), answer: make(chan struct{})}
 	var err error
-	if c.engine, err = (&configuration{home: d.home, log: slog.New(slog.DiscardHandler)}).bridge(""); err != nil {
+	if c.engine, err = (&configuration{home: d.home, log: slog.New(slog.DiscardHandler)}).bridge(codex); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.engine.Close() })
@@ -273,11 +306,11 @@ func (d *daemon) connect(t *testing.T) *daemonClient {
 	return c
 }
 
-// begin begins a conversation on the daemon.
+// begin begins a conversation.
 func (c *daemonClient) begin(t *testing.T) (thread string) {
 	t.Helper()
 	r, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "begin", "cwd": c.daemon.cwd})
-	if err != nil || r.Content != "again" || !c.engine.Check(t.Context()).Shared {
+	if err != nil || r.Content != "again" {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	return r.Thread

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/jsonrpc/wsrpc"
 )
@@ -69,9 +67,9 @@ func record(t *testing.T, home string, pid int) {
 	}
 }
 
-// TestAttach checks which sockets are trusted: those that no other user can replace, and for
-// the daemon only its own.
-func TestAttach(t *testing.T) {
+// TestDialSocket checks which sockets are trusted: those that no other user can replace, and at
+// Codex's own place only that of its daemon if it has recorded one.
+func TestDialSocket(t *testing.T) {
 	change := func(mode os.FileMode, name ...string) func(t *testing.T, home string) {
 		return func(t *testing.T, home string) {
 			if err := os.Chmod(filepath.Join(append([]string{home}, name...)...), mode); err != nil {
@@ -80,19 +78,25 @@ func TestAttach(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name    string
-		spoil   func(t *testing.T, home string)
-		daemon  string // a part of the error, "" for none
-		address string // that with --codex unix://
+		name  string
+		spoil func(t *testing.T, home string)
+		own   string // a part of the error with --codex unix://, "" for none
+		path  string // that with --codex unix://PATH
 	}{
 		{"fine", func(*testing.T, string) {}, "", ""},
-		{"none", func(t *testing.T, home string) { os.Remove(controlSocket(home)) }, "none runs", "no such file"},
+		{"none", func(t *testing.T, home string) { os.Remove(controlSocket(home)) }, "no such file", "no such file"},
 		{"folder of the link", change(0o777, "app-server-control"), "other users can write", "other users can write"},
 		{"folder of the socket", change(0o770, "real"), "other users can write", "other users can write"},
 		{"folder above", change(0o777), "other users can write", "other users can write"},
 		{"sticky folder above", change(0o777 | os.ModeSticky), "", ""},
+		{"folder of the record", change(0o770, "app-server-daemon"), "other users can write", ""},
 		{"another process", func(t *testing.T, home string) { record(t, home, os.Getpid()+1) }, "has the socket", ""},
-		{"no daemon", func(t *testing.T, home string) { os.Remove(filepath.Join(home, "app-server-daemon", "daemon.pid")) }, "not started as a daemon", ""},
+		{"a broken record", func(t *testing.T, home string) {
+			if err := os.WriteFile(filepath.Join(home, "app-server-daemon", "daemon.pid"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "daemon.pid", ""},
+		{"no daemon", func(t *testing.T, home string) { os.Remove(filepath.Join(home, "app-server-daemon", "daemon.pid")) }, "", ""},
 		{"no socket", func(t *testing.T, home string) {
 			os.Remove(filepath.Join(home, "real", "socket"))
 			if err := os.WriteFile(filepath.Join(home, "real", "socket"), nil, 0o600); err != nil {
@@ -104,30 +108,22 @@ func TestAttach(t *testing.T) {
 			home, _ := listening(t)
 			test.spoil(t, home)
 			c := &configuration{home: home, log: slog.New(slog.DiscardHandler)}
-			check := func(what string, dial func(context.Context) (jsonrpc.Transport, error), want string) {
-				t.Helper()
-				conn, err := dial(t.Context())
+			for at, want := range map[string]string{"unix://": test.own, "unix://" + controlSocket(home): test.path} {
+				conn, err := c.dialer(at)(t.Context())
 				if conn != nil {
 					conn.Close()
 				}
 				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v, want %q", what, err, want)
+					t.Errorf("%s: %v, want %q", at, err, want)
 				}
-				if what == "daemon" && err != nil && !errors.Is(err, appserver.ErrNoDaemon) {
-					t.Errorf("%s: %v ends the start", what, err)
-				}
-			}
-			check("daemon", c.attach, test.daemon)
-			check("address", c.dialer("unix://"), test.address)
-			if test.name == "fine" {
-				check("path", c.dialer("unix://"+controlSocket(home)), "")
 			}
 		})
 	}
 }
 
-// TestAttachOtherUser checks that a socket of another user is not trusted. Only root can make one.
-func TestAttachOtherUser(t *testing.T) {
+// TestDialSocketOfAnotherUser checks that a socket of another user is not trusted. Only root can
+// make one.
+func TestDialSocketOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file to another user")
 	}
@@ -136,32 +132,7 @@ func TestAttachOtherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &configuration{home: home, log: slog.New(slog.DiscardHandler)}
-	if _, err := c.attach(t.Context()); err == nil || !strings.Contains(err.Error(), "not a socket of this user") {
+	if _, err := c.dialer("unix://")(t.Context()); err == nil || !strings.Contains(err.Error(), "not a socket of this user") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestAlone checks what keeps the daemon from being used.
-func TestAlone(t *testing.T) {
-	t.Setenv("CODEX_BIN", "")
-	for _, test := range []struct {
-		c    configuration
-		at   string
-		want string
-	}{
-		{configuration{}, "", ""},
-		{configuration{overrides: map[string]any{"approvals": map[string]any{"timeout": "1m"}}}, "", ""},
-		{configuration{overrides: map[string]any{"model": "m"}}, "", "model"},
-		{configuration{overrides: map[string]any{"sandbox_mode": "read-only"}}, "", "sandbox_mode"},
-		{configuration{strict: true}, "", "--strict-config"},
-		{configuration{}, "codex", "--codex"},
-	} {
-		if got := test.c.alone(test.at); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-			t.Errorf("%+v, %q: %q, want %q", test.c, test.at, got, test.want)
-		}
-	}
-	t.Setenv("CODEX_BIN", "/usr/bin/codex")
-	if got := (&configuration{}).alone(""); got == "" {
-		t.Error("CODEX_BIN is ignored")
 	}
 }

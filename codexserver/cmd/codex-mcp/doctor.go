@@ -154,15 +154,13 @@ func abilities(e engine.Engine) (can, cannot []string) {
 	_, list := e.(engine.Library)
 	_, account := e.(engine.Accounts)
 	_, configure := e.(engine.Configurator)
-	_, command := e.(engine.Commander)
-	_, search := e.(engine.Searcher)
-	_, diff := e.(engine.Differ)
+	_, work := e.(engine.Workspace)
 	for _, a := range []struct {
 		name string
 		has  bool
 	}{
 		{"run and continue conversations", true}, {"resume", resume}, {"list and archive", list}, {"sign in", account},
-		{"show and change the configuration", configure}, {"one-off commands", command}, {"file search", search}, {"diff to remote", diff},
+		{"show and change the configuration", configure}, {"one-off commands", work}, {"file search", work}, {"diff to remote", work},
 	} {
 		if a.has {
 			can = append(can, a.name)

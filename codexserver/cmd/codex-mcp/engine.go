@@ -36,7 +36,8 @@ type configuration struct {
 	observer  codexserver.Observer // of a worker, else nil
 	store     *store.Mirror        // of a worker whose gateway has a store, else nil
 
-	record, trace *os.File // inherited files; nil opens the files of the settings
+	guarded       []string       // the files of the settings and of --trace
+	record, trace io.WriteCloser // of a worker; nil opens these files
 }
 
 func configure(o *options, getenv func(string) string, log *slog.Logger) (*configuration, error) {
@@ -51,7 +52,11 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	return &configuration{home: home, settings: settings, overrides: overrides, strict: o.strict, demo: o.demo.home != "", log: log}, nil
+	guarded, err := logPaths(settings.ApprovalLog, o.trace)
+	if err != nil {
+		return nil, err
+	}
+	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict, demo: o.demo.home != "", log: log}, nil
 }
 
 // checkTimeout bounds the check of a Codex before it is chosen.
@@ -127,6 +132,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Tools:     native.Tools(c.settings.ModelTools),
 		Fetch:     native.Fetch(c.settings.Fetch),
 		Sandbox:   native.Sandbox{Tier: native.Tier(box.Tier), Helper: box.Helper, Strict: box.Strict},
+		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
@@ -145,16 +151,13 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		CodexHome: c.home,
 		Store:     c.store,
 		Overrides: c.overrides,
+		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
 	}
 	if isAddress(at) {
 		o.Path, o.Dial, o.Shared = "", c.dialer(at), true
-	} else if why := c.alone(at); why == "" {
-		o.Attach = c.attach
-	} else {
-		c.log.Debug("Codex's daemon is not used", "reason", why)
 	}
 	return appserver.New(o)
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
@@ -98,7 +99,7 @@ func (k *killer) killTasks(home string, record func() string) {
 	}
 	foreground, killed, interrupted := 0, 0, 0
 	var rollouts []string
-	for n, hit := 0, 0; hit < times && n < 10*times; n++ {
+	for n, hit := 0, 0; hit < times && n < 4*times; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
 		killed += kills
@@ -151,7 +152,7 @@ func (k *killer) killTasks(home string, record func() string) {
 // between the record of the task and that of its turn.
 func (k *killer) never(name, told string) bool {
 	ran, err := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing has run
 		k.t.Fatal(err)
 	}
 	return strings.Contains(told, "nothing of it ran, and its message is not in the conversation") && !strings.Contains(string(ran), name+"-")
@@ -193,6 +194,7 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 	told := ""
 	for life := 0; ; life++ {
 		s := k.start()
+		s.before = s.rollouts("")
 		stop := make(chan struct{})
 		var killing sync.WaitGroup
 		known := id
@@ -248,7 +250,7 @@ func (k *killer) lost() string {
 	return ""
 }
 
-// killLater kills the server after some changes of the newest conversation's file, or after a time.
+// killLater kills the server after some changes of the file of its task's conversation, or after a time.
 // It returns false if stop is closed before.
 func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
 	changes, after := 2+mathrand.N(14), time.After(mathrand.N(400*time.Millisecond))
@@ -267,13 +269,14 @@ func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
 		case <-time.After(200 * time.Microsecond):
 		}
 		if path == "" {
-			paths, _ := filepath.Glob(filepath.Join(s.f.home, "sessions", "*", "*", "*", "rollout-*"+thread+".jsonl"))
-			slices.SortFunc(paths, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
-			if len(paths) <= s.conversations && thread == "" {
+			paths := s.rollouts(thread)
+			if thread == "" {
+				paths = slices.DeleteFunc(paths, func(path string) bool { return slices.Contains(s.before, path) })
+			}
+			if len(paths) == 0 {
 				continue
 			}
-			path = paths[len(paths)-1]
-			s.conversations = len(paths)
+			path = paths[0]
 		}
 		if info, err := os.Stat(path); err == nil && info.Size() != size {
 			size = info.Size()
@@ -285,6 +288,12 @@ func (s *mortal) killLater(id string, stop <-chan struct{}) bool {
 	return true
 }
 
+// rollouts returns the files of the conversations in the home, or that of one thread.
+func (k *killer) rollouts(thread string) []string {
+	paths, _ := filepath.Glob(filepath.Join(k.f.home, "sessions", "*", "*", "*", "rollout-*"+thread+".jsonl"))
+	return paths
+}
+
 // killer starts servers of one home, one after another.
 type killer struct {
 	t    *testing.T
@@ -293,8 +302,6 @@ type killer struct {
 	kept string // the folder with what is kept, "" for the home
 
 	launches func() *mortal // starts a server in another way, if not nil
-
-	conversations int // that have begun
 }
 
 // taskView is the result of tasks/get or tools/call.
@@ -318,6 +325,8 @@ type mortal struct {
 	asks func(ctx context.Context, method string, params json.RawMessage, result any) error // if not the peer
 	ends chan error
 	gone sync.Once
+
+	before []string // the files of conversations when it started
 }
 
 func (k *killer) start(args ...string) *mortal {

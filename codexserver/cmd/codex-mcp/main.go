@@ -120,10 +120,14 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, o.getenv, o.logger(stderr))
+	var in *opening
 	if err == nil && c.settings.Shared {
+		ready := make(chan struct{})
+		in = open(os.Stdin, os.Stdout, ready, earlyAfter, func(request []byte) ([]byte, error) { return c.describe(ctx, o, request) })
 		conn, reason := share(ctx, o, c)
+		close(ready)
 		if reason == nil {
-			err = conn.Relay(ctx, os.Stdin, os.Stdout)
+			err = conn.Relay(ctx, in, os.Stdout)
 			if err != nil {
 				return fail(stderr, err)
 			}
@@ -133,7 +137,15 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	}
 	if err == nil {
 		c.warn(o, stderr)
-		err = serve(ctx, o, c)
+		var t jsonrpc.Transport
+		if in == nil {
+			t = jsonrpc.Stdio() // which changes standard output
+		} else {
+			read, write := io.Pipe() // which its end unblocks
+			go func() { _, err := io.Copy(write, in); write.CloseWithError(err) }()
+			t = jsonrpc.Lines(read, os.Stdout, read)
+		}
+		err = serve(ctx, o, c, t)
 	}
 	if err != nil {
 		return fail(stderr, err)
@@ -176,13 +188,13 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
-func serve(ctx context.Context, o *options, c *configuration) error {
+func serve(ctx context.Context, o *options, c *configuration, t jsonrpc.Transport) error {
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	return errors.Join(c.serve(ctx, o, e, jsonrpc.Stdio()), e.Close())
+	return errors.Join(c.serve(ctx, o, e, t), e.Close())
 }
 
 // serve serves one client, on t.
@@ -192,46 +204,19 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, closeRecord, err := c.sink(c.record, c.settings.ApprovalLog)
+	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.ApprovalLog)
 	if err != nil {
 		return fmt.Errorf("approvals.log: %w", err)
 	}
 	defer closeRecord()
-	traced, closeTrace, err := c.sink(c.trace, o.trace)
+	traced, closeTrace, err := c.sink(o, e.name, c.trace, o.trace)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
 	defer closeTrace()
-	so := &codexserver.Options{
-		Approvals:    c.settings.Approvals,
-		Rules:        c.rules(),
-		Record:       record,
-		Trace:        traced,
-		Home:         c.home,
-		Store:        c.store,
-		MaxResult:    c.settings.MaxResult,
-		Hint:         c.settings.Hint,
-		Patience:     c.settings.Patience,
-		Stall:        c.settings.Stall,
-		Changes:      codexserver.ChangeOptions(c.settings.Changes),
-		Keep:         codexserver.KeepOptions{Worktrees: c.settings.Keep.Worktrees, MaxWorktrees: c.settings.Keep.MaxWorktrees},
-		Tasks:        codexserver.TaskOptions(c.settings.Tasks),
-		EngineName:   e.name,
-		EngineReason: e.reason,
-		Version:      version(),
-		Logger:       c.log,
-
-		Tools:           c.settings.Tools,
-		AlwaysLoad:      c.settings.AlwaysLoad,
-		LockedArguments: c.settings.LockedArguments,
-		TrustedCalls:    c.settings.TrustedCalls,
-		Folder:          o.folder,
-		Folders:         o.folders,
-		Turns:           o.turns,
-		Approver:        o.approver,
-		Finish:          o.finish,
-		Observer:        c.observer,
-	}
+	so := c.serverOptions(o)
+	so.Record, so.Trace = record, traced
+	so.EngineName, so.EngineReason = e.name, e.reason
 	if n := c.newNotifier(e.Engine); n != nil && so.Observer == nil { // a worker has none: it is not the user's
 		so.Observer = n
 		defer func() {
@@ -245,6 +230,36 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 		return err
 	}
 	return errors.Join(f(codexserver.New(e.Engine, so)), page.Close())
+}
+
+// serverOptions returns the options of a server without what is opened for it.
+func (c *configuration) serverOptions(o *options) *codexserver.Options {
+	return &codexserver.Options{
+		Approvals: c.settings.Approvals,
+		Rules:     c.rules(),
+		Home:      c.home,
+		Store:     c.store,
+		MaxResult: c.settings.MaxResult,
+		Hint:      c.settings.Hint,
+		Patience:  c.settings.Patience,
+		Stall:     c.settings.Stall,
+		Changes:   codexserver.ChangeOptions(c.settings.Changes),
+		Keep:      codexserver.KeepOptions{Worktrees: c.settings.Keep.Worktrees, MaxWorktrees: c.settings.Keep.MaxWorktrees},
+		Tasks:     codexserver.TaskOptions(c.settings.Tasks),
+		Version:   version(),
+		Logger:    c.log,
+
+		Tools:           c.settings.Tools,
+		AlwaysLoad:      c.settings.AlwaysLoad,
+		LockedArguments: c.settings.LockedArguments,
+		TrustedCalls:    c.settings.TrustedCalls,
+		Folder:          o.folder,
+		Folders:         o.folders,
+		Turns:           o.turns,
+		Approver:        o.approver,
+		Finish:          o.finish,
+		Observer:        c.observer,
+	}
 }
 
 // rules returns the user's rules.

@@ -69,10 +69,7 @@ func (c *configuration) newNotifier(e engine.Engine) *notifier {
 	if len(c.settings.Notify.Command) == 0 {
 		return nil
 	}
-	n := &notifier{settings: c.settings.Notify, programs: &sandbox.Programs{}, log: c.log}
-	if reacher, ok := e.(engine.Reacher); ok {
-		n.programs.More = reacher.Reach
-	}
+	n := &notifier{settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e).Reach}, log: c.log}
 	n.run = n.start
 	n.life, n.end = context.WithCancel(context.Background())
 	return n

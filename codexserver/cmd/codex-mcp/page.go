@@ -42,6 +42,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	show := func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) }
 	show(<-links) // the link of Listen
 	o.Desk = p
+	o.Approvals.Elsewhere = "on the approvals page and in codex-show"
 	t := &shownPage{Page: p, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(t.stopped)

@@ -109,12 +109,12 @@ func (v *visitor) answer(id int, result string) {
 	}
 }
 
-// startWithPage starts a server with the page. Its model calls git init.
+// startWithPage starts a server with the page. Its model makes a folder.
 func startWithPage(t *testing.T, start launcher, capabilities string, args ...string) (*process, folders, *providertest.Server) {
 	t.Helper()
 	f := newFolders(t)
 	model := providertest.New(
-		providertest.Call(providertest.Shell("c", "git", "init")),
+		providertest.Call(providertest.Shell("c", "mkdir", "-v", "made")),
 		providertest.Turn{Text: []string{"All is done."}},
 	)
 	t.Cleanup(model.Close)
@@ -152,8 +152,8 @@ func pageAlone(t *testing.T, start launcher) {
 		failed       bool
 		told         string // what the model got
 	}{
-		{"approved", `{"action":"accept"}`, "approved", true, false, "Initialized empty Git repository"},
-		{"for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, "approved_for_session", true, false, "Initialized"},
+		{"approved", `{"action":"accept"}`, "approved", true, false, "created directory"},
+		{"for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, "approved_for_session", true, false, "created directory"},
 		{"denied", `{"action":"decline","content":{"feedback":"use jj instead"}}`, "denied", false, false, "use jj instead"},
 		{"stopped", `{"action":"cancel"}`, "abort", false, true, ""},
 	} {
@@ -162,7 +162,7 @@ func pageAlone(t *testing.T, start launcher) {
 			p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
 			v := visit(t, invitation(t, p))
 			q := v.await("open")
-			if q.Question.Command != "git init" {
+			if q.Question.Command != "mkdir -v made" {
 				t.Errorf("the page shows %q", q.Question.Command)
 			}
 			v.answer(q.ID, tt.answer)
@@ -174,8 +174,8 @@ func pageAlone(t *testing.T, start launcher) {
 			if failed := contains(result, map[string]any{"result": map[string]any{"isError": true}}); failed != tt.failed {
 				t.Errorf("the call was answered %s", line(result))
 			}
-			if _, err := os.Stat(filepath.Join(f.cwd, ".git")); (err == nil) != tt.made {
-				t.Errorf("the repository: %v", err)
+			if _, err := os.Stat(filepath.Join(f.cwd, "made")); (err == nil) != tt.made {
+				t.Errorf("the folder: %v", err)
 			}
 			requests := model.Requests()
 			if got := string(requests[len(requests)-1].Body); !strings.Contains(got, tt.told) {
@@ -216,7 +216,7 @@ func pageAndClient(t *testing.T, start launcher) {
 			t.Errorf("a late answer: %s", r.Status)
 		}
 		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-		if _, err := os.Stat(filepath.Join(f.cwd, ".git")); err == nil {
+		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
 			t.Error("the command ran")
 		}
 	})
@@ -230,7 +230,7 @@ func pageAndClient(t *testing.T, start launcher) {
 			t.Errorf("withdrawn %s, asked %s", line(withdrawn), line(asked))
 		}
 		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-		if _, err := os.Stat(filepath.Join(f.cwd, ".git")); err != nil {
+		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err != nil {
 			t.Errorf("the command did not run: %v", err)
 		}
 	})

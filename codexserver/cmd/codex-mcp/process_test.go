@@ -66,8 +66,19 @@ func built(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	sandbox.Main() // so that package sandboxtest can try the sandbox
-	// Children inherit ignored signals, as under nohup.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	if report := os.Getenv(forgerOf); report != "" {
+		if err := forge(report, os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// Children inherit ignored signals, as under nohup and in the background of a script.
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -317,6 +328,16 @@ func (p *process) wait() int {
 	case <-time.After(limit):
 		p.t.Fatal("the process did not end")
 		return 0
+	}
+}
+
+// until waits for a condition that no event announces.
+func until(t *testing.T, otherwise string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(otherwise)
+		}
 	}
 }
 

@@ -21,14 +21,10 @@ func TestRecipes(t *testing.T) {
 	}
 	model := providertest.New(providertest.Turn{Text: []string{"Here it is."}, Repeat: true})
 	defer model.Close()
-	home, runtime := t.TempDir(), t.TempDir()
-	if err := os.Chmod(runtime, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("CODEX_HOME", home)
 	t.Setenv("CODEX_BIN", "/no/codex")
-	t.Setenv("XDG_RUNTIME_DIR", runtime) // the user's own shared servers go on
 	writeConfig(t, home, "model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \""+model.BaseURL()+"\"\nwire_api = \"chat\"\n")
 	t.Chdir(t.TempDir())
 

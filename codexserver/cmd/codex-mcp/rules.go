@@ -222,6 +222,7 @@ func (c *configuration) explain(o *options, argv []string) (string, error) {
 			q.Content = sum
 		}
 	}
+	q.Unasked = place.Unasked(argv).Unasked
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, approval policy %s, sandbox mode %s, native engine\n", elicit.ShowCommand(argv), elicit.ShowCommand([]string{dir}), in.Policy, in.Sandbox)
 	verdict := policy.Decide(in)

@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 		{"rules", 0, []string{
 			"1  commands that begin with `go test` in " + dir + ", in the sandbox", "by the client",
 			"2  exactly `touch x` in '/work', in the sandbox", "by the desk of ann",
-			"3  patches that add or change source code and texts below /work/src", "by the approver",
+			"3  nothing: an earlier version accepted patches below /work/src", "by the approver",
 			"Codex's own rules, which only Codex applies and changes, in " + filepath.Join(home, "rules", "default.rules"),
 			`prefix_rule(pattern=["gh"], decision="allow")`, `prefix_rule( pattern = ["ls"], )`,
 		}},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -41,10 +42,11 @@ const (
 // share connects to the shared server for this process's command line, configuration and
 // environment, and starts it if it does not run.
 func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, error) {
-	folder, err := shared.Open(os.Getenv("XDG_RUNTIME_DIR"), c.home)
+	folder, err := shared.Open(c.home)
 	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	name, err := o.sharedName(c.home)
 	if err != nil {
 		return nil, err
@@ -74,10 +76,11 @@ func (o *options) findShared(ctx context.Context) (*shared.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := shared.Open(os.Getenv("XDG_RUNTIME_DIR"), home)
+	folder, err := shared.Open(home)
 	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	own, err := o.sharedName(home)
 	if err != nil {
 		return nil, err
@@ -119,22 +122,31 @@ func sharedVersion(program string) string {
 }
 
 // sharedName returns the name of the shared server: a sum of everything that would make
-// another server of it. These are the home, the flags, codex-mcp.toml, the namespaces of
-// this process, and the variables that the server itself reads.
+// another server of it.
 func (o *options) sharedName(home string) (string, error) {
+	all, err := o.traits(home)
+	sum := sha256.New()
+	for _, t := range all {
+		fmt.Fprintf(sum, "%d:%s%d:%s", len(t.name), t.name, len(t.value), t.value)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), err
+}
+
+// trait is one of the things in which shared servers differ.
+type trait struct{ name, value string }
+
+// traits returns what makes another server: the home, the flags, codex-mcp.toml, the namespaces
+// of this process, and the variables that the server itself reads.
+func (o *options) traits(home string) ([]trait, error) {
 	namespaces, err := shared.Namespaces()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := o.makeAbsolute(); err != nil {
-		return "", err
+		return nil, err
 	}
-	sum := sha256.New()
-	add := func(text string) { fmt.Fprintf(sum, "%d:%s", len(text), text) }
-	for _, text := range []string{home, namespaces, o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict, o.finish)} {
-		add(text)
-	}
-	add(strings.Join(o.overrides, "\x00"))
+	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict, o.finish), strings.Join(o.overrides, "\x00")}
+	all := []trait{{"$CODEX_HOME", home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}}
 	words := map[string]bool{}
 	note := func(text string) {
 		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -144,7 +156,7 @@ func (o *options) sharedName(home string) (string, error) {
 	note(strings.Join(o.overrides, " "))
 	files, err := filepath.Glob(filepath.Join(home, "*.toml"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, file := range files {
 		text, err := safefile.Read(file, maxConfiguration)
@@ -152,32 +164,57 @@ func (o *options) sharedName(home string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		note(string(text))
 		if filepath.Base(file) == config.SettingsFile {
-			add(string(text))
+			all = append(all, trait{config.SettingsFile, string(text)})
 		}
 	}
 	environ := slices.Clone(os.Environ())
 	slices.Sort(environ)
 	for _, entry := range environ {
-		if name, _, _ := strings.Cut(entry, "="); words[name] || slices.Contains(serverVariables(), strings.ToUpper(name)) {
-			add(entry)
+		name, value, _ := strings.Cut(entry, "=")
+		if words[name] || slices.Contains(serverVariables(), strings.ToUpper(name)) {
+			all = append(all, trait{name, value})
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+	return all, nil
+}
+
+// sums returns the traits by name, with a sum of each value that tells no value: it has 32 bits.
+func sums(all []trait) map[string]string {
+	short := map[string]string{}
+	for _, t := range all {
+		sum := sha256.Sum256([]byte(t.value))
+		short[t.name] = hex.EncodeToString(sum[:4])
+	}
+	return short
+}
+
+// differences returns the names in which two servers differ, sorted.
+func differences(a, b map[string]string) (names []string) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a[name] != b[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // serverVariables returns the names of the variables that the server, git in the server, and
-// Codex read, besides those that the configuration names.
+// Codex read, besides those that the configuration names. Those of certificates
+// are missing, because some hosts keep them from the servers that they start, and GIT_CONFIG_COUNT,
+// which others set: git in the server does not get it.
 func serverVariables() []string {
 	return []string{
 		"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
 		"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_BIN", "CODEX_HOME", "RUST_LOG",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
 		"HOME", "SHELL", "TMPDIR", "XDG_CONFIG_HOME",
-		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_COMMON_DIR",
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_COMMON_DIR",
 	}
 }
 
@@ -217,11 +254,16 @@ func runShared(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
 func serveShared(ctx context.Context, o *options) error {
-	l, folder, name, err := shared.Listener()
+	home, err := config.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	l, folder, name, err := shared.Listener(home)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	defer folder.Close()
 	if err := shared.Adopt(); err != nil {
 		return err
 	}
@@ -234,6 +276,10 @@ func serveShared(ctx context.Context, o *options) error {
 		return err
 	}
 	c.warn(o, stderr)
+	traits, err := o.traits(c.home)
+	if err != nil {
+		return err
+	}
 	// The folder of the first client may be removed.
 	if err := os.Chdir(c.home); err != nil {
 		return err
@@ -243,17 +289,19 @@ func serveShared(ctx context.Context, o *options) error {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
+	server := &shared.Server{
+		Folder: folder, Name: name, Version: sharedVersion(self()), About: "engine " + e.name, Traits: sums(traits), Idle: sharedIdle, Logger: c.log,
+	}
+	defer server.Close() // after the engine, whose processes may write in the home until then
 	err = c.withServer(o, e, func(s *codexserver.Server) error {
-		return (&shared.Server{
-			Folder: folder, Name: name, Version: sharedVersion(self()), About: "engine " + e.name, Idle: sharedIdle,
-			Logger: c.log, Working: s.Working,
-			Serve: func(ctx context.Context, conn io.ReadWriteCloser, from shared.Origin, left func()) {
-				t := jsonrpc.Lines(struct{ io.Reader }{conn}, conn, conn)
-				if err := s.ServeFrom(ctx, t, engine.Origin(from), left); err != nil {
-					c.log.Warn("a client", "error", err)
-				}
-			},
-		}).Run(ctx, l)
+		server.Working = s.Working
+		server.Serve = func(ctx context.Context, conn io.ReadWriteCloser, from shared.Origin, left func()) {
+			t := jsonrpc.Lines(struct{ io.Reader }{conn}, conn, conn)
+			if err := s.ServeFrom(ctx, t, engine.Origin(from), left); err != nil {
+				c.log.Warn("a client", "error", err)
+			}
+		}
+		return server.Run(ctx, l)
 	})
 	return errors.Join(err, e.Close())
 }
@@ -266,16 +314,18 @@ func withShared(f func(ctx context.Context, folder *shared.Folder, name string) 
 		home, err := config.Home(os.Getenv)
 		var folder *shared.Folder
 		if err == nil {
-			folder, err = shared.Open(os.Getenv("XDG_RUNTIME_DIR"), home)
+			folder, err = shared.Open(home)
 		}
 		var names []string
 		if err == nil {
+			defer folder.Close()
 			names, err = folder.Names()
 		}
 		if err != nil {
 			return fail(stderr, fmt.Errorf("shared: %w", err))
 		}
 		found, status := 0, 0
+		var before []*shared.Status
 		for _, name := range names {
 			s, err := f(ctx, folder, name)
 			if errors.Is(err, shared.ErrAbsent) {
@@ -288,6 +338,12 @@ func withShared(f func(ctx context.Context, folder *shared.Folder, name string) 
 			found++
 			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, %d connected, %d working, since %s, log %s\n",
 				words, name, s.PID, s.Version, s.About, s.Clients, s.Working, s.Began.Format(time.DateTime), folder.Log(name))
+			for _, other := range before {
+				if names := differences(other.Traits, s.Traits); len(other.Traits) > 0 && len(s.Traits) > 0 && len(names) > 0 {
+					fmt.Fprintf(stdout, "  differs from %s in %s\n", other.Name, strings.Join(names, ", "))
+				}
+			}
+			before = append(before, s)
 		}
 		if found == 0 && status == 0 {
 			fmt.Fprintln(stdout, "no shared server runs")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -21,41 +22,50 @@ import (
 
 var reopened = flag.Int("reopened", 6, "close and open the editor this `number` of times during a task")
 
-// sharing has the folder of the sockets of a test, whose servers end with it.
+// sharing has the folders of a test, whose shared servers end with it.
 type sharing struct {
-	t       *testing.T
-	f       folders
-	runtime string
+	t *testing.T
+	f folders
 }
 
 func newSharing(t *testing.T, f folders) *sharing {
 	t.Helper()
-	runtime, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &sharing{t, f, runtime}
+	s := &sharing{t, f}
 	t.Cleanup(func() {
 		if out, err := s.command(context.Background(), built(t), "shared", "stop").CombinedOutput(); err != nil {
 			t.Errorf("shared stop: %v\n%s", err, out)
 		}
 		if t.Failed() {
-			logs, _ := filepath.Glob(filepath.Join(runtime, "codex-mcp", "*.log"))
-			for _, log := range logs {
+			for _, log := range s.logs() {
 				text, _ := os.ReadFile(log)
 				t.Logf("%s:\n%s", log, text)
 			}
 		}
-		os.RemoveAll(runtime)
 	})
 	return s
+}
+
+// logs returns the logs of the servers.
+func (s *sharing) logs() []string {
+	logs, _ := filepath.Glob(filepath.Join(s.f.home, "codex-mcp", "run", "*.log"))
+	return logs
+}
+
+// log returns the log of the only server.
+func (s *sharing) log() string {
+	s.t.Helper()
+	logs := s.logs()
+	if len(logs) != 1 {
+		s.t.Fatalf("%q", logs)
+	}
+	return logs[0]
 }
 
 // command returns the command of a program, with the variables of the test.
 func (s *sharing) command(ctx context.Context, bin string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = s.f.cwd
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, "XDG_RUNTIME_DIR=" + s.runtime, detector()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.f.user, "CODEX_HOME=" + s.f.home, detector()}
 	return cmd
 }
 
@@ -82,11 +92,7 @@ func (s *sharing) servers() (pids []int) {
 // link returns the link of the approvals page, which is in the log of the only server.
 func (s *sharing) link() string {
 	s.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(s.runtime, "codex-mcp", "*.log"))
-	if err != nil || len(logs) != 1 {
-		s.t.Fatalf("%q, %v", logs, err)
-	}
-	text, err := os.ReadFile(logs[0])
+	text, err := os.ReadFile(s.log())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -102,8 +108,7 @@ func TestEndToEndShared(t *testing.T) {
 		var s *sharing
 		got := playArchive(t, a, func(t *testing.T, f folders, args ...string) *process {
 			s = newSharing(t, f)
-			words := append([]string{"XDG_RUNTIME_DIR=" + s.runtime, built(t), "--shared"}, args...)
-			return launch(t, f, exec.Command("env", words...))
+			return launch(t, f, exec.Command(built(t), append([]string{"--shared"}, args...)...))
 		})
 		if diff := cmp.Diff(section(a, "server"), got); diff != "" {
 			t.Errorf("the server sent (-want +got):\n%s", diff)
@@ -288,7 +293,7 @@ func TestSharedServerKilled(t *testing.T) {
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
 	s := newSharing(t, f)
-	p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+	p := launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
 	p.hello(`{}`)
 	seen := map[int]bool{}
 	p.expect(pattern(t, `{"id":0,"result":"*"}`), seen)
@@ -306,30 +311,62 @@ func TestSharedServerKilled(t *testing.T) {
 	}
 }
 
+// TestSharedStop checks that shared stop returns when everything that the server started has ended,
+// also after the last client: here a program that ignores the first signal.
+func TestSharedStop(t *testing.T) {
+	t.Parallel()
+	f := newFolders(t)
+	model := providertest.New(providertest.Say("done"))
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	started, program := filepath.Join(f.user, "started"), filepath.Join(f.user, "notify")
+	for path, text := range map[string]string{
+		program:                                 fmt.Sprintf("#!/bin/sh\ntrap '' TERM\necho $$ > %[1]s.new\nmv %[1]s.new %[1]s\nsleep 600\nsleep 600\n", started),
+		filepath.Join(f.home, "codex-mcp.toml"): fmt.Sprintf("[notify]\ncommand = [%q]\nafter = 0\n", program),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newSharing(t, f)
+	p := launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
+	p.hello(`{}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"x"}}}`)
+	var pid int
+	until(t, "the notification does not come", func() bool {
+		text, _ := os.ReadFile(started)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return pid > 0
+	})
+	if out, err := s.command(t.Context(), built(t), "shared", "stop").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "ended ") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("a program that the server started is left: %v", err)
+	}
+}
+
 // TestSharedLog fills the log of a shared server. The server goes on in a new one.
 func TestSharedLog(t *testing.T) {
 	f := newFolders(t)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
 	s := newSharing(t, f)
-	p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+	p := launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
 	p.hello(`{}`)
 	p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
-	logs, err := filepath.Glob(filepath.Join(s.runtime, "codex-mcp", "*.log"))
-	if err != nil || len(logs) != 1 {
-		t.Fatalf("%q, %v", logs, err)
-	}
-	if err := os.Truncate(logs[0], maxSharedLog); err != nil {
+	log := s.log()
+	if err := os.Truncate(log, maxSharedLog); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := s.command(t.Context(), built(t), "shared", "stop").CombinedOutput(); err != nil { // which the server logs
 		t.Errorf("%v: %s", err, out)
 	}
 	p.wait()
-	text, err := os.ReadFile(logs[0])
+	text, err := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(text), "a client stops the server") || len(text) > 1<<10 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
-	if info, err := os.Stat(logs[0] + ".1"); err != nil || info.Size() != maxSharedLog {
+	if info, err := os.Stat(log + ".1"); err != nil || info.Size() != maxSharedLog {
 		t.Errorf("the full log: %v", err)
 	}
 }
@@ -337,15 +374,22 @@ func TestSharedLog(t *testing.T) {
 // TestSharedUnsure starts the program where it cannot be sure of the socket. It serves its
 // client itself and says why.
 func TestSharedUnsure(t *testing.T) {
-	f := newFolders(t)
-	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
-	open := t.TempDir()
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for name, runtime := range map[string]string{"missing": filepath.Join(open, "missing"), "open to others": open, "relative": "x"} {
+	for name, spoil := range map[string]func(t *testing.T, home, run string) error{
+		"home is open to others": func(_ *testing.T, home, _ string) error { return os.Chmod(home, 0o777) },
+		"run is open to others": func(_ *testing.T, _, run string) error {
+			return errors.Join(os.MkdirAll(run, 0o700), os.Chmod(run, 0o755))
+		},
+		"run is a link": func(t *testing.T, _, run string) error {
+			return errors.Join(os.MkdirAll(filepath.Dir(run), 0o700), os.Symlink(t.TempDir(), run))
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
-			p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, built(t), "--shared", "-engine", "native"))
+			f := newFolders(t)
+			writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9"))
+			if err := spoil(t, f.home, filepath.Join(f.home, "codex-mcp", "run")); err != nil {
+				t.Fatal(err)
+			}
+			p := launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
 			p.hello(`{}`)
 			p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
 			p.stdin.Close()
@@ -357,20 +401,45 @@ func TestSharedUnsure(t *testing.T) {
 }
 
 // TestSharedKeys starts relays whose environments differ. Only the variables that the server
-// reads lead to another server.
+// reads lead to another server, and codex-mcp shared names them without their values. The variables of
+// hosts are those that Copilot 1.0.102 and Gemini 0.61.0 gave their servers.
 func TestSharedKeys(t *testing.T) {
 	f := newFolders(t)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, "http://127.0.0.1:9")+"env_key = \"MOCK_KEY\"\n")
 	s := newSharing(t, f)
-	for n, entry := range []string{"OTHER=1", "OTHER=2", "MOCK_KEY=1", "MOCK_KEY=2", "OPENAI_API_KEY=x"} {
-		p := launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, entry, built(t), "--shared", "-engine", "native"))
+	for _, tt := range []struct {
+		environ string
+		servers int
+	}{
+		{"OTHER=1", 1},
+		{"OTHER=2", 1},
+		{"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.bareRepository GIT_CONFIG_VALUE_0=explicit SSL_CERT_FILE=/etc/ssl/c SSL_CERT_DIR=/etc/ssl COPILOT_HOME=x PYTHONUNBUFFERED=1", 1},
+		{"GEMINI_CLI=1 GEMINI_CLI_NO_RELAUNCH=true GEMINI_CLI_TRUST_WORKSPACE=true", 1},
+		{"MOCK_KEY=value1", 2},
+		{"MOCK_KEY=value2", 3},
+		{"OPENAI_API_KEY=value3", 4},
+	} {
+		p := launch(t, f, exec.Command("env", append(strings.Fields(tt.environ), built(t), "--shared", "-engine", "native")...))
 		p.hello(`{}`)
 		p.expect(pattern(t, `{"id":0,"result":"*"}`), map[int]bool{})
-		if got, want := len(s.servers()), []int{1, 1, 2, 3, 4}[n]; got != want {
-			t.Errorf("with %s: %d servers, want %d", entry, got, want)
+		if got := len(s.servers()); got != tt.servers {
+			t.Errorf("with %s: %d servers, want %d", tt.environ, got, tt.servers)
 		}
 		p.stdin.Close()
 		p.wait()
+	}
+	list, err := s.command(t.Context(), built(t), "shared").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.Lines(string(list)) {
+		if _, names, ok := strings.Cut(strings.TrimSpace(line), " in "); ok && strings.HasPrefix(line, "  differs from ") {
+			count[names]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"MOCK_KEY": 3, "OPENAI_API_KEY": 1, "MOCK_KEY, OPENAI_API_KEY": 2}, count); diff != "" || strings.Contains(string(list), "value") {
+		t.Errorf("(-want +got):\n%s\n%s", diff, list)
 	}
 	out, err := s.command(t.Context(), built(t), "ask", "--attach", "x").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "4 shared servers run, none for these flags and this environment") {
@@ -388,7 +457,7 @@ func TestEndToEndAttachShared(t *testing.T) {
 			t.Errorf("without a server: %v %s", err, out)
 		}
 		return func() *process {
-			return launch(t, f, exec.Command("env", "XDG_RUNTIME_DIR="+s.runtime, built(t), "--shared", "-engine", "native"))
+			return launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
 		}, s.command(context.Background(), built(t), "ask")
 	})
 }

@@ -54,7 +54,8 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	c.record, c.trace = link.RecordFile, link.TraceFile
+	c.guarded = nil // the gateway writes the logs
+	c.record, c.trace = link.RecordLog, link.TraceLog
 	if link.Store != nil {
 		defer link.Store.Close()
 		// Before anything reads the home.

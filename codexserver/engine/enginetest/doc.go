@@ -32,8 +32,8 @@
 // There is a subtest for each of these: ids and the order of events; questions that are
 // approved, denied and aborted; interrupts while a question is open and while a command
 // runs; failed turns; concurrent conversations; messages during a turn if the conversations
-// are an [engine.Steerer]; and shorter histories if they are an [engine.Shortener]. No event may follow after a turn has returned.
-// [Promises] lists the promises as sentences, for a table of features.
+// are an [engine.Steerer]; and shorter histories if the engine shortens, see [engine.Traits]. No
+// event may follow after a turn has returned. [Promises] lists the promises as sentences, for a table of features.
 //
 // # What can go wrong
 //

@@ -9,11 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// shortens reports whether a conversation can change its history.
-func shortens(c engine.Conversation) bool {
-	_, ok := c.(engine.Shortener)
-	return ok
-}
+// shortens reports whether the conversations of an engine can change their history.
+func shortens(e engine.Engine, _ engine.Conversation) bool { return engine.TraitsOf(e).Shortens }
 
 func testShortened(t *testing.T, s *Subject) {
 	c := start(t, s, always(elicit.Denied))

@@ -25,7 +25,7 @@ func (c *conversation) steer(ctx context.Context, words string) error {
 }
 
 // steers reports whether a conversation takes messages while a turn runs.
-func steers(c engine.Conversation) bool {
+func steers(_ engine.Engine, c engine.Conversation) bool {
 	_, ok := c.(engine.Steerer)
 	return ok
 }

@@ -20,9 +20,9 @@ type promise struct {
 	name string
 	what string // what it shows, for tables of features
 	run  func(*testing.T, *Subject)
-	// needs reports whether a conversation is of a kind that makes the promise. Nil means
-	// that all do.
-	needs func(engine.Conversation) bool
+	// needs reports whether a conversation of an engine is of a kind that makes the promise.
+	// Nil means that all do.
+	needs func(engine.Engine, engine.Conversation) bool
 }
 
 func promises() []promise {
@@ -54,11 +54,12 @@ func Promises() []string {
 }
 
 // Run makes a subject for each test of the suite and runs it. First it makes one more, to
-// see which optional interfaces the engine's conversations have.
+// see which optional interfaces and traits the engine has.
 func Run(t *testing.T, make func(t *testing.T) *Subject) {
-	c := start(t, make(t), always(elicit.Denied)).Conversation
+	s := make(t)
+	c := start(t, s, always(elicit.Denied)).Conversation
 	for _, p := range promises() {
-		if p.needs == nil || p.needs(c) {
+		if p.needs == nil || p.needs(s.Engine, c) {
 			t.Run(p.name, func(t *testing.T) { p.run(t, make(t)) })
 		}
 	}

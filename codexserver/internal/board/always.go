@@ -15,19 +15,15 @@ import (
 // question must show all that is asked. The board keeps the rule until [Board.Decide] returns
 // for r: a person accepts what the question showed, whatever has changed since.
 func (b *Board) Offer(r *approval.Request) *elicit.Always {
-	var p policy.Proposal
-	var ok, confined bool
-	switch e := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		if e.Lasting != "" {
-			return &elicit.Always{Words: e.Lasting} // the engine keeps it
-		}
-		p, ok = policy.Propose(&e)
-		confined = p.Confined
-	case protocol.PatchApprovalRequest:
-		p, ok = policy.ProposePatch(&e)
+	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
+	if e.Lasting != "" {
+		return &elicit.Always{Words: e.Lasting} // the engine keeps it
 	}
-	if !ok || b.options.Kept == nil {
+	if !isCommand || b.options.Kept == nil {
+		return nil
+	}
+	p, ok := policy.Propose(&e)
+	if !ok {
 		return nil
 	}
 	b.mu.Lock()
@@ -36,7 +32,7 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 		b.offers = map[*approval.Request]policy.Proposal{}
 	}
 	b.offers[r] = p
-	return &elicit.Always{Words: p.Words, Confined: confined}
+	return &elicit.Always{Words: p.Words, Confined: p.Confined}
 }
 
 // offered returns the rule that the board keeps for r, and forgets it.
@@ -51,9 +47,7 @@ func (b *Board) offered(r *approval.Request) (policy.Proposal, bool) {
 // accept keeps the rule that a person accepted with the answer d. If that fails, r is approved
 // once, as the rule would allow it.
 func (b *Board) accept(r *approval.Request, p policy.Proposal, d *approval.Decision) {
-	if _, command := r.Event.(protocol.ExecApprovalRequest); command {
-		d.Confined = p.Confined
-	}
+	d.Confined = p.Confined
 	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: p.Rule, Words: p.Words, By: string(d.By), Principal: r.Thread.Principal})
 	if err != nil {
 		d.Decision, d.Level = elicit.Approved, slog.LevelWarn

@@ -138,7 +138,7 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 		b.log.Warn("the rules that people accepted allow nothing", "error", err)
 		return elicit.Outcome{}, false
 	}
-	out.Decision, out.Level = elicit.Approved, slog.LevelInfo
+	out.Decision, out.Level, out.Unasked = elicit.Approved, slog.LevelInfo, true
 	if out.Detail = "allowed by rules that a person accepted"; number > 0 {
 		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted", number)
 	}

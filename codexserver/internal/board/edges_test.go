@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -79,8 +81,7 @@ func TestRuleOfTheEngine(t *testing.T) {
 	}
 }
 
-// TestOfferSaysWhereItRuns checks that a rule for runs in the sandbox says so, and that a rule
-// about patches approves each patch once.
+// TestOfferSaysWhereItRuns checks that a rule for runs in the sandbox says so.
 func TestOfferSaysWhereItRuns(t *testing.T) {
 	dir := t.TempDir()
 	b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
@@ -100,28 +101,43 @@ func TestOfferSaysWhereItRuns(t *testing.T) {
 		}
 	}
 	out := request()
-	out.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "push"}, Cwd: repo, Placed: true}
+	out.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "push"}, Cwd: repo, Placed: true, Unasked: protocol.Unasked{Setup: "x"}}
 	if offer := b.Offer(out); offer == nil || offer.Confined || !strings.Contains(offer.Words, "outside") {
 		t.Errorf("outside the sandbox: %+v", offer)
 	}
 	if offer := b.Offer(lasting(dir)); offer == nil { // the first is still kept
 		t.Error("a second offer of one board is missing")
 	}
-	patch := func() *approval.Request {
-		event := protocol.PatchApprovalRequest{CallID: "p", Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, "src", "a.go"): {Add: &protocol.FileContent{}}}}
-		return &approval.Request{Thread: approval.Thread{ID: "t"}, Event: event, Question: &elicit.Question{}}
+}
+
+// TestNoRuleForPatches checks that no question about a patch offers a rule, and that a rule of an
+// earlier version allows no patch, whichever the file: of these every one is run by a program or
+// obeyed by an agent.
+func TestNoRuleForPatches(t *testing.T) {
+	dir := t.TempDir()
+	var log strings.Builder
+	store := rulefile.New(t.TempDir(), nil)
+	if _, err := store.Add(rulefile.Kept{Rule: policy.Rule{Patches: dir, Folder: dir}, By: "client", Words: "x"}); err != nil {
+		t.Fatal(err)
 	}
-	leave := b.Attach(returning(elicit.Outcome{Decision: elicit.ApprovedAlways}))
-	r := patch()
-	if r.Question.Always = b.Offer(r); r.Question.Always == nil || r.Question.Always.Confined {
-		t.Fatalf("a patch: %+v", r.Question.Always)
+	b := board.New(&board.Options{Kept: store, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Denied}))()
+	for name := range strings.FieldsSeq("AGENTS.override.md AGENT.md CONVENTIONS.md build.zig Package.swift Setup.hs extconf.rb docs/conf.py constraints.txt src/a.go") {
+		for kind, change := range map[string]protocol.FileChange{"add": {Add: &protocol.FileContent{}}, "update": {Update: &protocol.FileUpdate{}}} {
+			r := &approval.Request{
+				Thread: approval.Thread{ID: "t"}, Question: &elicit.Question{},
+				Event: protocol.PatchApprovalRequest{CallID: "p", Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, name): change}},
+			}
+			if offer := b.Offer(r); offer != nil {
+				t.Errorf("%s %s: offered %+v", kind, name, offer)
+			}
+			if d := b.Decide(t.Context(), r); d.Decision != elicit.Denied || d.By != approval.ByApprover {
+				t.Errorf("%s %s: %s by %s", kind, name, d.Decision, d.By)
+			}
+		}
 	}
-	if d := b.Decide(t.Context(), r); d.Decision != elicit.ApprovedAlways || d.Rule != 1 || d.Confined {
-		t.Fatalf("%+v", d)
-	}
-	leave()
-	if d := b.Decide(t.Context(), patch()); d.Decision != elicit.Approved || d.By != approval.ByRule || d.Confined {
-		t.Errorf("by the rule: %s by %s, confined %t", d.Decision, d.By, d.Confined)
+	if !strings.Contains(log.String(), "rule 1 is about patches") {
+		t.Errorf("the log does not say why the rule allows nothing:\n%s", log.String())
 	}
 }
 

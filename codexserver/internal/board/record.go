@@ -1,6 +1,8 @@
 package board
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -65,4 +67,22 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string) 
 	defer r.mu.Unlock()
 	_, err = r.w.Write(append(line, '\n'))
 	return err
+}
+
+// Stamp returns a line of a [Record] that another process wrote, without its end, with the time and
+// the principal of the caller, who does not trust that process. Only the approver may be named as
+// such. The error says what is no such line.
+func Stamp(line []byte, now time.Time, principal, approver string) ([]byte, error) {
+	var r recordLine
+	if err := json.Unmarshal(line, &r, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		return nil, fmt.Errorf("not a line of the record: %w", err)
+	}
+	if r.Question.Kind() != '{' || r.Decision == "" || r.By == "" {
+		return nil, errors.New("not a line of the record: no question, or no decision")
+	}
+	if r.Approver != "" && r.Approver != approver {
+		return nil, fmt.Errorf("%q is no approver of %s", r.Approver, principal)
+	}
+	r.Time, r.Principal = now.UTC(), principal
+	return json.Marshal(r, jsontext.AllowInvalidUTF8(true))
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -93,16 +95,13 @@ func enumerate(keys []string) string {
 	const most, longest = 8, 80
 	var shown []string
 	for _, key := range keys[:min(len(keys), most)] {
-		if len(key) > longest {
-			key = strings.ToValidUTF8(key[:longest], "") + "…"
-		}
-		shown = append(shown, fmt.Sprintf("%q", key))
+		shown = append(shown, fmt.Sprintf("%q", text.Brief(key, longest)))
 	}
-	text := strings.Join(shown, ", ")
+	list := strings.Join(shown, ", ")
 	if more := len(keys) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	return text
+	return list
 }
 
 // callTree nests a call's keys. The leaves of the tree are JSON text.
@@ -308,8 +307,7 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(folder, file)
-	return err == nil && filepath.IsLocal(rel)
+	return paths.Below(file, folder)
 }
 
 // knownKeys returns the top keys of config.toml.

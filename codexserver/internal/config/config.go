@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // Config is the configuration of a conversation, from config.toml and the layers over it.
@@ -350,7 +351,7 @@ func (c *Config) keepTo(w *protocol.Worktree) {
 	c.SandboxWorkspaceWrite.WritableRoots = []string{w.Path}
 	c.SandboxWorkspaceWrite.ExcludeSlashTmp, c.SandboxWorkspaceWrite.ExcludeTmpdirEnvVar = true, true
 	c.NamedRoots, c.ReadOnly = []string{w.Path}, w.ReadOnly
-	if rel, err := filepath.Rel(w.Path, c.Cwd); err == nil && filepath.IsLocal(rel) {
+	if paths.Below(c.Cwd, w.Path) {
 		c.NamedRoots = append(c.NamedRoots, c.Cwd)
 	}
 }

@@ -51,6 +51,7 @@ type attachment struct {
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c := &call{session: s, tool: p.tool, digest: p.digest, attachment: attachment{client: q.client}, done: make(chan struct{}), changed: make(chan struct{})}
+	c.slots = s.server.slots()
 	c.taskable = s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
@@ -61,6 +62,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c.hurry = hurry
 	c.outlet = c.newOutlet(q, "starting")
 	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{call: c}) // codex-wait reports a turn in the background
+	tc.Took = s.took                                           // callTool has begun it
 	tc.Attendance.Leaves, tc.Background.Leaves = true, true
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
@@ -78,7 +80,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		}
 	}
 	s.places(tc, own, background, q.form, q.unasked)
-	if s.server.Tools.Patience(c.tool, q.client.Name) > 0 {
+	if s.server.Tools.Patience(c.tool, q.client.Name, q.bare) > 0 {
 		tc.Late = late
 	}
 	c.call = tc
@@ -170,10 +172,15 @@ func (c *call) stuck() string {
 	return stuck(j)
 }
 
-// change wakes the goroutines that wait for the call. The caller holds c.mu.
-func (c *call) change() {
+// wake wakes the goroutines that wait for the call. The caller holds c.mu.
+func (c *call) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// change is wake for a change that clients see. The caller holds c.mu.
+func (c *call) change() {
+	c.wake()
 	if c.task != nil {
 		c.task.notify()
 	}
@@ -213,28 +220,10 @@ func (w callWatcher) current() *outlet {
 func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.current().Ready(ctx, m) }
 
 // Event implements [thread.Observer].
-func (w callWatcher) Event(e thread.Event) {
-	switch e.Msg.(type) {
-	case protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
-		w.act()
-	}
-	w.current().Event(e)
-}
+func (w callWatcher) Event(e thread.Event) { w.current().Event(e) }
 
 // Decided implements [thread.Observer]. The job has the decision already.
-func (w callWatcher) Decided(r *approval.Request, d approval.Decision) {
-	w.act()
-	w.current().Decided(r, d)
-}
-
-// act has the file of the task written.
-func (w callWatcher) act() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.task != nil {
-		w.task.act()
-	}
-}
+func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.current().Decided(r, d) }
 
 // newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
 // the first activity. The caller must close it before the answer.

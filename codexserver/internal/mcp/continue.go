@@ -60,7 +60,8 @@ func (s *ModernSession) keep(j *mcptool.Job, tool string, form bool, host string
 	if !s.server.Tasks.continues() || j.Keepsake() == nil {
 		return
 	}
-	k := &kept{session: s, job: j, keepsake: keepsake{Form: form, Host: host, Background: true}}
+	news, _ := j.Changed()
+	k := &kept{session: s, job: j, news: news, keepsake: keepsake{Form: form, Host: host, Background: true}}
 	id, err := taskfile.NewID(j.ThreadID())
 	if err == nil {
 		k.file, err = s.server.Tasks.store.Create(taskfile.Task{
@@ -79,6 +80,7 @@ func (s *ModernSession) keep(j *mcptool.Job, tool string, form bool, host string
 type kept struct {
 	session  *ModernSession
 	job      *mcptool.Job
+	news     <-chan struct{} // of the turn since the file was written
 	file     taskfile.Task
 	keepsake keepsake
 }
@@ -86,14 +88,15 @@ type kept struct {
 // follow updates the file until the turn ends, and then removes it.
 func (k *kept) follow() {
 	store := k.session.server.Tasks.store
-	for {
-		changed, ended := k.job.Acted(fileTick)
-		if ended {
-			break
-		}
-		if !changed {
+	_, ended := k.job.Changed()
+	for running := true; running; {
+		select {
+		case <-k.news:
+		case <-ended:
+			running = false
 			continue
 		}
+		k.news, _ = k.job.Changed()
 		file := k.file
 		file.Did, file.Resume = k.job.Did(), encodeKeepsake(k.job, k.keepsake)
 		if _, err := store.Update(file); err != nil {
@@ -106,13 +109,16 @@ func (k *kept) follow() {
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Place asks
-// the questions of turns in the background, or is nil for this session's.
-func (s *ModernSession) takeUp(place board.Place) {
-	if !s.server.Tasks.continues() {
-		return
-	}
+// the questions of turns in the background, or is nil for this session's. The channel is closed
+// when the turns are known here.
+func (s *ModernSession) takeUp(place board.Place) <-chan struct{} {
 	s.taken.Do(func() {
+		if !s.server.Tasks.continues() {
+			close(s.took)
+			return
+		}
 		s.running.Go(func() {
+			defer close(s.took)
 			all, err := s.server.Tasks.store.List()
 			if err != nil {
 				s.log.Warn("tasks of other servers", "error", err)
@@ -127,6 +133,7 @@ func (s *ModernSession) takeUp(place board.Place) {
 			}
 		})
 	})
+	return s.took
 }
 
 // continueTask continues a task of a server that was killed, if this server does that. What
@@ -192,6 +199,7 @@ func (s *ModernSession) continued(id string, place board.Place) error {
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
 	c := &call{session: s, tool: file.Tool, done: make(chan struct{}), changed: make(chan struct{}), hurry: func() {}}
+	c.slots = s.server.slots()
 	c.form, c.life, c.adrift = k.Form, k.Life, true
 	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
@@ -215,7 +223,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 		c.cancel(nil)
 		return err
 	}
-	t := &task{call: c, file: file, listeners: map[*listener]bool{}, acted: make(chan struct{}, 1)}
+	t := &task{call: c, file: file, listeners: map[*listener]bool{}}
 	c.task = t
 	s.server.Tasks.add(t)
 	s.running.Go(func() {
@@ -261,7 +269,8 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 	if job == nil {
 		return s.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	kept := &kept{session: s, job: job, file: file, keepsake: k}
+	news, _ := job.Changed()
+	kept := &kept{session: s, job: job, news: news, file: file, keepsake: k}
 	s.running.Go(kept.follow)
 	return nil
 }

@@ -1,11 +1,11 @@
 // Package mcp speaks the wire of both eras of MCP: connections that begin with a handshake, up
-// to 2025-11-25, with the JSON-RPC methods of Codex's server of September 2025, and requests of
-// 2026-07-28, which each have their version and the capabilities of their client in their _meta.
+// to 2025-11-25, and requests of 2026-07-28, which each have their version and the capabilities of
+// their client in their _meta.
 // The eras differ in how they carry a question, an event and a result.
 //
 //	Server ─── Client ─── threads and turns of a client, in both eras
 //	  ├─ outlet   events, progress and log messages for the request that waits for a turn
-//	  ├─ LegacySession ─── initialize, tools, elicitation/create, roots, method_*.go
+//	  ├─ LegacySession ─── initialize, tools, elicitation/create, roots
 //	  └─ ModernSession ─── discover, tools, resources
 //	       └─ call ─── rounds: request, question in the result, request with the answer, …, result
 //	            ├─ question  an open question; the turn waits for its answer where it is

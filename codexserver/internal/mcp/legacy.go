@@ -3,6 +3,8 @@ package mcp
 import (
 	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -17,8 +19,7 @@ type LegacySession struct {
 	stop    func() // ends the handling of requests
 	unasked bool   // the client may not approve
 
-	long              limit
-	settings, account lane
+	long limit
 
 	mu      sync.Mutex
 	client  *mcptypes.InitializeRequestParams // nil until initialize
@@ -26,6 +27,25 @@ type LegacySession struct {
 	level   mcptypes.LoggingLevel
 	able    bool          // the client supports elicitation
 	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
+}
+
+// Handler returns the handler of the session's methods of MCP, to which others can be added. It
+// answers unknown methods with -32601.
+func (ss *LegacySession) Handler() *jsonrpc.Mux {
+	m := &jsonrpc.Mux{}
+	mcptypes.Initialize.Handle(m, ss.initialize)
+	mcptypes.Ping.Handle(m, ss.ping)
+	mcptypes.ToolsList.Handle(m, ss.listTools)
+	mcptypes.LoggingSetLevel.Handle(m, ss.setLevel)
+	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
+	ss.addResourceMethods(m)
+	return m
+}
+
+// LegacyInline returns the methods of [LegacySession.Handler] to handle on the read loop: those
+// whose order matters, and those that must be answered at any time. They return at once.
+func LegacyInline() []string {
+	return []string{mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name()}
 }
 
 // NewLegacySession returns a session of a client. It must not serve before
@@ -78,15 +98,32 @@ func (ss *LegacySession) host() string {
 	return ss.client.ClientInfo.Name
 }
 
-// notify queues a notification.
-func (ss *LegacySession) notify(method string, params any) { ss.Client.notify(ss.peer, method, params) }
+// Outlet returns the observer of a turn that no request waits for. It only sends log messages.
+func (ss *LegacySession) Outlet() thread.Observer { return ss.outlet() }
 
-// outlet returns the outlet of a turn that no request waits for. It only sends log messages:
-// the listeners of the thread receive the events.
 func (ss *LegacySession) outlet() *outlet {
 	return &outlet{client: ss.Client, peer: ss.peer, paced: true, endsOnce: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
 		ss.mu.Lock()
 		defer ss.mu.Unlock()
 		return new(ss.level)
 	}}
+}
+
+// Peer returns the peer of the client.
+func (ss *LegacySession) Peer() *jsonrpc.Peer { return ss.peer }
+
+// Notify queues a notification.
+func (ss *LegacySession) Notify(method string, params any) { ss.notify(ss.peer, method, params) }
+
+// SendEvent sends an event, unless err says that it could not be written. The session ends if
+// too many bytes wait for the client.
+func (ss *LegacySession) SendEvent(method string, params any, err error) {
+	ss.sendEvent(ss.peer, method, params, err, ss.stop)
+}
+
+// Listener returns a receiver of events that sends them. While too many bytes wait for the
+// client, it leaves deltas out, and then sends an event with their number.
+func (ss *LegacySession) Listener(send func(protocol.Event)) func(protocol.Event) {
+	var gap gap
+	return func(e protocol.Event) { gap.send(ss.peer, ss.server.MaxUnread, e, send) }
 }

@@ -6,11 +6,10 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // legacyClient is the place that asks the client the questions of a tool's call, by
@@ -19,6 +18,10 @@ type legacyClient struct {
 	session *LegacySession
 	call    string // the id of the call
 }
+
+// Place returns the place that asks the client the questions of a turn that no call of a tool
+// waits for.
+func (ss *LegacySession) Place() board.Place { return legacyClient{session: ss} }
 
 // Decider implements [board.Place].
 func (legacyClient) Decider() approval.Decider { return approval.ByClient }
@@ -91,16 +94,12 @@ func (ss *LegacySession) theAsker() *elicit.Asker {
 	return ss.asker
 }
 
-// elicit sends an elicitation/create request other than an approval.
-func (ss *LegacySession) elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+// Elicit asks the client a question of another party.
+func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
 	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
-	ctx, cancel := ss.server.Approvals.WithTimeout(ctx)
-	defer cancel()
-	var result json.RawMessage
-	err := caller{ss}.Call(ctx, mcptypes.ElicitationCreate.Name(), params, &result)
-	return result, err
+	return ss.theAsker().Forward(ctx, f)
 }
 
 // caller sends the session's questions to the client.
@@ -114,51 +113,4 @@ func (c caller) Call(ctx context.Context, method string, params, result any) err
 		return elicit.ErrUnsupported
 	}
 	return err
-}
-
-// attendance returns the attendance for turns that a client starts by JSON-RPC methods. The
-// events go to the listeners of the thread. The questions are asked by execCommandApproval
-// and applyPatchApproval.
-func (ss *LegacySession) attendance() thread.Attendance {
-	return thread.Attendance{Observers: []thread.Observer{ss.outlet()}, Place: methods{ss}, Elicit: ss.elicit}
-}
-
-// methods is the place that asks the client the questions of a message's turn.
-type methods struct{ session *LegacySession }
-
-// Decider implements [board.Place].
-func (methods) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (m methods) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	method, params := approvalRequest(r.Thread.ID, r.Event)
-	if method == "" {
-		return legacyClient{session: m.session}.Ask(ctx, r)
-	}
-	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
-		var result json.RawMessage
-		err := m.session.peer.Call(ctx, method, params, &result)
-		return result, err
-	})
-	// A client that uses these methods also handles these requests.
-	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
-	o := m.session.server.Approvals
-	o.NoLegacyFlat = false      // their answers are flat
-	o.Schema = elicit.FormEmpty // they show no form, so they offer no lasting rule
-	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
-}
-
-// approvalRequest returns the request of September 2025 for a question.
-func approvalRequest(thread string, r protocol.EventMsg) (method string, params any) {
-	switch r := r.(type) {
-	case protocol.PatchApprovalRequest:
-		return "applyPatchApproval", protocol.ApplyPatchApprovalParams{
-			ConversationID: thread, CallID: r.CallID, FileChanges: r.Changes, Reason: r.Reason, GrantRoot: r.GrantRoot,
-		}
-	case protocol.ExecApprovalRequest:
-		return "execCommandApproval", protocol.ExecCommandApprovalParams{
-			ConversationID: thread, CallID: r.CallID, Command: r.Command, Cwd: r.Cwd, Reason: r.Reason,
-		}
-	}
-	return "", nil
 }

@@ -34,10 +34,11 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		return nil, err
 	}
 	if !mcptool.Short(p.Name) {
-		if err := ss.enter(); err != nil {
+		leave, err := ss.Enter()
+		if err != nil {
 			return nil, err
 		}
-		defer ss.long.leave()
+		defer leave()
 	}
 	var late context.Context
 	if most := ss.mayTake(p.Name); most > 0 {
@@ -52,7 +53,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		o.progress = &progress{
 			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
 			stuck: func() string { return stuck(job.Load()) },
-			send:  func(p *mcptypes.ProgressNotificationParams) { ss.notify(mcptypes.NotificationsProgress.Name(), p) },
+			send:  func(p *mcptypes.ProgressNotificationParams) { ss.Notify(mcptypes.NotificationsProgress.Name(), p) },
 		}
 		o.progress.start(ctx)
 		defer o.progress.end()
@@ -68,14 +69,14 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		place = background
 	}
 	if home := ss.home; home != nil {
-		home.takeUp(place)
+		c.Took = home.takeUp(place)
 		c.Kept = func(j *mcptool.Job) { home.keep(j, p.Name, ss.canAsk(), ss.host()) }
 	}
 	ss.places(c, own, background, ss.canAsk(), ss.unasked)
 	if ss.canAsk() {
 		c.Visitor, c.Ends, c.Go = remaining{own}, ss.ctx, ss.running.Go
 	}
-	c.Attendance.Elicit, c.Background.Elicit = ss.elicit, ss.elicit
+	c.Attendance.Elicit, c.Background.Elicit = ss.Elicit, ss.Elicit
 	c.Asks, c.Folder, c.Begun, c.Host, c.Late = ss.canAsk(), ss.folder, job.Store, ss.host(), late
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {
@@ -97,7 +98,7 @@ func (ss *LegacySession) mayTake(tool string) time.Duration {
 	if client == nil || ss.server.Finish {
 		return 0
 	}
-	return ss.server.Tools.Patience(tool, client.ClientInfo.Name)
+	return ss.server.Tools.Patience(tool, client.ClientInfo.Name, false)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

@@ -76,8 +76,8 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	}, nil
 }
 
-// userAgent returns the user agent in the form of the server of September 2025.
-func (ss *LegacySession) userAgent() string {
+// UserAgent returns the user agent in the form of the server of September 2025.
+func (ss *LegacySession) UserAgent() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	var client mcptypes.Implementation

@@ -19,14 +19,15 @@ func (ss *LegacySession) addResourceMethods(m *jsonrpc.Mux) {
 	mcptypes.ResourcesList.Handle(own, ss.listResources)
 	mcptypes.ResourcesTemplatesList.Handle(own, ss.listTemplates)
 	mcptypes.ResourcesRead.Handle(own, ss.readResource)
-	for _, name := range []string{mcptypes.ResourcesList.Name(), mcptypes.ResourcesTemplatesList.Name(), mcptypes.ResourcesRead.Name()} {
-		m.Handle(name, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			if !ss.hasResources() {
-				return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is served from MCP %s on", r.Method, resourcesSince)
-			}
-			return own.ServeRPC(ctx, r)
-		}))
-	}
+	since := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if !ss.hasResources() {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is served from MCP %s on", r.Method, resourcesSince)
+		}
+		return own.ServeRPC(ctx, r)
+	})
+	m.Handle(mcptypes.ResourcesList.Name(), since)
+	m.Handle(mcptypes.ResourcesTemplatesList.Name(), since)
+	m.Handle(mcptypes.ResourcesRead.Name(), ss.Limited(since))
 }
 
 // resourcesSince is the first version of MCP for which the server has resources. The server
@@ -45,7 +46,7 @@ func onePage(cursor *string) error {
 	if cursor == nil {
 		return nil
 	}
-	return invalid("/cursor", "no list has a second page")
+	return Invalid("/cursor", "no list has a second page")
 }
 
 func (ss *LegacySession) listResources(_ context.Context, p *mcptypes.ListResourcesRequestParams) (*mcptypes.ListResourcesResult, error) {
@@ -75,7 +76,7 @@ func (ss *LegacySession) readResource(ctx context.Context, p *mcptypes.ReadResou
 		return nil, e
 	}
 	if err != nil {
-		return nil, failed("read a resource", err)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "read a resource: %v", err)
 	}
 	result := &mcptypes.ReadResourceResult{}
 	for _, c := range contents {

@@ -20,7 +20,7 @@ const tick = time.Second
 func (s *ModernSession) listen(q *request) (any, error) {
 	var p modern.SubscriptionsListenRequestParams
 	if err := p.UnmarshalJSON(q.rpc.Params); err != nil {
-		return nil, invalid("", "%v", err)
+		return nil, Invalid("", "%v", err)
 	}
 	var granted modern.SubscriptionFilter
 	var listeners []func(context.Context)

@@ -24,12 +24,13 @@ type ModernSession struct {
 	last   atomic.Pointer[metadata] // of the last request
 	reads  chan struct{}            // has an element for each task file that is being read
 	taken  sync.Once                // for the work of servers that were killed
+	took   chan struct{}            // closed when that has been taken up
 }
 
 // NewModernSession returns a session of a client. If shared is true, the requests come over
 // several connections.
 func NewModernSession(c *Client, shared bool) *ModernSession {
-	return &ModernSession{Client: c, shared: shared, reads: make(chan struct{}, maxReads)}
+	return &ModernSession{Client: c, shared: shared, reads: make(chan struct{}, maxReads), took: make(chan struct{})}
 }
 
 // Busy reports whether a turn is running or queued, or a call that may take long is unfinished,

@@ -20,7 +20,7 @@ func noCursor(q *request) error {
 		return err
 	}
 	if _, ok := m["cursor"]; ok {
-		return invalid("/cursor", "no list has a second page")
+		return Invalid("/cursor", "no list has a second page")
 	}
 	return nil
 }
@@ -56,9 +56,9 @@ func (s *ModernSession) readResource(q *request) (any, error) {
 	}
 	var uri string
 	if raw, ok := m["uri"]; !ok {
-		return nil, invalid("/uri", "missing")
+		return nil, Invalid("/uri", "missing")
 	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
-		return nil, invalid("/uri", "want a string")
+		return nil, Invalid("/uri", "want a string")
 	}
 	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
 	var none *mcptool.NoResourceError

@@ -70,7 +70,11 @@ func (w *worker) turn(ctx context.Context, host engine.Host, in []protocol.Input
 			host.Emit(protocol.AgentMessage{Message: rest})
 			said = append(said, rest)
 		case "form":
-			answer, err := host.Elicit(ctx, json.RawMessage(`{"message":"Name?","requestedSchema":{"type":"object","properties":{}}}`))
+			f, err := elicit.ServerQuestion("toy", json.RawMessage(`{"message":"Name?"}`))
+			if err != nil {
+				return err
+			}
+			answer, err := host.Elicit(ctx, f)
 			said = append(said, fmt.Sprintf("form: %s %v", answer, err))
 		default:
 			out, err := w.commands(ctx, host, strings.Split(word, "+"))

@@ -58,11 +58,11 @@ func (o *outlet) Event(e thread.Event) {
 	if m, ok := e.Msg.(protocol.BackgroundEvent); ok && e.Notice {
 		o.warn(m.Message)
 	}
-	if o.events {
+	if o.events && e.Sent() {
 		o.send(e.Thread.ID, e.Event)
 	}
-	if words := mcptool.Activity(e.Msg); words != "" {
-		o.progress.say(words)
+	if e.Step.Doing != "" {
+		o.progress.say(e.Step.Doing)
 	}
 }
 

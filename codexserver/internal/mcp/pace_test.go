@@ -50,21 +50,21 @@ func newFlood(most int) *flood {
 	return f
 }
 
-// relay is a flood that is a Streamer, so it does not wait for clients.
+// relay is a flood that streams, so it does not wait for clients.
 type relay struct{ *flood }
 
-func (relay) StreamsEvents() {}
+func (relay) Traits() engine.Traits { return engine.Traits{Streams: true} }
 
 // listened begins a conversation on a session of its own that listens to it.
 func listened(t *testing.T, end jsonrpc.Transport) (id string) {
 	t.Helper()
 	send(t, end, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	read(t, end, `"serverInfo"`)
+	servertest.Read(t, end, `"serverInfo"`)
 	send(t, end, `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{}}`)
-	_, id, _ = strings.Cut(read(t, end, `"conversationId"`), `"conversationId":"`)
+	_, id, _ = strings.Cut(servertest.Read(t, end, `"conversationId"`), `"conversationId":"`)
 	id, _, _ = strings.Cut(id, `"`)
 	send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"addConversationListener","params":{"conversationId":%q}}`, id))
-	read(t, end, `"subscriptionId"`)
+	servertest.Read(t, end, `"subscriptionId"`)
 	return id
 }
 
@@ -103,7 +103,7 @@ func events(t *testing.T, end jsonrpc.Transport, last string) (deltas int, words
 func TestTurnWaitsForSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlood(1 << 14) // 128 MiB
-		end := serveWith(t, f, unreads)
+		end := servertest.Lines(t, codexserver.New(f, unreads))
 		id := listened(t, end)
 		send(t, end, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[]}}`, id))
 		const calls = 20 // more turns do not get further ahead
@@ -157,7 +157,7 @@ func TestDeltasAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 3000
 		f := newFlood(most)
-		end := serveWith(t, relay{f}, unreads)
+		end := servertest.Lines(t, codexserver.New(relay{f}, unreads))
 		listened(t, end)
 		send(t, end, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
 		synctest.Wait()
@@ -179,7 +179,7 @@ func TestDeltasAreDropped(t *testing.T) {
 		if missed != most-came {
 			t.Errorf("got %q, want %d deltas", words, most-came)
 		}
-		read(t, end, `"text":"whole"`)
+		servertest.Read(t, end, `"text":"whole"`)
 	})
 }
 

@@ -131,8 +131,12 @@ func took(t *testing.T, want time.Duration, f func()) {
 // TestPatience ends calls before their clients give them up. The turn runs once, and codex-wait
 // has its result.
 func TestPatience(t *testing.T) {
-	for name, limit := range map[string]time.Duration{"@cline/core": 50 * time.Second, "stdio: codex-mcp": 50 * time.Second, "somebody": 0} {
+	const minute = 50 * time.Second
+	for name, limit := range map[string]time.Duration{"@cline/core": minute, "stdio: codex-mcp": minute, "somebody": 0} {
 		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
+			if h.meta != "" {
+				limit = minute // it declares nothing
+			}
 			var r result
 			if limit == 0 {
 				took(t, 70*time.Second, func() { r = h.codex("sleep:70s say:end") })
@@ -174,6 +178,47 @@ func TestPatience(t *testing.T) {
 			if got := h.rows(45); got != "completed: queued" || w.did() != "3" {
 				t.Errorf("%s; turns %s", got, w.did())
 			}
+		})
+	}
+}
+
+// TestPatienceCodex ends the calls of Codex, whose model sees the structured content and so gets no hint.
+func TestPatienceCodex(t *testing.T) {
+	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+		took(t, 50*time.Second, func() {
+			if r := h.codex("sleep:70s say:end"); r.Status != "running" || r.ThreadID == "" || !strings.Contains(r.Content, "call codex-wait") {
+				t.Errorf("%+v", r)
+			}
+		})
+		if got := h.rows(45); got != "completed: end" {
+			t.Errorf("codex-wait: %s", got)
+		}
+	})
+}
+
+// TestPatienceBare ends calls of clients with any name that declare nothing and ask for no progress: such a
+// program has the time-out of its SDK.
+func TestPatienceBare(t *testing.T) {
+	for _, tt := range []struct {
+		capabilities, more string
+		want               time.Duration
+	}{
+		{"", "", 50 * time.Second},
+		{" ", "", 50 * time.Second},
+		{"", `,"traceparent":"x"`, 50 * time.Second},
+		{"", `,"progressToken":0`, time.Minute},
+		{`"roots":{}`, "", time.Minute},
+		{`"elicitation":{}`, "", time.Minute},
+		{`"extensions":{}`, "", time.Minute},
+		{`"future":1`, "", time.Minute},
+	} {
+		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &worker{}
+				h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), nil), nil), t: t}
+				h.meta = strings.TrimSuffix(servertest.Capable(tt.capabilities), "}") + tt.more + "}"
+				took(t, tt.want, func() { h.codex("sleep:1m say:end") })
+			})
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,6 +35,8 @@ type questionnaire struct {
 	keys      int         // how many questions there were
 	life      int         // how many processes have had the call before
 	rounds    int         // how many results had questions
+
+	slots *elicit.Slots // limit the open ones
 }
 
 // requests returns the open questions for a result. The call's mutex is held.
@@ -44,6 +46,11 @@ func (q *questionnaire) requests() modern.InputRequests {
 		requests[open.key] = open.request
 	}
 	return requests
+}
+
+// slots returns how many questions of a call may be open at a time.
+func (s *Server) slots() *elicit.Slots {
+	return elicit.NewSlots(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending))
 }
 
 // race is how long after an answer another one counts that came over another connection.
@@ -191,7 +198,11 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
-	answers, err := p.ask(ctx, request)
+	var answers []stdjson.RawMessage
+	if err = p.slots.Acquire(ctx); err == nil {
+		answers, err = p.ask(ctx, request)
+		p.slots.Release()
+	}
 	switch {
 	case err == nil:
 		out := question.ReadInputResponse(answers[0], o)
@@ -229,17 +240,24 @@ func (p client) Hold(ctx context.Context) (waited bool) {
 	}
 }
 
-// elicit asks a question other than an approval.
-func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
+// elicit asks a question of another party.
+func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessage, error) {
 	if c.over() {
 		return nil, elicit.ErrUnsupported // the turn continues in the background
 	}
-	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
-	defer cancel()
-	request, err := json.Marshal(map[string]any{"method": mcptypes.ElicitationCreate.Name(), "params": jsontext.Value(params)})
+	c.mu.Lock()
+	who := c.client
+	c.mu.Unlock()
+	request, err := f.InputRequest(who)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.slots.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer c.slots.Release()
+	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
+	defer cancel()
 	answers, err := c.ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
@@ -249,10 +267,10 @@ func (c *call) elicit(ctx context.Context, params stdjson.RawMessage) (stdjson.R
 	}
 	for _, answer := range answers {
 		if !accepted(answer) {
-			return answer, nil
+			return f.Read(answer), nil
 		}
 	}
-	return answers[0], nil
+	return f.Read(answers[0]), nil
 }
 
 // accepted reports whether an answer accepts.

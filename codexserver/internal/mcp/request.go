@@ -36,6 +36,8 @@ type metadata struct {
 	// form, tasks and events report whether the client supports elicitation, tasks and
 	// codex/event.
 	form, tasks, events bool
+	// bare reports that the client declares no capability and asks for no progress.
+	bare bool
 	// unasked reports that the client may not approve.
 	unasked bool
 }
@@ -69,26 +71,27 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 	}
 	raw, ok := m[modern.MetaProtocolVersion]
 	if !ok {
-		return nil, invalid("/_meta/"+escape(modern.MetaProtocolVersion), "missing")
+		return nil, Invalid("/_meta/"+escape(modern.MetaProtocolVersion), "missing")
 	}
 	version, err := jsontext.AppendUnquote(nil, raw)
 	switch {
 	case err != nil:
-		return nil, invalid("/_meta/"+escape(modern.MetaProtocolVersion), "want a string")
+		return nil, Invalid("/_meta/"+escape(modern.MetaProtocolVersion), "want a string")
 	case string(version) != modern.ProtocolVersion:
 		return nil, unsupportedVersion(string(version))
 	}
 	capabilities, ok := m[modern.MetaClientCapabilities]
 	switch {
 	case !ok:
-		return nil, invalid("/_meta/"+escape(modern.MetaClientCapabilities), "missing")
+		return nil, Invalid("/_meta/"+escape(modern.MetaClientCapabilities), "missing")
 	case capabilities.Kind() != '{':
-		return nil, invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
+		return nil, Invalid("/_meta/"+escape(modern.MetaClientCapabilities), "want an object")
 	}
 	q := &metadata{raw: string(meta), client: elicit.RequestClient(stdjson.RawMessage(meta))}
 	if err := q.meta.UnmarshalJSON([]byte(meta)); err != nil {
-		return nil, invalid("/_meta", "%v", err)
+		return nil, Invalid("/_meta", "%v", err)
 	}
+	q.bare = len(bytes.TrimSpace(capabilities[1:len(capabilities)-1])) == 0 && q.meta.ProgressToken == nil
 	q.form = q.client.CanAsk()
 	_, q.tasks = q.meta.ClientCapabilities.Extensions[extensionTasks]
 	_, q.events = q.meta.ClientCapabilities.Extensions[extensionEvents]
@@ -124,17 +127,17 @@ func decode(raw stdjson.RawMessage, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong):
-		return invalid(string(wrong.JSONPointer), "want another type than %v", wrong.JSONKind)
+		return Invalid(string(wrong.JSONPointer), "want another type than %v", wrong.JSONKind)
 	case errors.As(err, &syntax):
-		return invalid(string(syntax.JSONPointer), "%v", syntax.Err)
+		return Invalid(string(syntax.JSONPointer), "%v", syntax.Err)
 	}
-	return invalid("", "%v", err)
+	return Invalid("", "%v", err)
 }
 
 // decodeText decodes a member that must be a string.
 func decodeText(v jsontext.Value, path string, into *string) error {
 	if v.Kind() != '"' {
-		return invalid(path, "want a string")
+		return Invalid(path, "want a string")
 	}
 	return decode(stdjson.RawMessage(v), into)
 }
@@ -145,29 +148,29 @@ func decodeText(v jsontext.Value, path string, into *string) error {
 func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil, invalid(path, "want an object")
+		return nil, Invalid(path, "want an object")
 	}
 	m := map[string]jsontext.Value{}
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
-			return nil, invalid(path, "%v", err)
+			return nil, Invalid(path, "%v", err)
 		}
 		key := name.String()
 		v, err := d.ReadValue()
 		if err != nil {
-			return nil, invalid(path+"/"+escape(key), "%v", err)
+			return nil, Invalid(path+"/"+escape(key), "%v", err)
 		}
 		if _, twice := m[key]; twice {
-			return nil, invalid(path+"/"+escape(key), "comes twice")
+			return nil, Invalid(path+"/"+escape(key), "comes twice")
 		}
 		m[key] = v.Clone()
 	}
 	return m, nil
 }
 
-// invalid returns the error for params with a missing or wrong member.
-func invalid(path, format string, args ...any) error {
+// Invalid returns the error for params with a missing or wrong member.
+func Invalid(path, format string, args ...any) error {
 	e := jsonrpc.Errorf(modern.CodeInvalidParams, "params%s: %s", path, fmt.Sprintf(format, args...))
 	e.Data, _ = json.Marshal(map[string]string{"path": path}, jsontext.AllowInvalidUTF8(true)) // a string always encodes
 	return e

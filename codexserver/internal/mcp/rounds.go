@@ -67,27 +67,27 @@ func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
 	}
 	name, ok := m["name"]
 	if !ok {
-		return nil, invalid("/name", "missing")
+		return nil, Invalid("/name", "missing")
 	}
 	if err := decodeText(name, "/name", &p.tool); err != nil {
 		return nil, err
 	}
 	if !s.server.Tools.Has(p.tool) {
-		return nil, invalid("/name", "%s", s.server.Tools.Unknown(p.tool))
+		return nil, Invalid("/name", "%s", s.server.Tools.Unknown(p.tool))
 	}
 	if v, ok := m["arguments"]; ok {
 		p.arguments = v
 	}
 	if p.arguments.Kind() != '{' {
-		return nil, invalid("/arguments", "want an object")
+		return nil, Invalid("/arguments", "want an object")
 	}
 	canonical := p.arguments.Clone()
 	if err := canonical.Canonicalize(); err != nil { // RFC 8785
-		return nil, invalid("/arguments", "%v", err)
+		return nil, Invalid("/arguments", "%v", err)
 	}
 	p.digest = sha256.Sum256(append([]byte(p.tool+"\x00"), canonical...))
 	if p.state == nil && len(p.answers) > 0 {
-		return nil, invalid("/requestState", "required with inputResponses") // otherwise the turn would run again
+		return nil, Invalid("/requestState", "required with inputResponses") // otherwise the turn would run again
 	}
 	return p, nil
 }
@@ -114,7 +114,7 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 		defer s.open.leave()
 		return c.serve(q)
 	}
-	s.later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
+	s.Later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
 	return nil, nil
 }
 
@@ -136,7 +136,7 @@ func (c *call) serve(q *request) (any, error) {
 	grace := c.session.grace(q)
 	late := false // the grace period is over
 	var limit <-chan time.Time
-	if most := c.session.server.Tools.Patience(c.tool, q.client.Name); most > 0 {
+	if most := c.session.server.Tools.Patience(c.tool, q.client.Name, q.bare); most > 0 {
 		limit = time.After(most)
 	}
 	expired := false // the client would give up the request

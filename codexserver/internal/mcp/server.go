@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -22,8 +21,7 @@ import (
 // Server has what the clients of one server share. All fields must be set except EngineName,
 // EngineReason, and those with a default.
 type Server struct {
-	Engine engine.Engine
-	Tools  *mcptool.Table
+	Tools *mcptool.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
 	// Version is the server's version. EngineName is the engine that runs the turns, and
@@ -161,9 +159,21 @@ func callID(id jsonrpc.ID) string {
 // names one.
 func (c *Client) folder() string { return cmp.Or(c.server.Folder, mcptool.ProjectFolder(c.ctx)) }
 
-// later answers a request in another goroutine with what answer returns. Then, unless nil, is
+// Threads returns the threads of the client.
+func (c *Client) Threads() *thread.Share { return c.threads }
+
+// Context returns the context of the client's turns.
+func (c *Client) Context() context.Context { return c.ctx }
+
+// Log returns the server's log.
+func (c *Client) Log() *slog.Logger { return c.log }
+
+// Go calls f in another goroutine, whose end [Client.Close] waits for.
+func (c *Client) Go(f func()) { c.running.Go(f) }
+
+// Later answers a request in another goroutine with what answer returns. Then, unless nil, is
 // called after a successful answer, and leave at the end.
-func (c *Client) later(r *jsonrpc.Request, answer func() (any, error), then func(any), leave func()) {
+func (c *Client) Later(r *jsonrpc.Request, answer func() (any, error), then func(any), leave func()) {
 	reply := r.Responder()
 	c.running.Go(func() {
 		defer leave()

@@ -109,7 +109,7 @@ func (ss *states) sweep(now time.Time) {
 // requests may race, because they came over two connections. It calls first, which may be
 // nil, before any other request can learn that the state was used.
 func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*state, any, error) {
-	refused := invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
+	refused := Invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
 	plain, err := s.server.Seal.open(sealed)
 	if err != nil {
 		return nil, nil, refused

@@ -21,7 +21,6 @@ type task struct {
 	cancelled bool          // by the client
 	over      bool          // file has the result, perhaps only in memory
 	listeners map[*listener]bool
-	acted     chan struct{} // has an element if a command or patch has begun or ended since the file was written
 }
 
 // mayBeTask reports whether the call can be answered with a task.
@@ -40,7 +39,7 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 		return nil
 	}
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, listeners: map[*listener]bool{}, acted: make(chan struct{}, 1)}
+	t := &task{call: c, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
@@ -69,26 +68,21 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 // other processes read it.
 const fileTick = 5 * time.Second
 
-// act records that a command or a patch has begun or ended.
-func (t *task) act() {
-	select {
-	case t.acted <- struct{}{}:
-	default:
-	}
-}
-
-// keep updates the task's file until the end of the call: at once when its status changes or
-// it acts, so that the file of a server that was killed has what ran.
+// keep updates the task's file until the end of the call: at once when its status changes, or there
+// is news of its turn, so that the file of a server that was killed has what ran.
 func (t *task) keep() {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
+	var news <-chan struct{} // nil before the job of a task of another server
 	for ticked, acted := false, false; ; {
 		c.mu.Lock()
+		if c.job != nil && (news == nil || acted) {
+			news, _ = c.job.Changed()
+		}
 		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
-		// A task of another server has no job yet.
-		if job != nil && (now.status != file.Status || acted || ticked && now.doing != file.Message) {
+		if job != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
 			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), c.keepsake(job, false)
 			if cancelled {
 				file.Resume = nil
@@ -98,7 +92,7 @@ func (t *task) keep() {
 		ticked, acted = false, false
 		select {
 		case <-changed:
-		case <-t.acted:
+		case <-news:
 			acted = true
 		case <-ticker.C:
 			ticked = true

@@ -23,7 +23,13 @@ type heir struct {
 	resumed chan struct{} // has an element for each conversation that waits for may
 }
 
-func (e heir) CanContinue(context.Context) error { return nil }
+func (e heir) Traits() engine.Traits {
+	return engine.Traits{CanContinue: func(context.Context) error { return nil }}
+}
+
+func (e heir) Fork(context.Context, string, protocol.Config, engine.Host) (engine.Conversation, error) {
+	return nil, errors.New("no copies")
+}
 
 func (e heir) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
 

@@ -45,7 +45,7 @@ func (s *ModernSession) updateTask(q *request) (any, error) {
 	}
 	var id string
 	if err := decode(stdjson.RawMessage(m["taskId"]), &id); err != nil {
-		return nil, invalid("/taskId", "want a string")
+		return nil, Invalid("/taskId", "want a string")
 	}
 	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
 		answers, err := members("/inputResponses", m["inputResponses"])
@@ -72,9 +72,9 @@ func (s *ModernSession) cancelTask(q *request) (any, error) {
 		case t != nil:
 			t.call.mu.Lock()
 			t.cancelled = true
+			t.call.wake()
 			t.call.mu.Unlock()
 			t.call.cancel(thread.ErrInterrupted)
-			t.act()
 		case owner == taskfile.Other:
 			return nil, elsewhere(file)
 		}
@@ -103,7 +103,7 @@ func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	s.later(q.rpc, func() (any, error) {
+	s.Later(q.rpc, func() (any, error) {
 		t, file, owner, err := s.find(id)
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 		file, owner, err = s.read(id)
 	}
 	if err == nil && owner == taskfile.Self && !file.Status.Finished() { // a turn in the background
-		err = invalid("/taskId", "no such task")
+		err = Invalid("/taskId", "no such task")
 	}
 	return nil, file, owner, err
 }
@@ -156,7 +156,7 @@ func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
 	<-s.reads
 	switch {
 	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
-		return file, owner, invalid("/taskId", "no such task")
+		return file, owner, Invalid("/taskId", "no such task")
 	case err != nil:
 		return file, owner, fmt.Errorf("read the task: %w", err)
 	}

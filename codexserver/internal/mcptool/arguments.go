@@ -11,8 +11,10 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // handler is the function of a tool. The error is one of its arguments.
@@ -58,6 +60,7 @@ type object struct {
 	Required             []string          `json:"required"`
 	AdditionalProperties *bool             `json:"additionalProperties"`
 	Properties           map[string]object `json:"properties"`
+	Enum                 []jsontext.Value  `json:"enum"`
 	Minimum              *float64          `json:"minimum"`
 	Maximum              *float64          `json:"maximum"`
 }
@@ -93,7 +96,12 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 			continue
 		}
 		if !slices.ContainsFunc(replacing(name), func(other string) bool { return given[other] != nil }) {
-			return false, fmt.Errorf("argument /%s is missing", name)
+			var why strings.Builder
+			why.WriteString("is missing")
+			for i, value := range in.Properties[name].Enum {
+				why.WriteString([]string{": want one of ", ", "}[min(i, 1)] + string(value))
+			}
+			return false, fmt.Errorf("argument /%s %s", name, why.String())
 		}
 		given[name] = ""
 	}
@@ -145,10 +153,7 @@ func (o *object) names(path string, given map[string]any, alike []string) error 
 		if _, ok := o.Properties["config"]; ok {
 			advice += " (keys of config.toml go into config)"
 		}
-		if len(name) > maxArgumentName {
-			name = strings.ToValidUTF8(name[:maxArgumentName], "")
-		}
-		return fmt.Errorf("unknown argument %s/%s: %s", path, pointerEscaper.Replace(name), advice)
+		return fmt.Errorf("unknown argument %s/%s: %s", path, pointerEscaper.Replace(text.Head(name, maxArgumentName)), advice)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -35,7 +36,7 @@ func (b bounds) resolve(path string) (real, folder string, err error) {
 		return "", "", err
 	}
 	for _, folder := range b {
-		if folder, err = filepath.EvalSymlinks(folder); err == nil && within(real, folder) {
+		if folder, err = filepath.EvalSymlinks(folder); err == nil && paths.Below(real, folder) {
 			return real, folder, nil
 		}
 	}
@@ -45,16 +46,11 @@ func (b bounds) resolve(path string) (real, folder string, err error) {
 // names reports whether a path lies in one of the folders by its name.
 func (b bounds) names(path string) bool {
 	for _, folder := range b {
-		if within(path, folder) {
+		if paths.Below(path, folder) {
 			return true
 		}
 	}
 	return false
-}
-
-func within(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // repository refuses a folder whose git repository has its top outside the bounds.

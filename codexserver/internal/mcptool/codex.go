@@ -109,7 +109,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	job := c.newJob(c.attendance(a.Background))
 	job.meter.budget = a.Budget
 	job.attendance.Submission = c.ID
-	job.remarkAll(t.worktrees.unfinished(cwd))
+	job.remarkAll(t.worktrees.unfinished(cwd, ""))
 	var tree *repo.Worktree
 	if a.Worktree {
 		var words string

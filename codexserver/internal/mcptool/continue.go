@@ -41,17 +41,15 @@ type keepsake struct {
 
 // Continues reports whether turns of processes that have ended are continued.
 func (t *Table) Continues() bool {
-	_, ok := t.engine.(engine.Continuer)
-	return ok && t.options.Continues
+	return t.options.Continues && engine.TraitsOf(t.engine).CanContinue != nil
 }
 
 // CanContinue returns why no turn can be continued now, or nil.
 func (t *Table) CanContinue(ctx context.Context) error {
-	e, ok := t.engine.(engine.Continuer)
-	if !ok || !t.options.Continues {
+	if !t.Continues() {
 		return errors.New("this server does not continue turns of others")
 	}
-	return e.CanContinue(ctx)
+	return engine.TraitsOf(t.engine).CanContinue(ctx)
 }
 
 // Keepsake returns what another process needs to continue the turn, or nil if none does, such
@@ -59,9 +57,8 @@ func (t *Table) CanContinue(ctx context.Context) error {
 func (j *Job) Keepsake() jsontext.Value {
 	j.mu.Lock()
 	k := keepsake{Key: j.key, Began: j.began, Used: j.used}
-	stopped := j.end.stopped
 	j.mu.Unlock()
-	if k.Key == "" || stopped {
+	if k.Key == "" || j.log.Stopped() {
 		return nil
 	}
 	if b := j.meter.budget; b != nil {
@@ -94,6 +91,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	if cut.turn.Began.IsZero() {
 		cut.turn.Began = time.Now()
 	}
+	t.sweeper.begin(c.Jobs) // after what was killed
 	own := &call{Call: c, table: t}
 	leave, err := t.turns.enter()
 	if err != nil {
@@ -134,17 +132,6 @@ func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallTool
 	return r
 }
 
-// Acted waits until a command, a patch or the turn begins or ends, for at most a time. It
-// reports whether there is news, and whether the turn has ended.
-func (j *Job) Acted(most time.Duration) (news, ended bool) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-j.done:
-		return true, true
-	case <-j.acted:
-		return true, false
-	case <-timer.C:
-		return false, false
-	}
-}
+// Changed returns a channel that is closed when there is news of the turn, see
+// [turnlog.Turn.Changed], and one that is closed when there is a result.
+func (j *Job) Changed() (news, ended <-chan struct{}) { return j.log.Changed(), j.done }

@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,4 +76,28 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("after %s: %s", time.Since(begun), got)
 		}
 	})
+}
+
+// possessed is an engine of whose conversations another program has one.
+type possessed struct{ *servertest.Engine }
+
+func (possessed) Traits() engine.Traits {
+	return engine.Traits{Holder: func(_ context.Context, id string) error {
+		if id == "theirs" {
+			return errors.New("another server (process 7 on host) has been running a turn")
+		}
+		return nil
+	}}
+}
+
+// TestWaitNamesTheHolder waits for a conversation that was never open here. The result names the
+// process that runs a turn of it, as codex-reply does.
+func TestWaitNamesTheHolder(t *testing.T) {
+	c := servertest.Dial(t, codexserver.New(possessed{newListener()}, nil), nil)
+	got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"threadIds":["theirs","nobodys"],"seconds":0}}`)
+	for _, want := range []string{"theirs (running): another server (process 7 on host)", "nobodys (unknown)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %s", want, got)
+		}
+	}
 }

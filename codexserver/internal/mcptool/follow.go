@@ -5,33 +5,42 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
 // keeps the diff of the turn for codex-show.
 func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attendance, in protocol.TurnInput) error {
-	f := follower{report.New(t.options.Report)}
+	log := turnlog.NewTurn()
+	f := follower{watch: report.New(log, t.options.Report)}
 	number := 0
 	roots := th.WritableRoots()
 	if in.Context != nil {
 		roots = in.Context.SandboxPolicy.WritableRoots
 	}
+	a.Turn = log
 	a.Observers = append([]thread.Observer{f}, a.Observers...)
 	a.Begin = func(ctx context.Context) {
-		number, _ = th.Trail().Count()
-		f.Begin(ctx, th.Info(), nil, roots...)
+		number, _ = th.Log().Count()
+		f.watch.Begin(ctx, th.Info(), nil, roots...)
 	}
 	err := th.Turn(ctx, ticket, a, in)
-	f.End(err)
-	if diff := f.Diff(); diff != "" {
-		th.Trail().Changed(number, diff)
+	f.watch.End(err)
+	if diff := f.watch.Diff(); diff != "" {
+		th.Log().Changed(number, diff)
 	}
 	return err
 }
 
-// follower collects what a turn changes.
-type follower struct{ *report.Collector }
+// follower watches what a turn changes.
+type follower struct {
+	thread.NoQuestions
+	watch *report.Watch
+}
+
+// Ready implements [thread.Waiter].
+func (f follower) Ready(ctx context.Context, m protocol.EventMsg) { f.watch.Ready(ctx, m) }
 
 // Event implements [thread.Observer].
-func (f follower) Event(e thread.Event) { f.Collector.Event(e.Msg) }
+func (f follower) Event(e thread.Event) { f.watch.Event(e.Step) }

@@ -51,7 +51,7 @@ func TestForkCall(t *testing.T) {
 		t.Errorf("with steer: %s", got)
 	}
 	// An engine that cannot.
-	c = servertest.Dial(t, codexserver.New(newListener(), nil), nil)
+	c = servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
 	if got := call(`,"fork":true`); !strings.Contains(got, "cannot copy conversations") {
 		t.Errorf("another engine: %s", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
 // maxAnswered is how many turns are kept whose calls were answered. A host that gave up a call
@@ -54,7 +55,7 @@ func became(ctx context.Context, jobs []*Job) (words []string) {
 func (j *Job) last() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	words := brief(j.end.did.Content)
+	words := turnlog.Brief(j.end.did.Content)
 	if changed := j.end.did.Changed(); changed != "" {
 		words += "; changed: " + changed
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -96,7 +97,7 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if b != nil {
 		return b.read(path, most)
 	}
-	if rel, err := filepath.Rel(cwd, path); err != nil || !filepath.IsLocal(rel) {
+	if !paths.Below(path, cwd) {
 		return safefile.Read(path, most)
 	}
 	bound, err := filepath.EvalSymlinks(cwd)
@@ -107,8 +108,8 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel, err := filepath.Rel(bound, real)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, ok := paths.Within(real, bound)
+	if !ok {
 		return nil, fmt.Errorf("%s leads out of the working folder", path)
 	}
 	root, err := os.OpenRoot(bound)

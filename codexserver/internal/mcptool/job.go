@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -38,17 +38,16 @@ type Job struct {
 	key        string        // of the turn, see [protocol.TurnInput]
 	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
-	acted      chan struct{} // has an element if there is news for [Job.Acted]
 
 	form
-	report *report.Collector
+	log    *turnlog.Turn
+	report *report.Watch
 	meter  meter
 
 	mu sync.Mutex
 	beginning
 	background bool
 	remarks    []string // why questions could not be answered, and what was left out
-	now        moment
 	end        ending
 	visitors   map[*Jobs]bool // clients that are asked besides its own
 }
@@ -67,25 +66,10 @@ type beginning struct {
 	used  *protocol.TokenUsage // what the thread had used
 }
 
-// moment is what a turn does now.
-type moment struct {
-	doing     string
-	since     time.Time
-	clock     thread.Clock
-	last      string              // the agent's last message
-	coming    strings.Builder     // the message that is being written
-	questions []*approval.Request // the open ones
-	asked     bool                // a question opened that no caller has seen
-	changed   chan struct{}       // closed when a question opens
-}
-
 // ending is how a turn has ended.
 type ending struct {
 	status   Status
-	text     string // the turn's last message
-	lacks    string // why the message is incomplete, or ""
-	cut      bool   // the result's texts have only the beginning of the message
-	stopped  bool   // the answer to a question has aborted the turn
+	cut      bool // the result's texts have only the beginning of the message
 	did      report.Report
 	result   *mcptypes.CallToolResult
 	lost     bool // the caller gave up before the end
@@ -95,13 +79,14 @@ type ending struct {
 // newJob returns a job of a call with the attendance a.
 func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
+	log := turnlog.NewTurn()
 	j := &Job{
 		attendance: a, options: o,
-		form:   form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
-		report: report.New(o.Report),
-		done:   make(chan struct{}), acted: make(chan struct{}, 1),
-		now: moment{doing: "starting", since: time.Now(), changed: make(chan struct{})},
+		form: form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
+		log:  log, report: report.New(log, o.Report),
+		done: make(chan struct{}),
 	}
+	j.attendance.Turn = j.log
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
 }
@@ -111,81 +96,18 @@ func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) { j.report.Ready(c
 
 // Event implements [thread.Observer].
 func (j *Job) Event(e thread.Event) {
-	j.mu.Lock()
-	switch m := e.Msg.(type) {
-	case protocol.AgentMessage:
-		j.now.last = m.Message
-		j.now.coming.Reset()
-	case protocol.StreamError:
-		j.now.coming.Reset() // it is written again
-	case protocol.AgentMessageDelta:
-		if j.now.coming.Len() < maxComing {
-			j.now.coming.WriteString(m.Delta)
-		}
-	case protocol.TaskComplete:
-		if m.LastAgentMessage != nil {
-			j.end.text = *m.LastAgentMessage
-		}
-		j.end.lacks = m.Incomplete
-	}
-	j.now.clock.Event(e.Msg)
-	if words := Activity(e.Msg); words != "" {
-		j.now.doing, j.now.since = words, time.Now()
-	}
-	j.mu.Unlock()
-	j.report.Event(e.Msg)
-	switch e.Msg.(type) {
-	case protocol.TaskStarted, protocol.ExecCommandBegin, protocol.ExecCommandEnd, protocol.PatchApplyEnd:
-		j.act()
-	}
+	j.report.Event(e.Step)
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
-		j.meter.used(j.report.Tokens())
+		j.meter.used(j.log.Tokens())
 	}
 }
 
-// act makes [Job.Acted] return.
-func (j *Job) act() {
-	select {
-	case j.acted <- struct{}{}:
-	default:
-	}
-}
-
-// Alive implements [thread.Watcher].
-func (j *Job) Alive(string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.now.clock.Alive()
-}
-
-// Asked implements [thread.Observer].
-func (j *Job) Asked(r *approval.Request) {
-	j.mu.Lock()
-	j.now.clock.Asked()
-	j.now.questions = append(j.now.questions, r)
-	j.now.asked = true
-	close(j.now.changed)
-	j.now.changed = make(chan struct{})
-	j.mu.Unlock()
-	j.report.Asked(r)
-}
+// Asked implements [thread.Observer]. The log has the question already.
+func (j *Job) Asked(*approval.Request) {}
 
 // Decided implements [thread.Observer].
-func (j *Job) Decided(r *approval.Request, d approval.Decision) {
-	j.mu.Lock()
-	j.now.clock.Decided()
-	j.now.questions = slices.DeleteFunc(j.now.questions, func(q *approval.Request) bool { return q == r })
-	j.now.doing, j.now.since = "thinking", time.Now()
-	stopped := d.Decision == elicit.Abort
-	j.end.stopped = j.end.stopped || stopped
-	j.mu.Unlock()
-	if stopped {
-		j.act() // so that the file says it
-	}
-	for _, words := range d.Remarks {
-		j.remark(words)
-	}
-	j.report.Decided(r, d)
+func (j *Job) Decided(_ *approval.Request, d approval.Decision) {
+	j.remarkAll(d.Remarks)
 }
 
 // remark adds a block to the result, unless it already has it.
@@ -224,7 +146,7 @@ func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
 	defer j.mu.Unlock()
 	if j.end.result == nil {
 		words := "internal error: the turn panicked"
-		j.end.status, j.end.did = Failed, report.Report{ThreadID: j.ThreadID(), Status: report.Failed, Content: words}
+		j.end.status, j.end.did = Failed, report.Report{ThreadID: j.ThreadID(), Status: turnlog.Failed, Content: words}
 		j.end.result = failure(j.ThreadID(), words)
 	}
 	if !j.over() {
@@ -245,9 +167,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	turn, begun := 0, false
 	a.Begin = func(ctx context.Context) {
 		begun = true
-		var commands int
-		turn, commands = j.thread.Trail().Count()
-		j.report.Number(commands)
+		turn, _ = j.thread.Log().Count()
 		used := j.thread.Usage()
 		began := time.Now()
 		if j.orphan != nil {
@@ -270,11 +190,11 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	}
 	j.meter.end()
 	j.report.End(err)
-	if err == nil && j.meter.blind(j.report.Tokens()) {
+	if err == nil && j.meter.blind(j.log.Tokens()) {
 		j.remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	if diff := j.report.Diff(); diff != "" {
-		j.thread.Trail().Changed(turn, diff)
+		j.thread.Log().Changed(turn, diff)
 	}
 	output := j.output(err)
 	var fates []string // for the model, which did not get the results of these turns
@@ -285,22 +205,23 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.end.lost = call.Err() != nil && !j.background
-	text, hidden := j.end.text, "" // hidden is only in the structured content
+	text, lacks := j.log.Answer()
+	hidden := "" // only in the structured content
 	var abort *engine.AbortError
 	var spent *spentError
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &spent):
-		j.end.status, text = Aborted, spent.stopped(cmp.Or(j.now.coming.String(), j.now.last))
+		j.end.status, text = Aborted, spent.stopped(cmp.Or(j.log.Said()))
 	case errors.As(err, &abort):
 		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)+j.soFar()
 	case err != nil:
 		j.end.status, text = Failed, err.Error()+j.soFar()
-	case j.end.lacks != "":
+	case lacks != "":
 		j.end.status = Incomplete
-		words := "The answer is incomplete: " + j.end.lacks + ". codex-reply continues, for example with \"continue\"."
+		words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
 		switch {
 		case j.review != nil && text == "": // its end says so
-		case j.end.lacks == protocol.EmptyAnswer:
+		case lacks == protocol.EmptyAnswer:
 			hidden = words
 		case text == "":
 			text = words
@@ -312,17 +233,17 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	}
 	j.end.did = j.report.Report()
 	if j.end.did.Output = output; j.end.status == Incomplete {
-		j.end.did.Status = report.Incomplete
+		j.end.did.Status = turnlog.Incomplete
 	}
 	if words := j.end.did.Remark(); words != "" {
 		j.remarks = append(j.remarks, words)
 	}
 	if spent != nil {
-		j.end.did.Status, j.end.did.Stopped = report.Aborted, spent.Error()
+		j.end.did.Status, j.end.did.Stopped = turnlog.Aborted, spent.Error()
 	}
 	if j.review != nil && err == nil {
 		if text, err = j.review.end(text, &j.end.did); err != nil {
-			j.end.status, j.end.did.Status, text = Failed, report.Failed, "codex-review: "+err.Error()
+			j.end.status, j.end.did.Status, text = Failed, turnlog.Failed, "codex-review: "+err.Error()
 		}
 	}
 	texts := append([]string{j.cut(text, j.room.most)}, j.remarks...)
@@ -355,14 +276,10 @@ func (j *Job) named(cut bool) string {
 	return hint(j.ThreadID(), &j.end.did, cut && j.room.shows)
 }
 
-// maxComing bounds the text of a message that is being written, in bytes.
-const maxComing = 1 << 20
-
-// soFar returns what was written of a message that the end of the turn cut off. The caller
-// holds the lock.
+// soFar returns what was written of a message that the end of the turn cut off.
 func (j *Job) soFar() string {
-	if text := strings.TrimSpace(j.now.coming.String()); text != "" {
-		return "\n\nThe answer until then:\n\n" + text
+	if text, _ := j.log.Said(); strings.TrimSpace(text) != "" {
+		return "\n\nThe answer until then:\n\n" + strings.TrimSpace(text)
 	}
 	return ""
 }
@@ -373,9 +290,7 @@ func (j *Job) output(err error) jsontext.Value {
 	if err != nil || j.schema == nil {
 		return nil
 	}
-	j.mu.Lock()
-	text := j.end.text
-	j.mu.Unlock()
+	text, _ := j.log.Answer()
 	value, fault := j.schema.Check(text)
 	if fault != nil {
 		j.remark("The answer does not fit output-schema: " + fault.Error())
@@ -413,59 +328,20 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 	return r
 }
 
-// State is what a job does at one moment.
-type State struct {
-	Status Status
-	// Doing is what the turn does, Since when it began with that.
-	Doing string
-	Since time.Time
-	// Question is the subject of the oldest open question, or "".
-	Question string
-	// Stuck is true if the model has been silent for too long. Since is then when it fell
-	// silent.
-	Stuck bool
-}
-
 // State returns the current state.
-func (j *Job) State() State {
+func (j *Job) State() turnlog.State {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.state()
 }
 
-func (j *Job) state() State {
-	s := State{Status: j.end.status, Doing: j.now.doing, Since: j.now.since}
-	switch {
-	case j.end.status != "":
-	case len(j.now.questions) > 0:
-		s.Status, s.Question = Waiting, brief(subject(j.now.questions[0]))
-	default:
-		s.Status = Running
-		silent, most := j.now.clock.Since(), thread.StallLimit(j.options.Stall)
-		if most > 0 && !silent.IsZero() && time.Since(silent) >= most {
-			s.Stuck, s.Doing, s.Since = true, "stuck", silent
-		}
+func (j *Job) state() turnlog.State {
+	if j.end.status == "" {
+		return j.log.State(turnlog.StallLimit(j.options.Stall))
 	}
+	s := j.log.State(0)
+	s.Status, s.Question = j.end.status, ""
 	return s
-}
-
-// Words returns the state as a line for a person.
-func (s State) Words() string {
-	if s.Question != "" {
-		return "waiting for approval of " + s.Question
-	}
-	d := time.Since(s.Since).Round(time.Second)
-	if s.Stuck {
-		words := "stuck: the model has been silent"
-		if d > 0 {
-			words += " for " + d.String()
-		}
-		return words + "; wait, or stop it with codex-interrupt"
-	}
-	if d >= 5*time.Second {
-		return s.Doing + ", " + d.String()
-	}
-	return s.Doing
 }
 
 // Stuck returns the words of the state if the model is stuck, and "" otherwise.
@@ -477,16 +353,16 @@ func (j *Job) Stuck() string {
 }
 
 // Status is the progress of a turn.
-type Status string
+type Status = turnlog.Status
 
 // The statuses of a turn.
 const (
-	Running    Status = "running"
-	Waiting    Status = "waiting" // a question is open
-	Completed  Status = "completed"
-	Incomplete Status = "incomplete" // the answer is cut off, or empty
-	Failed     Status = "failed"
-	Aborted    Status = "aborted"
+	Running    = turnlog.Running
+	Waiting    = turnlog.Waiting // a question is open
+	Completed  = turnlog.Completed
+	Incomplete = turnlog.Incomplete // the answer is cut off, or empty
+	Failed     = turnlog.Failed
+	Aborted    = turnlog.Aborted
 )
 
 func abortCause(e *engine.AbortError) string {

@@ -62,6 +62,9 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 	if err != nil {
 		return failure("", "codex-list: "+err.Error())
 	}
+	if page.NextCursor != nil && l.ends(ctx, *page.NextCursor) {
+		page.NextCursor = nil
+	}
 	out := listed{[]listRow{}, page.NextCursor}
 	for _, c := range page.Items {
 		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp, Origin: elicit.OneLine(c.Origin, maxTitle), OpenIn: elicit.OneLine(c.Holder, maxTitle)}
@@ -79,6 +82,13 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 		return failure("", "codex-list: "+err.Error())
 	}
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+}
+
+// ends reports whether no conversation follows. Codex's listConversations, and so an engine, gives a cursor
+// on the last page too.
+func (l list) ends(ctx context.Context, cursor string) bool {
+	next, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
+	return err == nil && len(next.Items) == 0 && next.NextCursor == nil
 }
 
 // titleOf returns the title of a conversation, or else the beginning of its first message.

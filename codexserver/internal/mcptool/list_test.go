@@ -24,6 +24,7 @@ type shelf struct {
 	all    []protocol.ConversationSummary
 	calls  int
 	looked int
+	eager  bool // its last page has a cursor, too
 }
 
 func (s *shelf) List(_ context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
@@ -42,7 +43,7 @@ func (s *shelf) List(_ context.Context, p protocol.ListConversationsParams) (*pr
 	to := min(from+size, len(s.all))
 	s.looked += to - from
 	r := &protocol.ListConversationsResult{Items: s.all[from:to]}
-	if to < len(s.all) {
+	if to < len(s.all) || s.eager && to > from {
 		r.NextCursor = new(strconv.Itoa(to))
 	}
 	return r, nil
@@ -152,8 +153,15 @@ func TestListSearch(t *testing.T) {
 		if diff := cmp.Diff(tt.want, ids(rows)); diff != "" || next != tt.next {
 			t.Errorf("%s: cursor %q, want %q (-want +got):\n%s", tt.arguments, next, tt.next, diff)
 		}
-		if s.calls > 5 || s.looked > 3000 {
+		if s.calls > 6 || s.looked > 3000 {
 			t.Errorf("%s: %d calls looked at %d conversations", tt.arguments, s.calls, s.looked)
+		}
+	}
+	for arguments, want := range map[string]string{`"cursor":"4990"`: "", `"cursor":"4990","pageSize":10`: "", `"cursor":"4990","pageSize":9`: "4999", `"cursor":"4000","search":"parser"`: ""} {
+		s := newShelf()
+		s.eager = true
+		if _, next := s.show(t, arguments); next != want {
+			t.Errorf("{%s} of an engine with a cursor on the last page: cursor %q, want %q", arguments, next, want)
 		}
 	}
 	for arguments, want := range map[string]int{``: 25, `"pageSize":50`: 50, `"pageSize":1000000`: 50, `"pageSize":-1`: 0, `"search":"p","pageSize":1000000`: 50} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -82,8 +83,8 @@ func (j *Job) Did() jsontext.Value {
 	r := j.report.Report()
 	r.ThreadID, r.Content = j.ThreadID(), ""
 	switch r.Status {
-	case "", report.Running, report.Waiting:
-		r.Status = report.Aborted
+	case "", turnlog.Running, turnlog.Waiting:
+		r.Status = turnlog.Aborted
 	}
 	return r.JSON(report.MinLimit)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -63,12 +64,12 @@ func (m models) call(ctx context.Context, _ *call, _ *struct{}) *mcptypes.CallTo
 }
 
 func rowOf(m protocol.Model) modelRow {
-	row := modelRow{Model: brief(m.Name), Default: m.IsDefault, DefaultEffort: brief(string(m.DefaultEffort)), Description: brief(m.Description)}
+	row := modelRow{Model: turnlog.Brief(m.Name), Default: m.IsDefault, DefaultEffort: turnlog.Brief(string(m.DefaultEffort)), Description: turnlog.Brief(m.Description)}
 	for _, name := range m.Profiles[:min(len(m.Profiles), maxModelEntries)] {
-		row.Profiles = append(row.Profiles, brief(name))
+		row.Profiles = append(row.Profiles, turnlog.Brief(name))
 	}
 	for _, effort := range m.Efforts[:min(len(m.Efforts), maxModelEntries)] {
-		row.Efforts = append(row.Efforts, brief(string(effort)))
+		row.Efforts = append(row.Efforts, turnlog.Brief(string(effort)))
 	}
 	return row
 }

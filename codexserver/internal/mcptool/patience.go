@@ -15,21 +15,22 @@ import (
 // minuteHosts are the clients, by the beginning of the name in their clientInfo, that give up
 // every call after a minute unless they are configured otherwise. docs/delegating.md says which
 // were measured.
-var minuteHosts = []string{"@cline/core", "Cline", "continue-cli-client", "continue-client", "stdio: "}
+var minuteHosts = []string{"@cline/core", "Cline", "codex-mcp-client", "continue-cli-client", "continue-client", "stdio: "}
 
 // underMinute is how long a call of theirs may take.
 const underMinute = 50 * time.Second
 
 // Patience returns how long a call of a tool may take before it ends although its turn
-// continues. 0 means no limit. Host is the client's name.
-func (t *Table) Patience(tool, host string) time.Duration {
+// continues. 0 means no limit. Host is the client's name. A bare client is one that declares
+// nothing and asks for no progress, as a program with an SDK and its time-out does, under any name.
+func (t *Table) Patience(tool, host string, bare bool) time.Duration {
 	if !IsTurn(tool) && tool != "codex-wait" || !t.Has("codex-wait") {
 		return 0
 	}
 	if t.options.Patience != 0 {
 		return max(t.options.Patience, 0)
 	}
-	if slices.ContainsFunc(minuteHosts, func(name string) bool { return strings.HasPrefix(host, name) }) {
+	if bare || slices.ContainsFunc(minuteHosts, func(name string) bool { return strings.HasPrefix(host, name) }) {
 		return underMinute
 	}
 	return 0
@@ -92,7 +93,7 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 			words += "A person has to answer it where this server asks, not in this client. "
 		}
 	}
-	did.ThreadID, did.Status = j.ThreadID(), report.Status(s.Status)
+	did.ThreadID, did.Status = j.ThreadID(), s.Status
 	if len(did.Commands)+len(did.Changes) > 0 {
 		words += "Until now " + doneBefore(did.JSON(report.MinLimit))
 		if changed := did.Changed(); changed != "" {

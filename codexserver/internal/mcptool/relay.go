@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -76,7 +77,7 @@ func (t *taker) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		t.change(-1, nil)
 		return out, err
 	}
-	t.change(-1, &row{ThreadID: thread.CanonicalID(r.Thread.ID), Status: Running, Content: string(out.Decision) + ": " + brief(subject(r))})
+	t.change(-1, &row{ThreadID: thread.CanonicalID(r.Thread.ID), Status: Running, Content: string(out.Decision) + ": " + turnlog.Brief(turnlog.Subject(r))})
 	return out, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
@@ -135,7 +136,7 @@ func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, 
 		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
 	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).most)
-	var wrong *thread.RangeError
+	var wrong *turnlog.RangeError
 	var unknown unknownThread
 	switch {
 	case errors.As(err, &wrong), errors.As(err, &unknown):

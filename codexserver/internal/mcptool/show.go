@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
@@ -89,7 +90,7 @@ func (t *Table) callShow(ctx context.Context, c *call, a *showArguments) *mcptyp
 	shownID := Cut(at.thread, maxBrief)
 	_ = c.open(at.thread) // holds it
 	p, err := t.read(ctx, c.Threads, at, c.OpenOnly, t.room(c.MaxText).most)
-	var wrong *thread.RangeError
+	var wrong *turnlog.RangeError
 	if errors.As(err, &wrong) {
 		return failure(shownID, fmt.Sprintf("codex-show: argument /%s: %s", wrong.Argument, wrong.Reason))
 	}
@@ -128,14 +129,14 @@ func (e unknownThread) Error() string {
 }
 
 // read returns the page at a passage, at most most bytes of JSON. The error is an
-// [unknownThread] or a [*thread.RangeError] if the passage does not exist.
+// [unknownThread] or a [*turnlog.RangeError] if the passage does not exist.
 func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, openOnly bool, most int) (*page, error) {
-	tr, err := t.trail(ctx, threads, at, openOnly)
+	tr, err := t.log(ctx, threads, at, openOnly)
 	if err != nil {
 		return nil, err
 	}
 	room := max(min(most, maxPage), report.MinLimit) - pageCost
-	var p thread.Page
+	var p turnlog.Page
 	switch at.what {
 	case diffView:
 		p, err = tr.Diff(at.offset, room)
@@ -157,11 +158,11 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, ope
 	return out, nil
 }
 
-// trail returns the trail of a thread that the client holds, or one read from a rollout. A
+// log returns the log of a thread that the client holds, or one read from a rollout. A
 // thread of another client is unknown.
-func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*thread.Trail, error) {
+func (t *Table) log(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*turnlog.Log, error) {
 	if th := threads.Find(at.thread); th != nil {
-		return th.Trail(), nil
+		return th.Log(), nil
 	}
 	resumer, ok := t.engine.(engine.Resumer)
 	if !ok || openOnly || threads.Elsewhere(at.thread) {
@@ -183,22 +184,14 @@ func (t *Table) trail(ctx context.Context, threads *thread.Share, at passage, op
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return thread.ReadTrail(ctx, path, at.thread)
+	return turnlog.ReadRollout(ctx, path, at.thread)
 }
 
 // fit returns the longest beginning of a text that has at most most bytes of JSON.
-func fit(text string, most int) string {
-	if len(quote(nil, text)) <= most {
-		return text
+func fit(s string, most int) string {
+	if len(quote(nil, s)) <= most {
+		return s
 	}
-	n := sort.Search(len(text), func(n int) bool { return len(quote(nil, clip(text, n+1))) > most })
-	return clip(text, n)
-}
-
-// clip returns at most n bytes of a text, and does not split a rune.
-func clip(text string, n int) string {
-	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:min(n, len(text))]
+	n := sort.Search(len(s), func(n int) bool { return len(quote(nil, text.Head(s, n+1))) > most })
+	return text.Head(s, n)
 }

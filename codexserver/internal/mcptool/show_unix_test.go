@@ -323,16 +323,16 @@ func TestShow(t *testing.T) {
 			s.refused(ask, "resources/subscribe", map[string]any{"uri": "codex://threads/" + id + "/diff"}, -32601, "")
 
 			for words, arguments := range map[string]map[string]any{
-				"argument /threadId is missing":                        {"what": "diff"},
-				"argument /what is missing":                            {"threadId": id},
-				"argument /what: value must be one of":                 {"threadId": id, "what": "all"},
-				"argument /offset: want 0 or more":                     {"threadId": id, "what": "diff", "offset": -1},
-				"argument /offset: got string, want integer":           {"threadId": id, "what": "diff", "offset": "1"},
-				"argument /offset: 100000 is not in the text":          {"threadId": id, "what": "transcript", "offset": 100_000},
-				"argument /command is for what: output":                {"threadId": id, "what": "diff", "command": 1},
-				"argument /command: want 1 or more":                    {"threadId": id, "what": "output", "command": 0},
-				"argument /command: 3 is not one of the 2":             {"threadId": id, "what": "output", "command": 3},
-				fmt.Sprintf("codex-show: no conversation %q", unknown): {"threadId": unknown, "what": "diff"},
+				"argument /threadId is missing":                                         {"what": "diff"},
+				`argument /what is missing: want one of "diff", "transcript", "output"`: {"threadId": id},
+				"argument /what: value must be one of":                                  {"threadId": id, "what": "all"},
+				"argument /offset: want 0 or more":                                      {"threadId": id, "what": "diff", "offset": -1},
+				"argument /offset: got string, want integer":                            {"threadId": id, "what": "diff", "offset": "1"},
+				"argument /offset: 100000 is not in the text":                           {"threadId": id, "what": "transcript", "offset": 100_000},
+				"argument /command is for what: output":                                 {"threadId": id, "what": "diff", "command": 1},
+				"argument /command: want 1 or more":                                     {"threadId": id, "what": "output", "command": 0},
+				"argument /command: 3 is not one of the 2":                              {"threadId": id, "what": "output", "command": 3},
+				fmt.Sprintf("codex-show: no conversation %q", unknown):                  {"threadId": unknown, "what": "diff"},
 			} {
 				if p := ask.tool(t, "codex-show", arguments); !p.isError || !strings.Contains(p.Content, words) {
 					t.Errorf("%v: %q, want %q", arguments, p.Content, words)

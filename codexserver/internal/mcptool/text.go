@@ -3,10 +3,9 @@ package mcptool
 import (
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -89,24 +88,15 @@ func Cut(words string, most int) string {
 // maxBrief is how many characters a status line has at most.
 const maxBrief = 200
 
-// brief returns the first line of the words as a status line.
-func brief(words string) string {
-	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
-	return elicit.OneLine(words, maxBrief)
-}
-
 // cut shortens the text to most bytes of JSON, with a note where to read the whole text.
-func (j *Job) cut(text string, most int) string {
-	if len(quote(nil, text)) <= most {
-		return text
+func (j *Job) cut(s string, most int) string {
+	if len(quote(nil, s)) <= most {
+		return s
 	}
 	note := "\n\n[cut: " + j.whole() + "]"
 	// The longest beginning that fits.
-	n := sort.Search(len(text)-1, func(n int) bool { return len(quote(nil, text[:n+1]+note)) > most })
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + note
+	n := sort.Search(len(s)-1, func(n int) bool { return len(quote(nil, s[:n+1]+note)) > most })
+	return text.Head(s, n) + note
 }
 
 // whole says where to read an answer that is cut.

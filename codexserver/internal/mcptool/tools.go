@@ -65,6 +65,8 @@ type Call struct {
 	// Kept, unless nil, is called when a turn begins in the background or goes there, before
 	// the call is answered.
 	Kept func(*Job)
+	// Took, unless nil, is closed when the turns of servers that were killed are known.
+	Took <-chan struct{}
 	// Host is the name that the client has in its clientInfo, or "".
 	Host string
 	// Folder returns the folder to work in if the call does not name one. "" is the
@@ -123,7 +125,7 @@ type Options struct {
 	// Turns is how many turns may run or be queued at a time. 0 means no limit.
 	Turns int
 	// Continues makes turns of tasks and in the background such that another process can
-	// continue them, if the engine is an [engine.Continuer].
+	// continue them, if the engine can.
 	Continues bool
 	// Worktrees is how long an unused worktree without work to lose is kept, 0 forever.
 	// MaxWorktrees is how many there may be, 0 means no limit.

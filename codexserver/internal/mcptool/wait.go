@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -59,12 +60,20 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
 	a.canonicalize()
+	ctx, stop := c.until(ctx)
+	defer stop()
 	jobs := c.jobs(a)
+	if c.Took != nil && len(jobs) < max(len(a.ThreadIDs), 1) {
+		select { // a turn may be that of a server that was killed
+		case <-c.Took:
+		case <-time.After(a.wait()):
+		case <-ctx.Done():
+		}
+		jobs = c.jobs(a)
+	}
 	for _, j := range jobs {
 		defer c.visit(j)()
 	}
-	ctx, stop := c.until(ctx)
-	defer stop()
 	for {
 		timer := time.NewTimer(a.wait())
 		if len(jobs) == 0 {
@@ -75,7 +84,7 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 		// The call stays open while the client has an open question, so that the answer
 		// finds a call.
 		if ctx.Err() != nil || c.Place == nil || !c.Place.Hold(ctx) {
-			return c.rows(a, jobs)
+			return c.rows(ctx, a, jobs)
 		}
 	}
 }
@@ -102,17 +111,10 @@ type ownQuestions struct {
 
 // Ask implements [board.Place].
 func (p ownQuestions) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	if !p.job.asks(r) {
+	if !p.job.log.Asks(r) {
 		return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 	}
 	return p.Place.Ask(ctx, r)
-}
-
-// asks reports whether the question is an open one of the job.
-func (j *Job) asks(r *approval.Request) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Contains(j.now.questions, r)
 }
 
 // jobs returns the jobs that a call waits for.
@@ -187,10 +189,8 @@ func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time
 // there is an open question that no caller has seen.
 func (j *Job) pause(ctx context.Context, questions bool) {
 	for {
-		j.mu.Lock()
-		asked, changed := j.now.asked && len(j.now.questions) > 0, j.now.changed
-		j.mu.Unlock()
-		if questions && asked {
+		changed := j.log.Changed()
+		if questions && j.log.Unseen() {
 			return
 		}
 		select {
@@ -204,7 +204,7 @@ func (j *Job) pause(ctx context.Context, questions bool) {
 }
 
 // rows makes the result: a row for each thread.
-func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
+func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 	rows, hints := []row{}, []string(nil)
 	found := map[string]bool{}
 	for _, j := range jobs {
@@ -226,12 +226,25 @@ func (c *call) rows(a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
 		case c.open(id) != nil:
 			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."})
 		default:
+			if held := c.holder(ctx, id); held != nil {
+				rows = append(rows, row{ThreadID: id, Status: Running, Content: held.Error()})
+				continue
+			}
 			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
 		}
 	}
 	r := rowsResult(rows, "Nothing runs in the background.")
 	forModel(r, hints...)
 	return r
+}
+
+// holder returns the error of codex-reply if another program runs a turn of the thread with an id.
+func (c *call) holder(ctx context.Context, id string) error {
+	holder := engine.TraitsOf(c.table.engine).Holder
+	if holder == nil || c.OpenOnly {
+		return nil
+	}
+	return holder(context.WithoutCancel(ctx), id)
 }
 
 // rowsResult returns a result with the rows, or with the text none.
@@ -260,7 +273,7 @@ func (j *Job) row(most int) (r row, ended bool) {
 	defer j.mu.Unlock()
 	s := j.state()
 	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339), hint: hint(j.ThreadID(), nil, false)}
-	j.now.asked = false
+	j.log.Seen()
 	if j.end.result == nil {
 		return r, false
 	}

@@ -93,7 +93,7 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 		text = "codex-worktree: " + explain(err)
 	}
 	if !errors.As(err, new(*repo.UnfinishedError)) {
-		v.job.remarkAll(ws.unfinished(w.Root()))
+		v.job.remarkAll(ws.unfinished(w.Root(), id))
 	}
 	r := result(id, append([]string{Cut(text, maxWorktreeText)}, v.job.said()...)...)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,6 +91,60 @@ func TestWorktrees(t *testing.T) {
 		t.Errorf("discarded, and still there: %v", err)
 	}
 	w.act(c, ids[2], "status", true, "has no worktree")
+	for _, c := range []*servertest.Client{c, w.connect()} { // the conversation is open, or in its file
+		r, err := c.Tool(t.Context(), "codex-reply", map[string]any{"threadId": ids[2], "prompt": "late news"})
+		if err != nil || !r.IsError || !strings.Contains(r.Content, "its worktree is gone") {
+			t.Errorf("a turn without its worktree: %+v, %v", r, err)
+		}
+	}
+	if _, err := os.Stat(w.engine.config(ids[2]).Cwd); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a turn made the folder again: %v", err)
+	}
+}
+
+// TestWorktreeHalfApplied checks that each call that works in the repository or the worktree
+// says that a killed server may have applied only some of the changes, also while that server's
+// lock is still there.
+func TestWorktreeHalfApplied(t *testing.T) {
+	w := newWorkshop(t)
+	c := w.connect()
+	id, _ := w.begin(c, "first one")
+	records, err := filepath.Glob(filepath.Join(w.home, "codex-mcp-worktree-records", "*", "record.json"))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%q, %v", records, err)
+	}
+	data, err := os.ReadFile(records[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(records[0], []byte(strings.Replace(string(data), `"version":1`, `"version":1,"applying":"branch main"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, locked := range []bool{false, true} {
+		if locked {
+			lock, err := os.OpenFile(filepath.Join(w.home, "codex-mcp-worktree-records", "locks", filepath.Base(filepath.Dir(records[0]))), os.O_RDWR|os.O_CREATE, 0o600)
+			if err == nil {
+				err = safefile.Lock(lock)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+		}
+		for tool, arguments := range map[string]map[string]any{
+			"codex":          {"prompt": "other 1", "cwd": w.repo},
+			"codex-reply":    {"prompt": "other 2", "threadId": id},
+			"codex-worktree": {"action": "status", "threadId": id},
+		} {
+			if locked && tool == "codex-worktree" { // it waits for the lock
+				continue
+			}
+			r, err := c.Tool(t.Context(), tool, arguments)
+			if err != nil || !strings.Contains(r.Content, "apply did not finish") {
+				t.Errorf("%s, locked %t: %+v, %v", tool, locked, r, err)
+			}
+		}
+	}
 }
 
 // TestWorktreeAfterRestart continues a conversation in its worktree, in a new server.

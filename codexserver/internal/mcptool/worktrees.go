@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // worktrees are the git worktrees of threads. Nil means that the server has none.
@@ -39,8 +40,8 @@ func (ws *worktrees) open() repo.Store {
 }
 
 // unfinished says which conversations' changes may be only partly in the repository that
-// contains dir.
-func (ws *worktrees) unfinished(dir string) (words []string) {
+// contains dir, or in that of the conversation with an id.
+func (ws *worktrees) unfinished(dir, id string) (words []string) {
 	if ws == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (ws *worktrees) unfinished(dir string) (words []string) {
 		dir = real
 	}
 	for _, one := range ws.store.Unfinished() {
-		if within(dir, one.Root) {
+		if paths.Below(dir, one.Root) || id != "" && one.ThreadID == id {
 			words = append(words, one.Error())
 		}
 	}
@@ -123,21 +124,42 @@ func (t *Table) fork(ctx context.Context, c *call, id string, job *Job) (*thread
 	return th, t.admit(ctx, c, th.ID(), th)
 }
 
+// errGone refuses a turn of a conversation whose worktree was discarded.
+var errGone = errors.New("argument /threadId: its worktree is gone, so it has no folder to work in; begin a new conversation with codex")
+
 // admit ends the thread and returns an error if the thread works neither in the bounds nor in a
-// worktree of a repository there.
+// worktree of a repository there, or if its worktree is gone.
 func (t *Table) admit(ctx context.Context, c *call, id string, th *thread.Thread) error {
-	if t.options.bounds() == nil {
-		return nil
-	}
 	dir := th.Info().Cwd
-	if tree := t.worktrees.config(id).Worktree; tree != nil && within(dir, tree.Path) {
+	had := t.worktrees.has(dir)
+	if !had && t.options.bounds() == nil {
 		return nil
 	}
-	if _, _, err := t.options.bounds().resolve(dir); err != nil {
+	if tree := t.worktrees.config(id).Worktree; tree != nil && paths.Below(dir, tree.Path) {
+		return nil
+	}
+	var err error
+	if had {
+		err = errGone
+	} else if _, _, err = t.options.bounds().resolve(dir); err != nil {
 		err = fmt.Errorf("argument /threadId: its folder: %w", err)
+	}
+	if err != nil {
 		return errors.Join(err, c.Threads.End(context.WithoutCancel(ctx), id))
 	}
 	return nil
+}
+
+// has reports whether a folder lies where only worktrees do.
+func (ws *worktrees) has(dir string) bool {
+	if ws == nil || !ws.any() {
+		return false
+	}
+	trees := ws.store.Trees
+	if real, err := filepath.EvalSymlinks(trees); err == nil {
+		trees = real
+	}
+	return paths.Below(dir, trees)
 }
 
 // config returns the configuration for resuming a thread that may have a worktree.

@@ -17,7 +17,7 @@ import (
 
 // workplace is a repository whose commands run with a PATH of their own.
 type workplace struct {
-	dir, system string // system has links to git and sh, and commands cannot write it
+	dir, system string // system is the home, with an empty folder of PATH, which another session may write
 	policy.Place
 }
 
@@ -27,16 +27,15 @@ func newWorkplace(t *testing.T) *workplace {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(system, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"git", "bash", "touch", "sh"} {
-		real, err := exec.LookPath(name)
-		if err != nil {
+		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("%s is not installed", name)
 		}
-		if err := os.Symlink(real, filepath.Join(system, name)); err != nil {
-			t.Fatal(err)
-		}
 	}
-	return &workplace{dir, system, policy.Place{Dir: dir, Env: []string{"PATH=" + system + ":/usr/bin:/bin", "HOME=" + system, "GIT_CONFIG_NOSYSTEM=1"}, Roots: []string{dir}}}
+	return &workplace{dir, system, policy.Place{Dir: dir, Env: []string{"PATH=" + system + "/bin:/usr/bin:/bin", "HOME=" + system, "GIT_CONFIG_NOSYSTEM=1"}, Roots: []string{dir}}}
 }
 
 // ask returns the question about a command, as an engine asks it.
@@ -46,6 +45,7 @@ func (w *workplace) ask(argv []string, confinable bool) *protocol.ExecApprovalRe
 	if sum, ok := w.Content(argv); ok {
 		q.Content = sum
 	}
+	q.Unasked = w.Unasked(argv).Unasked
 	return q
 }
 
@@ -143,8 +143,7 @@ func TestAttacksOnRules(t *testing.T) {
 		{class: "PATH", name: "an assignment", command: script + "git push && PATH=. git push", inside: true},
 		{class: "PATH", name: "a program by its path", attack: evil(func(w *workplace) error { return os.Rename(filepath.Join(w.dir, "evil"), filepath.Join(w.dir, "git")) }), command: "DIR/git push", inside: true, proof: true},
 		{class: "symlinked program", name: "in PATH", attack: evil(func(w *workplace) error {
-			git := filepath.Join(w.system, "git")
-			return firstError(os.Remove(git), os.Symlink(filepath.Join(w.dir, "evil"), git))
+			return os.Symlink(filepath.Join(w.dir, "evil"), filepath.Join(w.system, "bin", "git"))
 		}), inside: true, proof: true},
 		{class: "git configuration", name: "on the command line", command: "git push -c core.sshCommand=x", inside: true},
 		{class: "git configuration", name: "the program of the network", attack: evil(append2(".git/config", "[core]\n\tsshCommand = DIR/evil\n")), proof: true},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -28,11 +29,44 @@ const MaxContent = 64 << 20
 // It returns false if no approval may last: the words have another meaning than themselves
 // (see [Literal]), name a folder, or name a file that cannot be read whole.
 func (p Place) Content(argv []string) (sum string, ok bool) {
+	roots := Folders(p.Roots)
+	r := &census{fixed: func(path string) bool { return !LeadsThrough(path, roots) }, sum: sha256.New(), seen: map[entry]bool{}, left: MaxContent}
+	return p.content(argv, r)
+}
+
+// Everything is Content for a command that another program starts outside the sandbox, in an
+// environment that cannot be changed. Its sum has every file that is named and that this user
+// can write, the interpreters of scripts, and the configuration of git.
+func (p Place) Everything(argv []string) (sum string, ok bool) {
+	r := p.newCensus()
+	r.path = p.value("PATH")
+	words, programs, ok := Literal(argv)
+	if !ok {
+		return "", false
+	}
+	for _, entry := range p.Env {
+		if name, value, _ := strings.Cut(entry, "="); name != "PATH" && !matches(dataVariables, name) {
+			p.names(r, value) // the folders stay open
+		}
+	}
+	if program, err := proc.LookPath(words[programs-1], p.Dir, p.Env); err == nil {
+		if programName(program) == "git" {
+			if err := new(Unasked).addGit(p, r, words[programs-1:], program); err != nil {
+				return "", false
+			}
+			for _, dir := range filepath.SplitList(r.path) {
+				r.add(filepath.Join(dir, "ssh"), false)
+			}
+		}
+	}
+	return p.content(argv, r)
+}
+
+func (p Place) content(argv []string, r *census) (sum string, ok bool) {
 	words, programs, ok := Literal(argv)
 	if !ok || len(words) > maxWords || p.searchesCurrent() || runtime.GOOS == "windows" { // there PATH alone does not find programs
 		return "", false
 	}
-	r := &census{roots: Folders(p.Roots), sum: sha256.New(), seen: map[entry]bool{}, left: MaxContent}
 	fmt.Fprintf(r.sum, "%q\n", words)
 	for _, file := range p.profiles() {
 		r.add(file, false)
@@ -73,11 +107,18 @@ func (p Place) Content(argv []string) (sum string, ok bool) {
 
 // census adds files to a sum.
 type census struct {
-	roots  []os.FileInfo
+	fixed  func(path string) bool // commands cannot write the file
 	sum    hash.Hash
 	seen   map[entry]bool
 	left   int64
 	failed bool
+
+	// For [Place.Unasked].
+	strict bool
+	path   string        // the PATH in which scripts find their interpreters
+	ways   []os.FileInfo // the folders on the ways to what is not fixed
+	why    error         // why it failed
+	at     string        // where
 }
 
 type entry struct {
@@ -92,9 +133,17 @@ func (r *census) add(path string, open bool) {
 		return
 	}
 	r.seen[e] = true
+	defer func() {
+		if r.failed && r.at == "" {
+			r.at = path
+		}
+	}()
 	// The engine and the system may resolve ".." after a link differently.
 	if r.failed = len(r.seen) > maxNames || open && slices.Contains(strings.Split(path, "/"), ".."); r.failed {
 		return
+	}
+	if r.strict && !r.fixed(path) {
+		r.way(path)
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -106,7 +155,7 @@ func (r *census) add(path string, open bool) {
 		r.failed = true
 	case info.IsDir():
 		fmt.Fprintf(r.sum, "%q folder\n", path)
-	case !LeadsThrough(path, r.roots):
+	case r.fixed(path):
 		fmt.Fprintf(r.sum, "%q fixed\n", path)
 	default:
 		r.read(path)
@@ -145,4 +194,7 @@ func (r *census) read(path string) {
 	fmt.Fprintf(r.sum, "%q %q %s %x\n", path, real, f.Info().Mode(), content.Sum(nil))
 	r.left -= n
 	r.failed = errors.Join(lost, err) != nil || r.left < 0
+	if r.strict && f.Info().Mode()&0o111 != 0 {
+		r.starts(path)
+	}
 }

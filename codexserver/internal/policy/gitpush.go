@@ -6,41 +6,80 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// pushes checks that git push in dir starts no program that a repository names, and sends to
-// a remote that the configuration names. The sum is of all settings that count. Without args,
-// the remote is not checked.
-func pushes(dir string, args []string) (sum string, err error) {
-	if err := usersGitConfig(); err != nil {
-		return "", err
+// addGit checks that git in p.Dir starts no program that a repository or a linked file of the
+// user names, and adds the settings that count. If a rule may allow the command by its
+// beginning, it sets Setup.
+func (u *Unasked) addGit(p Place, c *census, words []string, program string) error {
+	if !c.fixed(program) {
+		return fmt.Errorf("%s could be another program the next time", program)
 	}
-	text, err := gitConfigOf(dir)
+	text, err := gitConfigOf(p.Dir)
 	if err != nil {
-		return "", err
+		return err
 	}
 	settings, remotes, err := readGitConfig(text)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if !remotes["origin"] { // git could take a folder of this name for it
-		return "", errors.New("the configuration of git has no remote named origin with an address on the network")
+	top := repositoryOf(p.Dir)
+	push := len(words) > 1 && words[1] == "push"
+	if !push && exists(filepath.Join(top, ".git", "modules")) {
+		return errors.New("the configuration of its submodules could start programs")
 	}
+	c.way(filepath.Join(top, ".git", "config"))
+	c.way(filepath.Join(top, ".git", "hooks"))
+	setup := p.newCensus()
+	setup.path = c.path
+	own, err := p.usersGit(setup)
+	if err == nil {
+		err = setup.err("your configuration of git names")
+	}
+	if err != nil {
+		return err
+	}
+	c.ways = append(c.ways, setup.ways...)
+	sum := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %x", settings, setup.sum.Sum(nil))))
+	fmt.Fprintf(c.sum, "git %s\n", sum)
+	u.Env = append(u.Env, p.overrides(c.path, own)...)
+	if push && c.err("") == nil && pushesTo(remotes, words[2:]) {
+		u.Setup = sum
+	}
+	return nil
+}
+
+// pushesTo reports whether git push sends to a remote that the configuration names.
+func pushesTo(remotes map[string]bool, args []string) bool {
 	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			continue
+		if !strings.HasPrefix(arg, "-") {
+			return remotes[arg] && remotes["origin"] // the words after the remote are branches
 		}
-		if !remotes[arg] {
-			return "", fmt.Errorf("%s is not a remote with an address on the network", arg)
-		}
-		break // the words after the remote are branches
 	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(settings, "\n")))), nil
+	return remotes["origin"] // otherwise git could take a folder of this name for it
+}
+
+// overrides are settings for git that count more than those of every file. They say what was
+// found, for the case that a program of another home exchanges the configuration meanwhile.
+func (p Place) overrides(path, own string) []string {
+	settings := [][2]string{{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}}
+	if ssh, err := proc.LookPath("ssh", "/", []string{"PATH=" + path}); err == nil && !gitSSH.Get().MatchString(own) {
+		settings = append(settings, [2]string{"core.sshCommand", ssh})
+	}
+	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
+	for i, s := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
+	}
+	return env
 }
 
 // gitConfigOf returns the only configuration of a repository that git reads in dir. It fails
@@ -76,32 +115,76 @@ func gitConfigOf(dir string) (text string, err error) {
 	return string(config), nil
 }
 
-// usersGitConfig returns an error if the user's own configuration may have git push start hooks
-// of the workspace, or look into submodules, whose configuration commands can write.
-func usersGitConfig() error {
-	files := []string{"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig"}
-	if home, err := os.UserHomeDir(); err == nil {
-		files = append(files, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"))
+// usersGit adds the user's own configuration of git and ssh, and the programs that it names. It
+// returns the text of that of git. It fails if git could start hooks of the workspace, look
+// into submodules, whose configuration commands can write, or read a file that lies elsewhere:
+// that may be a workspace of another server.
+func (p Place) usersGit(c *census) (text string, err error) {
+	homes := []string{p.value("HOME")}
+	if u, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil && u.HomeDir != homes[0] { // ssh reads no variable
+		homes = append(homes, u.HomeDir)
 	}
-	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
-		files = append(files, filepath.Join(dir, "git", "config"))
+	git := []string{"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", filepath.Join(homes[0], ".gitconfig"), filepath.Join(homes[0], ".config", "git", "config")}
+	if config := p.value("XDG_CONFIG_HOME"); config != "" {
+		git = append(git, filepath.Join(config, "git", "config"))
 	}
-	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_COMMON_DIR"} {
-		if os.Getenv(name) != "" {
-			return fmt.Errorf("%s is set", name)
+	ssh := []string{"/etc/ssh/ssh_config"}
+	for _, home := range homes {
+		ssh = append(ssh, filepath.Join(home, ".ssh", "config"))
+	}
+	for i, file := range append(git, ssh...) {
+		if !filepath.IsAbs(file) {
+			return "", fmt.Errorf("%s is not absolute", file)
 		}
-	}
-	for _, file := range files {
-		text, err := safefile.Read(file, maxGitConfig)
+		c.add(file, false)
+		b, err := safefile.Read(file, maxGitConfig)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			continue
 		case err != nil:
-			return fmt.Errorf("your configuration of git cannot be read: %w", err)
-		case gitReaches.Get().Match(text):
-			return fmt.Errorf("%s includes a file, or sets hooksPath or the recursion into submodules", file)
+			return "", fmt.Errorf("your configuration of git cannot be read: %w", err)
+		case !c.fixed(file) && (isLinked(file, homes) || LeadsThrough(file, Folders(p.Roots))):
+			return "", fmt.Errorf("%s is a link, or lies in a folder that commands can write", file)
+		case i < len(git) && gitReaches.Get().Match(b):
+			return "", fmt.Errorf("%s includes a file, or sets hooksPath or the recursion into submodules", file)
+		case i >= len(git) && !c.fixed(file) && sshReaches.Get().Match(b):
+			return "", fmt.Errorf("%s includes a file, or has a condition that starts a program", file)
+		}
+		if i < len(git) {
+			text += string(b) + "\n"
+		}
+		if !c.fixed(file) {
+			p.programsIn(c, string(b))
 		}
 	}
-	return nil
+	return text, nil
+}
+
+// isLinked reports whether a file of the user, or one of the two folders above it, is a link.
+// A home that is one does not count.
+func isLinked(file string, homes []string) bool {
+	for range 3 {
+		if slices.Contains(homes, file) {
+			break
+		}
+		if info, err := os.Lstat(file); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return true
+		}
+		file = filepath.Dir(file)
+	}
+	return false
+}
+
+// programsIn adds the programs that a text names by their paths.
+func (p Place) programsIn(c *census, text string) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;,=\"'|&<>()!", r) }) {
+		if rest, ok := strings.CutPrefix(word, "~/"); ok {
+			word = filepath.Join(p.value("HOME"), rest)
+		}
+		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			c.add(word, false)
+		}
+	}
 }
 
 // isFolder reports whether path is a folder, and no link to one.
@@ -112,77 +195,49 @@ func isFolder(path string) bool {
 
 const maxGitConfig = 64 << 10
 
+// gitSection is a section of a repository's configuration after its bracket, with the name of a
+// remote, or the word branch and the last remote of a branch. Git, gh and VS Code write these
+// settings so. None starts a program or reads another file. Any other text is odd.
+var gitSection = lazyregexp.Regexp{Text: `^(?:` +
+	`core\](?:\n\t(?:repositoryformatversion = 0|bare = false|logallrefupdates = true|(?:filemode|ignorecase|precomposeunicode|symlinks) = (?:true|false)))*` +
+	`|user\](?:\n\t(?:name|email) = [^\n"\\#;]*)*` +
+	`|remote "([^\n"\\]+)"\](?:\n\turl = (?:(?:https|ssh)://[A-Za-z0-9][^\s"\\#;]*|[A-Za-z0-9_]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^\s:"\\#;]+))` +
+	`(?:\n\t(?:fetch = \+?refs/[^\s"\\#;]*|gh-resolved = [^\s"\\#;]*))*` +
+	`|(branch) "[^\n"\\]+"\](?:\n\t(?:remote = ([A-Za-z0-9_.-]+)|merge = refs/heads/[^\s"\\#;]+|rebase = (?:true|false)|(?:vscode|gh)-merge-base = [^\s"\\#;]*))*` +
+	`)$`}
+
 var (
-	gitSection = lazyregexp.Regexp{Text: `^\[([a-zA-Z]+)(?: "([^"\\]+)")?\]$`}
-	gitSetting = lazyregexp.Regexp{Text: `^([a-zA-Z][a-zA-Z0-9-]*)\s*=\s*([^"\\#;]*)$`}
+	gitSSH     = lazyregexp.Regexp{Text: `(?i)sshcommand`}
+	sshReaches = lazyregexp.Regexp{Text: `(?im)^\s*(?:include|match\b.*\bexec)\b`}
 	gitReaches = lazyregexp.Regexp{Text: `(?i)\[\s*include|hookspath|recurse`}
 	gitHead    = lazyregexp.Regexp{Text: `^(?:ref: refs/[^\s]+|[0-9a-f]{40}|[0-9a-f]{64})\n?$`}
 )
 
-// gitSettings are settings of a repository that start no program and read no other file, with
-// what their values must match.
-var gitSettings = map[string]*lazyregexp.Regexp{
-	"core.repositoryformatversion": {Text: `^0$`},
-	"core.filemode":                {Text: `^(?:true|false)$`},
-	"core.bare":                    {Text: `^false$`},
-	"core.logallrefupdates":        {Text: `^true$`},
-	"core.ignorecase":              {Text: `^(?:true|false)$`},
-	"core.precomposeunicode":       {Text: `^(?:true|false)$`},
-	"core.symlinks":                {Text: `^(?:true|false)$`},
-	"remote.url":                   {Text: `^(?:(?:https|ssh)://[A-Za-z0-9][^\s]*|[A-Za-z0-9_]+@[A-Za-z0-9][A-Za-z0-9.-]*:[^\s:]+)$`},
-	"remote.fetch":                 {Text: `^\+?refs/[^\s]*$`},
-	"branch.remote":                {Text: `^[A-Za-z0-9_.-]+$`},
-	"remote.gh-resolved":           {Text: `^[^\s]*$`},
-	"branch.merge":                 {Text: `^refs/heads/[^\s]+$`},
-	"branch.rebase":                {Text: `^(?:true|false)$`},
-	"branch.vscode-merge-base":     {Text: `^[^\s]*$`},
-	"branch.gh-merge-base":         {Text: `^[^\s]*$`},
-	"pull.rebase":                  {Text: `^(?:true|false)$`},
-	"push.autosetupremote":         {Text: `^(?:true|false)$`},
-	"push.default":                 {Text: `^(?:nothing|simple|current|upstream)$`},
-	"user.name":                    {Text: `^.*$`},
-	"user.email":                   {Text: `^.*$`},
-}
-
-// readGitConfig reads a configuration that has only settings of the list. It returns the
-// settings except those of branches, and the remotes. A branch may name only such a remote.
+// readGitConfig reads a configuration whose sections are as git writes them. It returns the
+// sections except those of branches, and the remotes. A branch may name only such a remote.
 func readGitConfig(text string) (settings []string, remotes map[string]bool, err error) {
-	if strings.ContainsAny(text, "\x00\r\v\f") {
-		return nil, nil, errors.New("the configuration of git has a character that is not known")
+	odd := errors.New("the configuration of git has more than git itself writes for remotes and branches")
+	text, ok := strings.CutPrefix(strings.TrimSuffix(text, "\n"), "[")
+	if !ok || strings.ContainsAny(text, "\x00\r\v\f") {
+		return nil, nil, odd
 	}
 	remotes = map[string]bool{}
-	var section, name string
 	var branches []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		if m := gitSection.Get().FindStringSubmatch(line); m != nil {
-			section, name = strings.ToLower(m[1]), m[2]
-			continue
-		}
-		m := gitSetting.Get().FindStringSubmatch(line)
-		if m == nil {
-			return nil, nil, errors.New("the configuration of git has a line that is not known")
-		}
-		key := section + "." + strings.ToLower(m[1])
-		want, known := gitSettings[key]
-		if !known || (name != "") != (section == "remote" || section == "branch") || !want.Get().MatchString(m[2]) {
-			return nil, nil, fmt.Errorf("the configuration of git sets %s", key)
-		}
+	for section := range strings.SplitSeq(text, "\n[") {
+		m := gitSection.Get().FindStringSubmatch(section)
 		switch {
-		case key == "branch.remote":
-			branches = append(branches, m[2])
-		case key == "remote.url":
-			remotes[name] = true
+		case m == nil:
+			return nil, nil, odd
+		case m[2] != "":
+			branches = append(branches, m[3])
+			continue
+		case m[1] != "":
+			remotes[m[1]] = true
 		}
-		if section != "branch" {
-			settings = append(settings, fmt.Sprintf("%s %q %s", key, name, m[2]))
-		}
+		settings = append(settings, section)
 	}
 	for _, remote := range branches {
-		if !remotes[remote] {
+		if remote != "" && !remotes[remote] {
 			return nil, nil, fmt.Errorf("the configuration of git has a branch of %s, which is not a remote", remote)
 		}
 	}

@@ -9,15 +9,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestPushesOf checks for which repositories and which configuration of the user a rule may let git
 // push leave the sandbox.
 func TestPushesOf(t *testing.T) {
-	const every = `# all settings that are known
-
-[core]
+	const every = `[core]
 	repositoryformatversion = 0
 	filemode = true
 	bare = false
@@ -25,7 +22,6 @@ func TestPushesOf(t *testing.T) {
 	ignorecase = false
 	precomposeunicode = true
 	symlinks = true
-; remotes
 [remote "origin"]
 	url = https://localhost/work.git
 	fetch = +refs/heads/*:refs/remotes/origin/*
@@ -36,11 +32,6 @@ func TestPushesOf(t *testing.T) {
 	rebase = true
 	vscode-merge-base = origin/main
 	gh-merge-base = main
-[pull]
-	rebase = true
-[push]
-	autoSetupRemote = true
-	default = simple
 [user]
 	name = A B
 	email = a@localhost
@@ -93,6 +84,23 @@ func TestPushesOf(t *testing.T) {
 		{name: "the user's configuration has hooks", change: users(".gitconfig", "[core]\n\thooksPath = x\n")},
 		{name: "the user's configuration pushes submodules", change: users(".gitconfig", "[push]\n\trecurseSubmodules = on-demand\n")},
 		{name: "the user's configuration is a folder", change: users(".gitconfig/x", "")},
+		{name: "the user's configuration is a link", change: func(dir string) error {
+			return errors.Join(write(filepath.Join(dir, "..", "dots"), ""), os.Symlink(filepath.Join(dir, "..", "dots"), filepath.Join(os.Getenv("HOME"), ".gitconfig")))
+		}},
+		{name: "the user's configuration of ssh", change: users(".ssh/config", "Host x\n\tProxyCommand nc %h %p\n"), want: true},
+		{name: "the user's configuration of ssh includes", change: users(".ssh/config", "include x\n")},
+		{name: "the user's configuration of ssh starts a program", change: users(".ssh/config", "Match host x exec \"x\"\n")},
+		{name: "the user's configuration of ssh is a link", change: func(dir string) error {
+			home := os.Getenv("HOME")
+			return errors.Join(write(filepath.Join(dir, "ssh"), ""), os.Mkdir(home+"/.ssh", 0o700), os.Symlink(filepath.Join(dir, "ssh"), home+"/.ssh/config"))
+		}},
+		{name: "the user's folder of ssh is a link", change: func(dir string) error {
+			return errors.Join(write(filepath.Join(dir, "ssh", "config"), ""), os.Symlink(filepath.Join(dir, "ssh"), os.Getenv("HOME")+"/.ssh"))
+		}},
+		{name: "a program of git", env: "GIT_SSH"},
+		{name: "a program of git with words", env: "GIT_SSH_COMMAND"},
+		{name: "a program for secrets", env: "GIT_ASKPASS"},
+		{name: "a folder of programs of git", env: "GIT_EXEC_PATH"},
 		{name: "another configuration", env: "GIT_CONFIG_GLOBAL"},
 		{name: "another configuration of the system", env: "GIT_CONFIG_SYSTEM"},
 		{name: "settings in the environment", env: "GIT_CONFIG_COUNT"},
@@ -119,7 +127,7 @@ func TestPushesOf(t *testing.T) {
 			if tt.argv != "" {
 				argv = append(argv, tt.argv)
 			}
-			q := &protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true}
+			q := asked(dir, argv)
 			if p, err := policy.Explain(q); (err == nil) != tt.want || err == nil && (!p.Rule.Outside || p.Rule.Content == "") {
 				t.Errorf("%+v, %v", p.Rule, err)
 			}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -118,12 +117,10 @@ func TestExactPushDependsOnTheRemote(t *testing.T) {
 	if _, ok := policy.Covers([]policy.Rule{p.Rule}, w.ask(argv, false)); !ok {
 		t.Error("the rule does not cover what was asked")
 	}
-	// The sum of the files is that of the question: only the settings of git differ.
-	q := w.ask(argv, false)
 	if err := write(filepath.Join(w.dir, ".git/config"), strings.Replace(pushing, "localhost", "evil.example", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := policy.Covers([]policy.Rule{p.Rule}, q); ok {
+	if _, ok := policy.Covers([]policy.Rule{p.Rule}, w.ask(argv, false)); ok {
 		t.Error("the rule covers another remote")
 	}
 }
@@ -149,17 +146,6 @@ func TestRuleEdges(t *testing.T) {
 	}
 
 	w := newWorkplace(t)
-	pipe := filepath.Join(w.dir, "src", "pipe.go")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	q := &protocol.PatchApprovalRequest{Cwd: w.dir, Placed: true, Changes: map[string]protocol.FileChange{pipe: {Update: &protocol.FileUpdate{}}}}
-	if p, ok := policy.ProposePatch(q); ok {
-		t.Errorf("a named pipe: %+v", p)
-	}
-	if policy.PatchCovers([]policy.Rule{{}}, q) {
-		t.Error("a rule without words covers a patch")
-	}
 	if _, ok := policy.Covers([]policy.Rule{{}}, w.ask([]string{"sh", "-c", "$X"}, true)); ok {
 		t.Error("a rule without words covers a command")
 	}

@@ -20,7 +20,7 @@ func Literal(argv []string) (words []string, programs int, ok bool) {
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, 0, false
 	}
-	if text, is := scriptOf(argv); is && isSystemShell(argv[0]) {
+	if text, is := ShellScript(argv); is {
 		command, files, plain := ParseOne(text)
 		if !plain {
 			return nil, 0, false
@@ -37,6 +37,13 @@ func Literal(argv []string) (words []string, programs int, ok bool) {
 		return nil, 0, false
 	}
 	return words, programs, true
+}
+
+// ShellScript returns the script of a command that only runs it in a shell, which is named
+// without a folder or in a folder of the system.
+func ShellScript(argv []string) (text string, ok bool) {
+	text, ok = scriptOf(argv)
+	return text, ok && isSystemShell(argv[0])
 }
 
 // isSystemShell reports whether a program is one of the shells, named without a folder or

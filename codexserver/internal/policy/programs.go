@@ -30,9 +30,9 @@ type action struct {
 	operands *lazyregexp.Regexp // matches a whole operand; nil matches none
 	// named is true if the first operand belongs to the beginning, as the script of npm run.
 	named bool
-	// outside checks whether the action may be allowed outside the sandbox in a folder, and
-	// returns a sum of what that depends on. Nil means never.
-	outside func(dir string, args []string) (sum string, err error)
+	// outside is true if the action may be allowed outside the sandbox. What it depends on is
+	// the Setup of [Unasked].
+	outside bool
 }
 
 var (
@@ -56,7 +56,7 @@ var proposable = map[string]*program{
 			"commit": {options: &gitCommitOptions, operands: anyOperand},
 			"fetch":  {options: &gitFetchOptions, operands: gitName},
 			"pull":   {options: &gitPullOptions, operands: gitName},
-			"push":   {options: &gitPushOptions, operands: gitName, outside: pushes},
+			"push":   {options: &gitPushOptions, operands: gitName, outside: true},
 			"switch": {options: &gitSwitchOptions, operands: gitName},
 		},
 	},

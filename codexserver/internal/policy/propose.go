@@ -13,9 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Rule is what a person allowed for all later questions: commands, or patches. A rule has
-// no power of its own: it allows a question only if [Propose] or [ProposePatch] would propose
-// the same rule, or a narrower one, for that question now. See [Covers].
+// Rule is what a person allowed for all later questions about commands. A rule has no power of
+// its own: it allows a question only if [Propose] would propose the same rule, or a narrower
+// one, for that question now. See [Covers].
 type Rule struct {
 	// Prefix is the beginning of the argv of commands, such as git push.
 	Prefix []string `json:"prefix,omitzero"`
@@ -24,7 +24,9 @@ type Rule struct {
 	// Content is a sum of what an exact command names, and of the configuration of git for a
 	// command of git outside the sandbox. When it changes, the rule no longer counts.
 	Content string `json:"content,omitzero"`
-	// Patches is a folder below which patches may add and change files.
+	// Patches is a folder of a rule about patches, which earlier versions proposed. Such a rule
+	// allows nothing: no name of a file tells whether another program runs the file or an agent
+	// obeys it.
 	Patches string `json:"patches,omitzero"`
 	// Folder is the folder, without links, in which the rule applies: that of an exact
 	// command, otherwise a repository. "" means everywhere.
@@ -70,7 +72,7 @@ func newProposal(r Rule) (Proposal, error) {
 	if len(words) > maxRuleWords || strings.ContainsFunc(words, isUnseen) {
 		return Proposal{}, errors.New("a person could not read the rule: it is too long, or its folder has unusual characters")
 	}
-	return Proposal{Rule: r, Words: words, Confined: !r.Outside && r.Patches == ""}, nil
+	return Proposal{Rule: r, Words: words, Confined: !r.Outside}, nil
 }
 
 // isUnseen reports whether a person would not see a character.
@@ -104,7 +106,7 @@ func (r Rule) Words() string {
 	}
 	switch {
 	case r.Patches != "":
-		return "patches that add or change source code and texts below " + shellword.Quote(r.Patches)
+		return "nothing: an earlier version accepted patches below " + shellword.Quote(r.Patches)
 	case len(r.Exact) > 0:
 		return fmt.Sprintf("exactly `%s` %s, %s, while the files that it names are unchanged", shellword.Join(r.Exact), where, how)
 	case r.Content != "":
@@ -136,9 +138,6 @@ func Covers(rules []Rule, q *protocol.ExecApprovalRequest) (confined, ok bool) {
 func (r Rule) covers(other Rule) bool {
 	if r.Folder == "" && len(r.Prefix) > 0 {
 		other.Folder = ""
-	}
-	if r.Patches != "" && below(other.Patches, r.Patches) {
-		other.Patches = r.Patches
 	}
 	return r.Equal(other)
 }
@@ -174,7 +173,7 @@ func needs(q *protocol.ExecApprovalRequest, outside bool) ([]Rule, error) {
 		if len(commands) > 1 && !outside && c[0] != "cd" && safeStrict(wordsOf(c)) {
 			continue
 		}
-		r, err := need(c, dir, outside)
+		r, err := need(c, q, dir, outside)
 		if errors.Is(err, errExact) && len(commands) == 1 {
 			r, err = exactly(argv, c, q, dir, outside)
 		}
@@ -201,7 +200,7 @@ var errExact = errors.New("no beginning of the command is safe with every later 
 
 // need returns the rule by the beginning of a command. The error is errExact if only the
 // exact words may be allowed.
-func need(argv []string, dir string, outside bool) (Rule, error) {
+func need(argv []string, q *protocol.ExecApprovalRequest, dir string, outside bool) (Rule, error) {
 	if err := mayRepeat(argv, dir); err != nil {
 		return Rule{}, err
 	}
@@ -211,12 +210,11 @@ func need(argv []string, dir string, outside bool) (Rule, error) {
 	}
 	r := Rule{Prefix: prefix, Folder: repositoryOf(dir), Outside: outside}
 	if outside {
-		if a.outside == nil {
+		if !a.outside {
 			return Rule{}, errExact
 		}
-		var err error
-		if r.Content, err = a.outside(dir, args); err != nil {
-			return Rule{}, err
+		if r.Content = q.Unasked.Setup; r.Content == "" {
+			return Rule{}, notUnasked(q)
 		}
 	}
 	return r, nil
@@ -225,24 +223,28 @@ func need(argv []string, dir string, outside bool) (Rule, error) {
 // exactly returns the rule for exactly these words. The only command is that of argv, or of
 // its script.
 func exactly(argv, command []string, q *protocol.ExecApprovalRequest, dir string, outside bool) (Rule, error) {
-	if q.Content == "" {
-		return Rule{}, errors.New("no approval of these words lasts: they name a folder, or have a character that a shell may expand")
-	}
-	r := Rule{Exact: argv, Content: q.Content, Folder: dir, Outside: outside}
 	if !outside {
-		return r, nil
+		if q.Content == "" {
+			return Rule{}, errors.New("no approval of these words lasts: they name a folder, or have a character that a shell may expand")
+		}
+		return Rule{Exact: argv, Content: q.Content, Folder: dir}, nil
 	}
 	name := programName(command[0])
-	a, _, _ := actionOf(command)
-	switch {
-	case a != nil && a.outside != nil:
-		sum, err := a.outside(dir, nil)
-		r.Content += " " + sum
-		return r, err
-	case a != nil || listed(builders, name) || listed(interpreters, name):
+	switch a, _, _ := actionOf(command); {
+	case (a == nil || !a.outside) && (a != nil || listed(builders, name) || listed(interpreters, name)):
 		return Rule{}, fmt.Errorf("outside the sandbox %s would run files that its words do not name", name)
+	case q.Unasked.Sum == "":
+		return Rule{}, notUnasked(q)
 	}
-	return r, nil
+	return Rule{Exact: argv, Content: q.Unasked.Sum, Folder: dir, Outside: true}, nil
+}
+
+// notUnasked is why a command must not run outside the sandbox without a question.
+func notUnasked(q *protocol.ExecApprovalRequest) error {
+	if q.Unasked.Why != "" {
+		return errors.New(q.Unasked.Why)
+	}
+	return errors.New("outside the sandbox it could start what a command wrote, or send elsewhere")
 }
 
 // repositoryOf returns the folder of the repository that dir is in, or dir itself if it is in
@@ -266,10 +268,4 @@ func isHome(dir string) bool {
 	a, errA := os.Stat(home)
 	b, errB := os.Stat(dir)
 	return errA == nil && errB == nil && os.SameFile(a, b)
-}
-
-// below reports whether a clean path is folder, or lies below it, by their names.
-func below(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return path != "" && err == nil && filepath.IsLocal(rel)
 }

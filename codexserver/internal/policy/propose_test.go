@@ -46,6 +46,19 @@ func repository(t testing.TB) string {
 	return dir
 }
 
+// asked returns the question about a command that may run only outside the sandbox, in the
+// environment of the test as far as it concerns git.
+func asked(dir string, argv []string) *protocol.ExecApprovalRequest {
+	env := []string{"PATH=/usr/bin:/bin"}
+	for _, entry := range os.Environ() {
+		if strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "HOME=") || strings.HasPrefix(entry, "XDG_CONFIG_HOME=") {
+			env = append(env, entry)
+		}
+	}
+	p := policy.Place{Dir: dir, Env: env, Roots: []string{dir}}
+	return &protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true, Content: "sum", Unasked: p.Unasked(argv).Unasked}
+}
+
 func write(path, text string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o644))
 }
@@ -64,7 +77,7 @@ func TestProposals(t *testing.T) {
 		{"git push origin +main", exact, exact},
 		{"git push --del origin main", exact, exact},
 		{"git push upstream", "git push", none},
-		{"git push ../other", exact, exact},
+		{"git push ../other", exact, none},
 		{"git push --receive-pack=x", none, none},
 		{"git push --rec=x origin", none, none},
 		{"git push origin --exec x", none, none},
@@ -130,7 +143,8 @@ func TestProposals(t *testing.T) {
 		{"bash -lc|go test && go test -v ./src", "go test", none},
 		{"bash -lc|go test && go vet", none, none},
 		{"bash -lc|cd x && go test", none, none},
-		{"bash -lc|git push && git push --tags", "git push", "git push"},
+		{"bash -lc|git push", "git push", "git push"},
+		{"bash -lc|git push && git push --tags", "git push", none},
 		{"bash -lc|git push && ls", "git push", none},
 		{"bash -lc|git push > x", none, none},
 		{"bash -lc|git push $X", none, none},
@@ -155,8 +169,9 @@ func TestProposals(t *testing.T) {
 			argv = append(argv, strings.ReplaceAll(script, `\`, ""))
 		}
 		for confinable, want := range map[bool]string{true: tt.confined, false: tt.outside} {
-			q := protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true, Content: "sum", Confinable: confinable}
-			p, err := policy.Explain(&q)
+			q := asked(dir, argv)
+			q.Confinable = confinable
+			p, err := policy.Explain(q)
 			got := none
 			switch {
 			case err != nil:
@@ -174,7 +189,7 @@ func TestProposals(t *testing.T) {
 			if p.Confined != confinable || p.Rule.Outside == confinable || p.Rule.Folder != dir {
 				t.Errorf("%s: %+v", tt.command, p)
 			}
-			if confined, ok := policy.Covers([]policy.Rule{p.Rule}, &q); !ok || confined != confinable {
+			if confined, ok := policy.Covers([]policy.Rule{p.Rule}, q); !ok || confined != confinable {
 				t.Errorf("%s: its own rule does not allow it", tt.command)
 			}
 		}
@@ -192,7 +207,7 @@ func TestWords(t *testing.T) {
 		{policy.Rule{Prefix: []string{"go", "test"}}, "commands that begin with `go test` in every folder, in the sandbox"},
 		{policy.Rule{Prefix: []string{"git", "push"}, Folder: "/work", Content: "x", Outside: true}, "commands that begin with `git push` in /work, outside the sandbox, while the configuration of git there is unchanged"},
 		{policy.Rule{Exact: []string{"make", "a b"}, Folder: "/work", Content: "x", Outside: true}, "exactly `make 'a b'` in /work, outside the sandbox, while the files that it names are unchanged"},
-		{policy.Rule{Patches: "/work/src", Folder: "/work"}, "patches that add or change source code and texts below /work/src"},
+		{policy.Rule{Patches: "/work/src", Folder: "/work"}, "nothing: an earlier version accepted patches below /work/src"},
 	} {
 		if got := tt.rule.Words(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -217,7 +232,9 @@ func TestNeverOptions(t *testing.T) {
 					argv := append(append([]string{}, command.Words...), args...)
 					for _, confinable := range []bool{true, false} {
 						n++
-						q := &protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true, Content: "sum", Confinable: confinable}
+						q := &protocol.ExecApprovalRequest{
+							Command: argv, Cwd: dir, Placed: true, Content: "sum", Confinable: confinable, Unasked: protocol.Unasked{Sum: "sum", Setup: "sum"},
+						}
 						if p, ok := policy.Propose(q); ok {
 							t.Errorf("%q: %s", argv, p.Words)
 						}
@@ -272,7 +289,7 @@ func TestUsersGitConfig(t *testing.T) {
 	dir := repository(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	q := &protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: dir, Placed: true, Content: "sum"}
+	argv := []string{"git", "push"}
 	for text, want := range map[string]bool{
 		"[user]\n\tname = x\n[credential]\n\thelper = store\n": true,
 		"[submodule]\n\trecurse = true\n":                      false,
@@ -283,7 +300,7 @@ func TestUsersGitConfig(t *testing.T) {
 		if err := write(filepath.Join(home, ".gitconfig"), text); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := policy.Propose(q); ok != want {
+		if _, ok := policy.Propose(asked(dir, argv)); ok != want {
 			t.Errorf("%q: proposed %t, want %t", text, ok, want)
 		}
 	}
@@ -291,7 +308,7 @@ func TestUsersGitConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GIT_CONFIG_COUNT", "1")
-	if p, ok := policy.Propose(q); ok {
+	if p, ok := policy.Propose(asked(dir, argv)); ok {
 		t.Errorf("with a configuration in the environment: %s", p.Words)
 	}
 }
@@ -302,13 +319,25 @@ func TestGitConfigs(t *testing.T) {
 	for text, want := range map[string]bool{
 		pushing: true,
 		origin:  true,
-		"# text\n; text\n" + origin + "\tfetch = +refs/heads/*:refs/remotes/origin/*\n\tgh-resolved = base\n":         true,
+		origin + "\tfetch = +refs/heads/*:refs/remotes/origin/*\n\tgh-resolved = base\n":                              true,
 		strings.Replace(origin, "https://localhost/", "ssh://git@localhost:22/", 1):                                   true,
 		strings.Replace(origin, "https://localhost/", "git@localhost:x/y/", 1):                                        true,
 		origin + "[branch \"a/b\"]\n\tremote = origin\n\tmerge = refs/heads/a/b\n\tvscode-merge-base = origin/main\n": true,
-		origin + "[user]\n\tname = A B\n\temail = a@b\n[pull]\n\trebase = true\n[push]\n\tautoSetupRemote = true\n":   true,
+		origin + "[user]\n\tname = A B\n\temail = a@b\n":                                                              true,
 
-		"": false,
+		"":                                   false,
+		"# text\n" + origin:                  false,
+		origin + "\n[user]\n\tname = x\n":    false,
+		origin + "[pull]\n\trebase = true\n": false,
+		origin + "[CORE]\n\tbare = false\n":  false,
+		origin + "[user]\n\tname = x\n\tsigningKey = x\n":                           false,
+		origin + "[core]\n\tbare = false sshCommand = x\n":                          false,
+		origin + "[core] sshCommand = x\n\tbare = false\n":                          false,
+		origin + "[branch \"a\"]\n\tremote = origin\n\tremote = other\n":            false,
+		origin + "[branch \"a\"]\n\tremote = origin\n\tdescription = x\n":           false,
+		"[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n":      false,
+		strings.Replace(origin, "x.git", "x.git # y", 1):                            false,
+		strings.Replace(origin, "x.git", "x.git\\\n\tpushurl = /x", 1):              false,
 		strings.Replace(origin, "origin", "other", 1):                               false, // a folder could be named origin
 		strings.Replace(origin, "https://localhost/", "/tmp/", 1):                   false,
 		strings.Replace(origin, "https://localhost/", "../", 1):                     false,
@@ -349,7 +378,7 @@ func TestGitConfigs(t *testing.T) {
 		if err := write(filepath.Join(dir, ".git", "config"), text); err != nil {
 			t.Fatal(err)
 		}
-		q := &protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: dir, Placed: true}
+		q := asked(dir, []string{"git", "push"})
 		if _, err := policy.Explain(q); (err == nil) != want {
 			t.Errorf("%q: %v, want a proposal: %t", text, err, want)
 		}

@@ -43,7 +43,7 @@ func safe(cmd []Word) bool {
 		return false
 	}
 	args := cmd[1:]
-	if cmd[0].Text == "cd" || OnlyReads(cmd[0].Text) {
+	if cmd[0].Text == "cd" || onlyReads(cmd[0].Text) {
 		return true
 	}
 	switch cmd[0].Text {
@@ -59,8 +59,8 @@ func safe(cmd []Word) bool {
 	return false
 }
 
-// OnlyReads reports whether a program writes nothing and runs no other, whatever its words.
-func OnlyReads(program string) bool {
+// onlyReads reports whether a program writes nothing and runs no other, whatever its words.
+func onlyReads(program string) bool {
 	switch program {
 	case "cat", "echo", "false", "grep", "head", "ls", "nl", "pwd", "tail", "true", "wc", "which":
 		return true

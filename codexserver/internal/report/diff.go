@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
 // maxNamed bounds the files that a diff names without showing them.
@@ -17,10 +18,10 @@ const maxNamed = 100
 func diffOf(f outcome, elsewhere []repo.Change) string {
 	n := notes{}
 	for _, l := range f.left {
-		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+show(l.Path, maxPath))
+		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+showPath(l.Path))
 	}
 	for _, c := range elsewhere {
-		n.add("changed by patches outside of the folder", string(c.Kind)+" "+show(c.Path, maxPath))
+		n.add("changed by patches outside of the folder", string(c.Kind)+" "+showPath(c.Path))
 	}
 	return f.diff + n.text()
 }
@@ -60,7 +61,7 @@ func diffOfPatches(diff, dir string) string {
 		}
 		if why != "" {
 			head, _, _ := strings.Cut(section, "\n")
-			n.add("not in this diff ("+why+")", show(strings.TrimPrefix(head, "diff --git "), maxPath))
+			n.add("not in this diff ("+why+")", turnlog.Show(strings.TrimPrefix(head, "diff --git "), turnlog.MaxPath))
 			continue
 		}
 		b.WriteString(section)

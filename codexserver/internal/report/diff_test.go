@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,7 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
-		"# changed by patches outside of the folder: add " + strings.ReplaceAll(outside, "\n", `\n`) + "\n"
+		"# changed by patches outside of the folder: add " + repo.Quote(outside) + "\n"
 	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}
@@ -61,7 +62,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 		{"outside of the folder", "diff --git a//elsewhere b//elsewhere\n", note + "# not in this diff (it is outside of the folder): a//elsewhere b//elsewhere\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := report.New(report.Options{})
+			c := newWatch(report.Options{})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: dir}, nil)
 			if tt.diff != "" {
 				c.Event(protocol.TurnDiff{UnifiedDiff: "an earlier one"})

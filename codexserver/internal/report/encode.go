@@ -4,10 +4,14 @@ import (
 	"math"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// maxName is how many bytes are shown of a name.
+const maxName = 100
 
 // Limits of the size of a report, in bytes of JSON.
 const (
@@ -40,7 +44,7 @@ type wire struct {
 	Output      jsontext.Value `json:"output,omitzero"`
 	Findings    jsontext.Value `json:"findings,omitzero"`
 	Verdict     *wireVerdict   `json:"verdict,omitzero"`
-	Status      Status         `json:"status,omitzero"`
+	Status      turnlog.Status `json:"status,omitzero"`
 	Stopped     string         `json:"stopped,omitzero"`
 	Model       string         `json:"model,omitzero"`
 	DurationMS  int64          `json:"durationMs"`
@@ -95,7 +99,7 @@ type wireGap struct {
 type wireCommand struct {
 	ID         int    `json:"id,omitzero"`
 	Command    string `json:"command"`
-	Cwd        string `json:"cwd"`
+	Cwd        string `json:"cwd,omitzero"`
 	ExitCode   *int   `json:"exitCode,omitzero"`
 	DurationMS *int64 `json:"durationMs,omitzero"`
 	ApprovedBy string `json:"approvedBy,omitzero"`
@@ -124,22 +128,22 @@ func (r *Report) JSON(limit int) []byte {
 	}
 	limit = max(limit, MinLimit)
 	w := wire{
-		ThreadID: show(r.ThreadID, maxName), Status: r.Status, Stopped: show(r.Stopped, maxWords), Model: show(r.Model, maxName),
+		ThreadID: turnlog.Show(r.ThreadID, maxName), Status: r.Status, Stopped: turnlog.Show(r.Stopped, turnlog.MaxWords), Model: turnlog.Show(r.Model, maxName),
 		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.ChangesFrom,
 	}
 	content := textPart(r.Content, limit)
 	output := outputPart(r.Output)
 	plan := listPart(len(r.Plan), false, limit, func(i int) any {
-		return wireStep{show(r.Plan[i].Step, maxWords), show(r.Plan[i].Status, maxName)}
+		return wireStep{turnlog.Show(r.Plan[i].Step, turnlog.MaxWords), turnlog.Show(r.Plan[i].Status, maxName)}
 	})
 	changes := listPart(len(r.Changes), false, limit, func(i int) any { return changeOf(r.Changes[i]) })
 	unknown := listPart(len(r.Unknown), false, limit, func(i int) any {
-		return wireGap{show(r.Unknown[i].Path, maxPath), show(r.Unknown[i].Why, maxWords)}
+		return wireGap{showPath(r.Unknown[i].Path), turnlog.Show(r.Unknown[i].Why, turnlog.MaxWords)}
 	})
 	commands := listPart(len(r.Commands), true, limit, func(i int) any { return commandOf(r.Commands[i]) })
 	refused := listPart(len(r.Refused), true, limit, func(i int) any {
 		f := r.Refused[i]
-		return wireRefusal{f.Kind, f.What, f.Cwd, f.Why, show(string(f.By), maxName), string(f.Reason)}
+		return wireRefusal{f.Kind, f.What, f.Cwd, f.Why, turnlog.Show(string(f.By), maxName), string(f.Reason)}
 	})
 	findings := findingsPart(r.Review, limit)
 	parts := []part{content, output, findings, plan, changes, unknown, commands, refused}
@@ -147,7 +151,7 @@ func (r *Report) JSON(limit int) []byte {
 	w.Content, w.Changes, w.Commands, w.Refused = []byte(`""`), []byte(`[]`), []byte(`[]`), []byte(`[]`)
 	// The parts share the room that is left after the members set by now and their names.
 	most := math.MaxInt
-	w.Truncated = truncation{counts{most, most, most, most, most, most, most, most}, show(r.More, maxName)}
+	w.Truncated = truncation{counts{most, most, most, most, most, most, most, most}, turnlog.Show(r.More, maxName)}
 	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,"unknown":,`)
 	each := share(parts, limit-fixed)
 	cut := func(p part, omitted *int, before int) jsontext.Value {
@@ -186,7 +190,7 @@ func encode(v any) []byte {
 	return b
 }
 
-func usageOf(u *Usage) *wireUsage {
+func usageOf(u *turnlog.Usage) *wireUsage {
 	if u == nil {
 		return nil
 	}
@@ -214,9 +218,9 @@ func quotaOf(l *protocol.RateLimits) *wireQuota {
 }
 
 func changeOf(c Change) wireChange {
-	w := wireChange{Path: show(c.Path, maxPath), Kind: c.Kind, By: c.Origin}
+	w := wireChange{Path: showPath(c.Path), Kind: c.Kind, By: c.Origin}
 	if c.From != "" {
-		w.From = show(c.From, maxPath)
+		w.From = showPath(c.From)
 	}
 	if c.Lines != nil {
 		w.Added, w.Removed = &c.Lines.Added, &c.Lines.Removed
@@ -224,8 +228,8 @@ func changeOf(c Change) wireChange {
 	return w
 }
 
-func commandOf(c Command) wireCommand {
-	w := wireCommand{ID: c.ID, Command: c.Shown, Cwd: c.Cwd, ApprovedBy: show(string(c.ApprovedBy), maxName)}
+func commandOf(c turnlog.Command) wireCommand {
+	w := wireCommand{ID: c.ID, Command: c.Shown, Cwd: c.Cwd, ApprovedBy: turnlog.Show(string(c.ApprovedBy), maxName)}
 	if c.Exit != nil {
 		w.ExitCode, w.DurationMS = &c.Exit.Code, new(c.Exit.Duration.Milliseconds())
 	}

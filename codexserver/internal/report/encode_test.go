@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -20,8 +21,8 @@ import (
 
 func TestJSON(t *testing.T) {
 	r := report.Report{
-		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: report.Completed, Model: "m", Duration: 1500 * time.Millisecond,
-		Usage: &report.Usage{
+		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: turnlog.Completed, Model: "m", Duration: 1500 * time.Millisecond,
+		Usage: &turnlog.Usage{
 			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
 			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
 		},
@@ -34,11 +35,11 @@ func TestJSON(t *testing.T) {
 			{Change: repo.Change{Path: "x.png", Kind: repo.Add}},
 		},
 		Unknown: []repo.Gap{{Path: "sub/\n", Why: "it is too large"}},
-		Commands: []report.Command{
-			{Shown: "go test", Cwd: "/w", Exit: &report.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
+		Commands: []turnlog.Command{
+			{Shown: "go test", Cwd: "/w", Exit: &turnlog.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
 			{Shown: "sleep 9", Cwd: "/w"},
 		},
-		Refused: []report.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: approval.ByDesk, Reason: elicit.ReasonDeclined}},
+		Refused: []turnlog.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: approval.ByDesk, Reason: elicit.ReasonDeclined}},
 	}
 	const want = `{
 	"threadId": "t1",
@@ -55,11 +56,11 @@ func TestJSON(t *testing.T) {
 	"plan": [{"step": "look", "status": "completed"}],
 	"changesFrom": "tree",
 	"changes": [
-		{"path": "a\\nb\\xff\\u{202e}", "kind": "update", "added": 2, "removed": 1, "by": "patch"},
+		{"path": "\"a\\nb\\377\\342\\200\\256\"", "kind": "update", "added": 2, "removed": 1, "by": "patch"},
 		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0, "by": "other"},
 		{"path": "x.png", "kind": "add"}
 	],
-	"unknown": [{"path": "sub/\\n", "why": "it is too large"}],
+	"unknown": [{"path": "\"sub/\\n\"", "why": "it is too large"}],
 	"commands": [
 		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
 		{"command": "sleep 9", "cwd": "/w"}
@@ -156,18 +157,18 @@ func changesOf(n int) []report.Change {
 	return list
 }
 
-func commandsOf(n int) []report.Command {
-	var list []report.Command
+func commandsOf(n int) []turnlog.Command {
+	var list []turnlog.Command
 	for i := range n {
-		list = append(list, report.Command{Shown: fmt.Sprintf("run %d", i), Cwd: "/w", Exit: &report.Exit{}})
+		list = append(list, turnlog.Command{Shown: fmt.Sprintf("run %d", i), Cwd: "/w", Exit: &turnlog.Exit{}})
 	}
 	return list
 }
 
-func refusalsOf(n int) []report.Refusal {
-	var list []report.Refusal
+func refusalsOf(n int) []turnlog.Refusal {
+	var list []turnlog.Refusal
 	for i := range n {
-		list = append(list, report.Refusal{Kind: "other", What: fmt.Sprint("w", i), Why: "declined"})
+		list = append(list, turnlog.Refusal{Kind: "other", What: fmt.Sprint("w", i), Why: "declined"})
 	}
 	return list
 }
@@ -219,7 +220,7 @@ func FuzzJSON(f *testing.F) {
 		if commands == 9 { // a few reports have more than a collector keeps
 			commands = n(0) % 1100
 		}
-		c := report.New(report.Options{})
+		c := newWatch(report.Options{})
 		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: path, Model: argv}, nil)
 		for i := range commands {
 			command := []string{argv, strings.Repeat(argv, n(1)%20)}

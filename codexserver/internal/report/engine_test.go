@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -26,11 +27,6 @@ func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
 	os.Exit(m.Run())
 }
-
-// watcher passes the events of a turn to a collector.
-type watcher struct{ *report.Collector }
-
-func (w watcher) Event(e thread.Event) { w.Collector.Event(e.Msg) }
 
 // person approves every command except a push.
 type person struct{}
@@ -64,9 +60,8 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	share := thread.NewTable(e, &board.Options{Record: board.NewRecord(&record)}).Share("")
 	defer share.Close()
 
-	_, streams := e.(engine.Streamer)
-	tt.c = report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: streams, Before: time.Minute, After: time.Minute})
-	a := thread.Attendance{Observers: []thread.Observer{watcher{tt.c}}, Awaited: true, Place: person{}}
+	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Before: time.Minute, After: time.Minute})
+	a := thread.Attendance{Turn: tt.c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: tt.c.Watch}}, Awaited: true, Place: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
 		t.Fatal(err)

@@ -5,21 +5,23 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A collector watches a turn. Without a folder for snapshots it reports the changes of patches.
+// A watch reports a turn from its log. Without a folder for snapshots it has the changes of patches.
 func Example() {
-	c := report.New(report.Options{})
-	c.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: "/work"}, nil)
-	c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
+	log, turn := turnlog.NewStore(turnlog.MaxInMemory).New(), turnlog.NewTurn()
+	w := report.New(turn, report.Options{})
+	w.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: "/work"}, nil)
+	log.Add(turn, protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
 		"/work/a.go": {Add: &protocol.FileContent{Content: "package a\n"}},
 	}})
-	c.Event(protocol.PatchApplyEnd{CallID: "1", Success: true})
-	c.Event(protocol.ExecCommandBegin{CallID: "2", Command: []string{"go", "build"}, Cwd: "/work"})
-	c.Event(protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
-	c.End(nil)
-	r := c.Report()
+	log.Add(turn, protocol.PatchApplyEnd{CallID: "1", Success: true})
+	log.Add(turn, protocol.ExecCommandBegin{CallID: "2", Command: []string{"go", "build"}, Cwd: "/work"})
+	log.Add(turn, protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
+	w.End(nil)
+	r := w.Report()
 	fmt.Println(r.Status, r.ChangesFrom)
 	for _, change := range r.Changes {
 		fmt.Println(change.Kind, change.Path, change.Origin)

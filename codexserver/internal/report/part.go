@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -99,7 +100,7 @@ func (t *text) cut(room int) (jsontext.Value, int) {
 	}
 	// The length of the quoted text grows with the text.
 	n := sort.Search(min(len(t.all), room), func(n int) bool { return len(quote(t.all[:n+1])) > room })
-	kept := clip(t.all, n)
+	kept := utf8text.Head(t.all, n)
 	return quote(kept), len(t.all) - len(kept)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -63,8 +64,8 @@ func TestDiffOfPatches(t *testing.T) {
 			}
 			share := thread.NewTable(e, &board.Options{}).Share("")
 			defer share.Close()
-			c := report.New(report.Options{Off: true})
-			a := thread.Attendance{Observers: []thread.Observer{watcher{c}}, Awaited: true}
+			c := newWatch(report.Options{Off: true})
+			a := thread.Attendance{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: dir}, a)
 			if err != nil {
 				t.Fatal(err)

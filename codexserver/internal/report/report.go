@@ -3,25 +3,11 @@ package report
 import (
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json/jsontext"
-)
-
-// Status is the state of a turn.
-type Status string
-
-// The statuses.
-const (
-	Completed  Status = "completed"
-	Incomplete Status = "incomplete" // the answer is cut off, or empty
-	Failed     Status = "failed"
-	Aborted    Status = "aborted"
-	Waiting    Status = "waiting" // for the answer to a question
-	Running    Status = "running"
 )
 
 // Source is where the changes come from.
@@ -42,13 +28,13 @@ type Report struct {
 	// Output is the final answer if the caller wanted JSON, otherwise nil.
 	Output jsontext.Value
 	// Status is the turn's state. "" means that the turn was not watched.
-	Status Status
+	Status turnlog.Status
 	// Stopped is the caller's limit that ended the turn, or "".
 	Stopped string
 	// Model is the model that answers.
 	Model string
 	// Usage is nil while it is not known.
-	Usage *Usage
+	Usage *turnlog.Usage
 	// Quota is the provider's last report of the account's limits, or nil.
 	Quota *protocol.RateLimits
 	// Duration is from the begin of the turn to its end, or to now.
@@ -62,9 +48,9 @@ type Report struct {
 	// Untold is true if commands may have changed files, and the changes do not show it.
 	Untold bool
 	// Commands are the commands that ran, in the order of their start.
-	Commands []Command
+	Commands []turnlog.Command
 	// Refused lists what was not approved, in the order of the decisions.
-	Refused []Refusal
+	Refused []turnlog.Refusal
 	// More names the place where the whole can be read if something was cut.
 	More string
 	// Plan is the model's last plan.
@@ -72,47 +58,8 @@ type Report struct {
 	// Review is the result of a review, or nil for other turns.
 	Review *review.Result
 
-	// omitted counts the elements that the collector dropped.
+	// omitted counts the elements that the log dropped.
 	omitted counts
-}
-
-// Usage counts the tokens of the turn and of its thread.
-type Usage struct{ Turn, Thread protocol.TokenUsage }
-
-// Command is a command that ran.
-type Command struct {
-	// ID is the command's number in the thread, counted from 1.
-	ID int
-	// Shown is the argv as questions show it, shortened.
-	Shown string
-	// Cwd is the folder, shortened.
-	Cwd string
-	// Exit is nil while the command runs, or if its end was not reported.
-	Exit *Exit
-	// ApprovedBy is "" when no question was asked.
-	ApprovedBy approval.Decider
-}
-
-// Exit is how a command ended.
-type Exit struct {
-	Code     int
-	Duration time.Duration
-}
-
-// Refusal is something that was not approved.
-type Refusal struct {
-	// Kind is "command", "patch" or "other".
-	Kind string
-	// What is the command, the patch's paths, or the question, shortened.
-	What string
-	// Cwd is a command's folder.
-	Cwd string
-	// Why is the text that the model received as the reason.
-	Why string
-	// By names who decided.
-	By approval.Decider
-	// Reason is the kind of reason, as one word.
-	Reason elicit.Reason
 }
 
 // Changed returns the paths of the first changes, and their number if there are more; "" if
@@ -122,7 +69,7 @@ func (r *Report) Changed() string {
 	for i, c := range r.Changes {
 		paths[i] = c.Path
 	}
-	return showPaths(paths)
+	return turnlog.ShowPaths(paths)
 }
 
 // Remark returns a sentence for the caller if what commands changed is not known, or "".
@@ -130,5 +77,5 @@ func (r *Report) Remark() string {
 	if !r.Untold || len(r.Unknown) == 0 {
 		return ""
 	}
-	return "What the commands of this turn changed is not known: " + show(r.Unknown[0].Why, maxWords) + "."
+	return "What the commands of this turn changed is not known: " + turnlog.Show(r.Unknown[0].Why, turnlog.MaxWords) + "."
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -25,9 +25,16 @@ type tree struct {
 	options Options
 	take    func(ctx context.Context, dir string, o *repo.SurveyOptions) (*repo.Survey, error)
 
-	mu       sync.Mutex
-	cancel   context.CancelCauseFunc
-	taken    chan struct{} // closed when the snapshot is taken or has failed; nil without one
+	look   atomic.Pointer[look] // nil without one
+	failed error                // why there is none
+}
+
+// look is how the folder was before the turn.
+type look struct {
+	cancel context.CancelCauseFunc
+	taken  chan struct{} // closed when the snapshot is taken or has failed
+
+	// Set before taken is closed.
 	snapshot *repo.Survey
 	failed   error // why there is no snapshot
 }
@@ -82,25 +89,21 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	taken := make(chan struct{})
-	t.mu.Lock()
-	t.cancel, t.taken = cancel, taken
-	t.mu.Unlock()
+	l := &look{cancel: cancel, taken: make(chan struct{})}
+	t.look.Store(l)
 	limit := cmp.Or(t.options.Before, maxTake)
 	if t.options.Wait {
 		limit = cmp.Or(t.options.Before, maxWait)
 	}
 	go func() { // end waits for it
-		defer close(taken)
+		defer close(l.taken)
 		limited, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
 		defer stop()
-		s, err := t.look(limited, dir, roots)
+		s, err := t.snap(limited, dir, roots)
 		if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLate) {
 			err = errEnded // whatever has ended the turn
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.snapshot, t.failed = s, err
+		l.snapshot, l.failed = s, err
 		if err != nil {
 			t.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", dir, "error", err)
 		}
@@ -111,14 +114,14 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-taken:
+	case <-l.taken:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
 
-// look waits for a place and takes the snapshot.
-func (t *tree) look(ctx context.Context, dir string, roots []string) (*repo.Survey, error) {
+// snap waits for a place and takes the snapshot.
+func (t *tree) snap(ctx context.Context, dir string, roots []string) (*repo.Survey, error) {
 	leave, err := t.turn(ctx)
 	if err != nil {
 		return nil, err
@@ -142,29 +145,26 @@ func (t *tree) turn(ctx context.Context) (leave func(), err error) {
 
 // ready waits until the snapshot is taken.
 func (t *tree) ready(ctx context.Context) {
-	t.mu.Lock()
-	taken := t.taken
-	t.mu.Unlock()
-	if taken == nil {
+	l := t.look.Load()
+	if l == nil {
 		return
 	}
 	select {
-	case <-taken:
+	case <-l.taken:
 	case <-ctx.Done():
 	}
 }
 
 // acting gives up a snapshot that is not taken yet, since the folder may have changed.
 func (t *tree) acting() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.taken == nil {
+	l := t.look.Load()
+	if l == nil {
 		return
 	}
 	select {
-	case <-t.taken:
+	case <-l.taken:
 	default:
-		t.cancel(errLate)
+		l.cancel(errLate)
 	}
 }
 
@@ -181,17 +181,18 @@ type outcome struct {
 
 // end returns what has changed in the folder. The error is why that is not known.
 func (t *tree) end() (f outcome, err error) {
-	if t.taken == nil {
+	l := t.look.Load()
+	if l == nil {
 		if t.failed == nil { // it never began
 			return f, errWhere
 		}
 		return f, t.failed
 	}
-	t.cancel(errEnded)
-	<-t.taken
-	s := t.snapshot
+	l.cancel(errEnded)
+	<-l.taken
+	s := l.snapshot
 	if s == nil {
-		return f, t.failed
+		return f, l.failed
 	}
 	limit := cmp.Or(t.options.After, maxCompare)
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
@@ -221,7 +222,7 @@ func (t *tree) end() (f outcome, err error) {
 }
 
 // covers reports whether the snapshot covers the file at an absolute path.
-func (t *tree) covers(file string) bool { return t.snapshot.Covers(file) }
+func (t *tree) covers(file string) bool { return t.look.Load().snapshot.Covers(file) }
 
 // root returns the folder of the snapshot.
-func (t *tree) root() string { return t.snapshot.Root() }
+func (t *tree) root() string { return t.look.Load().snapshot.Root() }

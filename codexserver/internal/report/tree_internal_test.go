@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// taking returns a collector while its snapshot is being taken.
-func taking(t *testing.T) (c *Collector, ctx context.Context) {
+// taking returns a watch while its snapshot is being taken.
+func taking(t *testing.T) (c *Watch, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	c = New(Options{})
-	c.begin = time.Now()
-	c.tree.cancel, c.tree.taken = cancel, make(chan struct{})
+	c = New(turnlog.NewTurn(), Options{})
+	c.tree.look.Store(&look{cancel: cancel, taken: make(chan struct{})})
 	return c, ctx
 }
 
@@ -32,7 +32,7 @@ func TestSlowSnapshot(t *testing.T) {
 		{true, maxWait, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := New(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
+			c := New(turnlog.NewTurn(), Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
 			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -46,7 +46,7 @@ func TestSlowSnapshot(t *testing.T) {
 			if took := time.Since(begin); took != tt.begins+tt.ready {
 				t.Errorf("wait %t: Ready took until %v", tt.wait, took)
 			}
-			c.Event(protocol.ExecCommandBegin{})
+			c.Event(turnlog.Step{Changes: turnlog.Changes(protocol.ExecCommandBegin{})})
 			c.End(nil)
 			if got := c.Report().ChangesFrom; got != FromEvents {
 				t.Errorf("wait %t: changes from %q", tt.wait, got)
@@ -59,7 +59,7 @@ func TestSlowSnapshot(t *testing.T) {
 func TestReadyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := taking(t)
-		time.AfterFunc(time.Second, func() { close(c.tree.taken) })
+		time.AfterFunc(time.Second, func() { close(c.tree.look.Load().taken) })
 		begin := time.Now()
 		for _, m := range []protocol.EventMsg{nil, protocol.TaskStarted{}, protocol.AgentMessageDelta{}, protocol.ExecCommandEnd{}} {
 			c.Ready(t.Context(), m)
@@ -86,17 +86,17 @@ func TestReadyWaits(t *testing.T) {
 func TestLateSnapshot(t *testing.T) {
 	for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}} {
 		c, ctx := taking(t)
-		c.Event(protocol.AgentMessage{})
+		c.Event(turnlog.Step{Changes: turnlog.Changes(protocol.AgentMessage{})})
 		if ctx.Err() != nil {
 			t.Errorf("given up for a message: %v", context.Cause(ctx))
 		}
-		c.Event(m)
+		c.Event(turnlog.Step{Changes: turnlog.Changes(m)})
 		if !errors.Is(context.Cause(ctx), errLate) {
 			t.Errorf("%s: %v", m.EventType(), context.Cause(ctx))
 		}
 		c, ctx = taking(t)
-		close(c.tree.taken)
-		c.Event(m)
+		close(c.tree.look.Load().taken)
+		c.Event(turnlog.Step{Changes: turnlog.Changes(m)})
 		if ctx.Err() != nil {
 			t.Errorf("%s after the snapshot: %v", m.EventType(), context.Cause(ctx))
 		}
@@ -110,8 +110,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		looks := make(chan struct{}, 1)
 		dir := t.TempDir()
 		looking, release := make(chan struct{}, 2), make(chan struct{})
-		begin := func() *Collector {
-			c := New(Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+		begin := func() *Watch {
+			c := New(turnlog.NewTurn(), Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
 			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				looking <- struct{}{}
 				select {
@@ -129,10 +129,10 @@ func TestSnapshotsAreBounded(t *testing.T) {
 			t.Errorf("%d snapshots at a time", n)
 		}
 		third.tree.acting()
-		<-third.tree.taken // it does not wait for the others
+		<-third.tree.look.Load().taken // it does not wait for the others
 		close(release)
-		<-first.tree.taken
-		<-second.tree.taken
+		<-first.tree.look.Load().taken
+		<-second.tree.look.Load().taken
 		if len(looking) != 2 || len(looks) != 0 {
 			t.Errorf("%d snapshots, %d places taken", len(looking), len(looks))
 		}

@@ -25,7 +25,7 @@ import (
 type turn struct {
 	t    *testing.T
 	dir  string
-	c    *report.Collector
+	c    *recorder
 	last int // the number of the last call
 }
 
@@ -53,7 +53,7 @@ func newTurn(t *testing.T, lay func(tt *turn)) *turn {
 func (tt *turn) begin(o report.Options) {
 	tt.t.Helper()
 	o.Scratch = repo.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
-	tt.c = report.New(o)
+	tt.c = newWatch(o)
 	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
 	tt.t.Cleanup(func() {
 		if left, err := os.ReadDir(o.Scratch.Dir); err != nil || len(left) > 0 {
@@ -298,25 +298,28 @@ func TestTurnInADirtyTree(t *testing.T) {
 	}
 }
 
-// TestTurnBeganEarlier checks that a command made what was changed between its beginning and the
-// event of it.
-func TestTurnBeganEarlier(t *testing.T) {
-	for name, want := range map[string]report.Origin{"began": report.ByCommand, "no time": report.ByOther} {
-		tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
-		tt.run("", 0, func() {}, "true")  // waits for the snapshot
-		time.Sleep(50 * time.Millisecond) // file systems have a coarse clock
-		begin := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}, Cwd: tt.dir}
-		if want == report.ByCommand {
-			begin.Began = time.Now()
+// TestOrigins checks what a change is attributed to: a patch that explains it, else the commands
+// and tools of the turn if it ran any.
+func TestOrigins(t *testing.T) {
+	for name, want := range map[string]string{"": "a.go patch, b.go other, c.go other", "a command": "a.go patch, b.go command, c.go command", "a tool": "a.go patch, b.go command, c.go command"} {
+		tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n"); tt.write("c.go", "c\n") })
+		tt.patch("a.go", "x\n", "-a\n+x\n")
+		tt.patch("b.go", "x\ny\n", "-b\n+x\n") // and another line
+		tt.write("c.go", "x\n")
+		switch name {
+		case "a command":
+			tt.run("", 0, func() {}, "true")
+		case "a tool":
+			tt.emit(protocol.MCPToolCallBegin{CallID: "tool"})
+			tt.emit(protocol.MCPToolCallEnd{CallID: "tool"})
 		}
-		tt.write("a.go", "b\n")
-		time.Sleep(100 * time.Millisecond) // more than the slack
-		tt.emit(begin)
-		tt.emit(protocol.ExecCommandEnd{CallID: "1"})
 		tt.c.End(nil)
-		r := tt.c.Report()
-		if len(r.Changes) != 1 || r.Changes[0].Origin != want {
-			t.Errorf("%s: %+v", name, r.Changes)
+		var got []string
+		for _, c := range tt.c.Report().Changes {
+			got = append(got, c.Path+" "+string(c.Origin))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%q: %s, want %s", name, s, want)
 		}
 	}
 }
@@ -328,19 +331,19 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 	tt.end(nil)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	for name, begin := range map[string]func() *report.Collector{
-		"too many snapshots": func() *report.Collector {
-			c := report.New(report.Options{})
+	for name, begin := range map[string]func() *recorder{
+		"too many snapshots": func() *recorder {
+			c := newWatch(report.Options{})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
-		"interrupted": func() *report.Collector {
-			c := report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
+		"interrupted": func() *recorder {
+			c := newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
 			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
-		"no folder": func() *report.Collector {
-			c := report.New(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
+		"no folder": func() *recorder {
+			c := newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
 			return c
 		},

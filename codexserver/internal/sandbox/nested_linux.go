@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // bounds limit the search for nested repositories, which precedes every command.
@@ -55,7 +57,7 @@ func nestedRepositories(folders, skip []string, b bounds) ([]string, error) {
 	slices.Sort(folders) // a folder before what lies in it
 	var done []string
 	for _, folder := range folders {
-		if slices.ContainsFunc(done, func(other string) bool { return inside(folder, other) }) {
+		if slices.ContainsFunc(done, func(other string) bool { return paths.Below(folder, other) }) {
 			continue
 		}
 		done = append(done, folder)
@@ -69,11 +71,6 @@ func nestedRepositories(folders, skip []string, b bounds) ([]string, error) {
 		}
 	}
 	return s.found, nil
-}
-
-func inside(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // search is a search for nested repositories.

@@ -16,9 +16,9 @@ const maxPointer = 64 << 10
 // Protected returns the paths below the writable roots whose contents other programs run
 // or trust: the .git of each root, whether or not it exists, with what it leads to, and
 // the folders of [Options.Protected]. It leaves out a protected folder that contains a
-// root and lies in none: only that root in it is writable.
+// root and lies in none: only that root in it is writable. No root lies in [Options.Sealed].
 func (s *Sandbox) Protected(roots []string) []string {
-	var found []string
+	found := slices.Clone(s.options.Sealed)
 	for _, path := range s.options.Protected {
 		if !surrounds(path, roots) {
 			found = append(found, path)

@@ -51,7 +51,7 @@ func TestProtected(t *testing.T) {
 }
 
 // TestProtectedAroundARoot checks that a protected folder is left out when it contains a
-// root, unless a root contains the folder.
+// root, unless a root contains the folder. The server's own is never left out.
 func TestProtectedAroundARoot(t *testing.T) {
 	top := t.TempDir()
 	home := filepath.Join(top, "home")
@@ -61,14 +61,15 @@ func TestProtectedAroundARoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := sandbox.New(sandbox.Options{Protected: []string{home}})
+	own := filepath.Join(home, "own")
+	s := sandbox.New(sandbox.Options{Protected: []string{home}, Sealed: []string{own}})
 	for _, tt := range []struct{ roots, want []string }{
-		{[]string{root}, []string{filepath.Join(root, ".git")}},
-		{[]string{home}, []string{home, filepath.Join(home, ".git")}},
-		{[]string{root, top}, []string{home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
-		{[]string{root, filepath.Join(top, "missing")}, []string{filepath.Join(root, ".git"), filepath.Join(top, "missing", ".git")}},
-		{nil, []string{home}},
-		{[]string{filepath.Join(top, "other")}, []string{home, filepath.Join(top, "other", ".git")}},
+		{[]string{root}, []string{own, filepath.Join(root, ".git")}},
+		{[]string{home}, []string{own, home, filepath.Join(home, ".git")}},
+		{[]string{root, top}, []string{own, home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
+		{[]string{root, filepath.Join(top, "missing")}, []string{own, filepath.Join(root, ".git"), filepath.Join(top, "missing", ".git")}},
+		{nil, []string{own, home}},
+		{[]string{filepath.Join(top, "other")}, []string{own, home, filepath.Join(top, "other", ".git")}},
 	} {
 		if diff := cmp.Diff(tt.want, s.Protected(tt.roots)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.roots, diff)

@@ -98,6 +98,11 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 // refuse returns nil, or the reason why the folder at path must not become writable under
 // name.
 func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
+	for _, own := range s.options.Sealed {
+		if below(path, own) {
+			return fmt.Errorf("it is or lies in %s, which is this server's", own)
+		}
+	}
 	for _, own := range s.options.Named {
 		if own = filepath.Clean(own); own == name || own == path {
 			return nil

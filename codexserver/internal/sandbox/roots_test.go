@@ -48,7 +48,7 @@ func write(roots ...string) protocol.SandboxPolicy {
 
 func TestRoots(t *testing.T) {
 	base := tree(t,
-		"work/sub", "other", "home/.codex/sessions", "home/project",
+		"work/sub", "other", "home/.codex/sessions", "home/.codex/codex-mcp/run", "home/project",
 		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
 		"repo/.git/hooks", "repo/.git/tree/src", "repo/.git/tree/.git", "x/.GIT", "bare/objects", "bare/refs", "bare/sub", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects",
 		"toGit -> @/repo/.git",
@@ -100,6 +100,11 @@ func TestRoots(t *testing.T) {
 		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
+		{name: "of the server, named", cwd: "@/home/.codex/codex-mcp", named: []string{"@/home/.codex/codex-mcp"},
+			notes: []string{"@/home/.codex/codex-mcp is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
+		{name: "below that of the server, named", cwd: "@/work", roots: []string{"@/home/.codex/codex-mcp/run"}, named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"},
+			notes: []string{"@/home/.codex/codex-mcp/run is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
+		{name: "below that of the server as $TMPDIR, named", cwd: "@/work", tmpdir: "@/home/.codex/codex-mcp/run", named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"}},
 		{name: "devices", cwd: "/dev", notes: []string{"/dev is read-only for commands: it belongs to the system's /dev; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "a git folder", cwd: "@/repo/.git", notes: []string{"@/repo/.git is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
 		{name: "in a git folder", cwd: "@/repo/.git/hooks", notes: []string{"@/repo/.git/hooks is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
@@ -136,7 +141,7 @@ func TestRoots(t *testing.T) {
 				policy.ExcludeTmpdirEnvVar = false
 				env = []string{"@/home/project", "TMPDIR=" + tt.tmpdir, "OTHER=@/home/project"}
 			}
-			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Named: in(tt.named...)})
+			s := sandbox.New(sandbox.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...)})
 			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
 			if err != nil {
 				t.Fatal(err)

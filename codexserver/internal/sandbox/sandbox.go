@@ -34,6 +34,9 @@ type Options struct {
 	Find func(program string) (path string, err error)
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
+	// Sealed are folders of this server. They and what is in them never become writable, whatever
+	// names them, and stay read-only below a writable folder.
+	Sealed []string
 	// Private are folders that do not become writable as a whole, such as the user's home
 	// and the configuration's folder. Neither do their parents.
 	Private []string
@@ -118,6 +121,9 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 
 // Notes returns the notes of the confinement's [Roots].
 func (c *Confinement) Notes() []string { return c.roots.Notes }
+
+// Writable returns the folders in which a confined command may write, without links.
+func (c *Confinement) Writable() []string { return slices.Clone(c.roots.Paths) }
 
 // Environ returns the variables to add to the environment of a confined command.
 func (c *Confinement) Environ() []string {

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
@@ -12,20 +13,22 @@ const anything = "*"
 // kind is a kind of change. Its scripts run in a repository with a file a.txt of three lines,
 // or in a folder without one.
 type kind struct {
-	name      string
-	noGit     bool
-	asRoot    bool   // cannot be tried by another user
-	cwd       string // below the folder
-	roots     bool   // ../root is a writable root
-	lay       string // makes more before the turn
-	act       string // is the turn's command
-	user      string // is what the user does while the turn runs and no command
-	neighbour string // is the command of another conversation
-	options   report.Options
+	name    string
+	noGit   bool
+	asRoot  bool   // cannot be tried by another user
+	cwd     string // below the folder
+	roots   bool   // ../root is a writable root
+	lay     string // makes more before the turn
+	act     string // is the turn's command
+	user    string // is what the user does while the turn runs and no command
+	options report.Options
 	// want has a line for each change, "? " before those that were not looked at, and the
 	// notes of the diff.
 	want string
 }
+
+// sparse makes the files d/d and e/e, and hides e.
+const sparse = "mkdir d e; echo d > d/d; echo e > e/e; git add .; git commit -q -m d; git sparse-checkout set "
 
 const submodule = "git init -q ../lib; (cd ../lib; echo l > l.txt; git add .; git commit -q -m lib); " +
 	"git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -q -m sub; "
@@ -57,10 +60,17 @@ var kinds = []kind{
 	{name: "odd names", act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
 		want: "add  lead +1-0\nadd -dash +1-0\nadd :(top)x +1-0\nadd a b +1-0\nadd a\"b +1-0\nadd back\\slash +1-0\nadd new\nline +1-0\nadd tab\there +1-0\nadd é +1-0\n"},
 	{name: "a name that is not UTF-8", act: "echo x > \"$(printf 'n\\377')\"; printf '\\377' > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
+	{name: "odd names without a repository", noGit: true, act: "echo x > \"$(printf 'n\\377')\"; echo 1 > 'a\"b'; echo 2 > '\"q\"'; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > 'new\\nline'; echo 5 > \"$(printf 'esc\\033[2J')\"",
+		want: "add \"q\" +1-0\nadd a\"b +1-0\nadd esc\x1b[2J +1-0\nadd new\nline +1-0\nadd new\\nline +1-0\nadd n\xff +1-0\n"},
+	{name: "names that read alike", act: "echo 1 > \"$(printf 'a\\342\\200\\256b')\"; echo 2 > 'a\\u{202e}b'; echo 3 > \"$(printf 'a\\342\\200\\213')\"", want: "add a\\u{202e}b +1-0\nadd a\u200b +1-0\nadd a\u202eb +1-0\n"},
+	{name: "long names", act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n; echo y > \"$(printf '\\001%0254d' 0)\"", want: "add \x01" + strings.Repeat("0", 254) + " +1-0\nadd " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
+	{name: "long names without a repository", noGit: true, act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n", want: "add " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
 	{name: "normalisation pairs", act: "echo 1 > \"$(printf 'e\\314\\201')\"; echo 2 > \"$(printf '\\303\\251')\"", want: "add e\u0301 +1-0\nadd \u00e9 +1-0\n"},
 	{name: "rename of case", act: "mv a.txt A.txt", want: "rename a.txt>A.txt +0-0\n"},
 	{name: "mode", act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
-	{name: "core.fileMode is false", lay: "git config core.fileMode false", act: "chmod +x a.txt", want: "? : core.fileMode is false, so changed modes do not show\n"},
+	{name: "core.fileMode is false", lay: "git config core.fileMode false", act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
+	{name: "core.fileMode is false, and more", lay: "echo b > b; git add b; git commit -q -m b; git config core.fileMode no; chmod +x b; echo u > u; chmod +x u", act: "echo x >> a.txt; chmod +x a.txt; echo n > n; chmod +x n; touch b u", want: "update a.txt +1-0\nadd n +1-0\n"},
+	{name: "core.fileMode is false, and a mode goes away", lay: "echo b > b; chmod +x b; git add b; git commit -q -m b; git config core.fileMode 0; echo u > u; chmod +x u", act: "chmod -x b u", want: "update b +0-0\nupdate u +0-0\n"},
 	{name: "symbolic links", lay: "ln -s a.txt l; echo f > f; git add .; git commit -q -m l", act: "ln -sfn nowhere l; ln -s a.txt new; rm f; ln -s a.txt f; rm a.txt; ln -s x a.txt", want: anything},
 	{name: "a link becomes a file", lay: "ln -s a.txt l; git add .; git commit -q -m l", act: "rm l; echo x > l", want: "update l +1-1\n"},
 	{name: "a file becomes a folder", act: "rm a.txt; mkdir a.txt; echo x > a.txt/x", want: "delete a.txt +0-3\nadd a.txt/x +1-0\n"},
@@ -80,6 +90,14 @@ var kinds = []kind{
 	{name: "assume unchanged", lay: "git update-index --assume-unchanged a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "skip worktree", lay: "git update-index --skip-worktree a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "sparse checkout", lay: "mkdir d e; echo d > d/d; echo e > e/e; git add .; git commit -q -m d; git sparse-checkout set --cone --sparse-index d", act: "echo x >> d/d; mkdir e; echo new > e/new", want: "update d/d +1-0\nadd e/new +1-0\n"},
+	{name: "a hidden file is made again", lay: sparse + "--cone d", act: "mkdir e; echo e > e/e", want: "add e/e +1-0\n"},
+	{name: "a hidden file is made with other content", lay: sparse + "--cone d", act: "mkdir e; echo f > e/e; echo x > e/x", want: "add e/e +1-0\nadd e/x +1-0\n"},
+	{name: "a hidden file is made, with a sparse index", lay: sparse + "--cone --sparse-index d", act: "mkdir e; echo e > e/e", want: "add e/e +1-0\n"},
+	{name: "sparse checkout is widened", lay: sparse + "--cone d", act: "git sparse-checkout add e", want: "add e/e +1-0\n"},
+	{name: "sparse checkout is widened, with a sparse index", lay: sparse + "--cone --sparse-index d", act: "git sparse-checkout add e; echo x >> e/e", want: "add e/e +2-0\n"},
+	{name: "sparse checkout is narrowed", lay: sparse + "--cone d e", act: "git sparse-checkout set --sparse-index d", want: "delete e/e +0-1\n"},
+	{name: "sparse checkout by patterns", lay: sparse + "--no-cone '/*' '!e/'", act: "git sparse-checkout disable", want: "add e/e +1-0\n"},
+	{name: "a hidden file of a conflict", lay: sparse + "--cone d; git checkout -q -b f; git sparse-checkout disable; echo f > e/e; git commit -q -a -m f; git checkout -q main; echo m > e/e; git commit -q -a -m m; git sparse-checkout set d", act: "git merge -q f || true", want: anything},
 	{name: "commit", act: "echo x >> a.txt; echo n > n; git add .; git commit -q -m by-codex", want: "update a.txt +1-0\nadd n +1-0\n"},
 	{name: "another branch", lay: "git checkout -q -b other; echo o > o; git add .; git commit -q -m o; git checkout -q main", act: "git checkout -q other", want: "add o +1-0\n"},
 	{name: "stash", lay: "echo x >> a.txt", act: "git stash -q", want: "update a.txt +0-1\n"},
@@ -91,6 +109,8 @@ var kinds = []kind{
 	{name: "a worktree of a bare repository", lay: "git clone -q --bare . ../bare.git; rm -rf .git a.txt; git -C ../bare.git worktree add -q ../w2 main; mv ../w2/.git ../w2/a.txt .; git -C ../bare.git worktree repair -q . >/dev/null 2>&1 || true", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "the repository is removed", act: "rm -rf .git; echo x >> a.txt", want: anything},
 	{name: "the repository is made", noGit: true, act: "git init -q; git add .; git commit -q -m x; echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "in an ignored folder", lay: "echo out/ > .gitignore; mkdir out; echo x > out/x; echo y > out/y", cwd: "out", act: "echo x >> out/x; rm out/y; echo z > out/z; echo x >> a.txt", want: "update a.txt +1-0\nupdate out/x +1-0\ndelete out/y +0-1\nadd out/z +1-0\n"},
+	{name: "below an ignored folder", lay: "printf 'out/\\n*.log\\n' > .gitignore; mkdir -p out/d; echo x > out/x; echo y > out/d/y; echo l > l.log", cwd: "out/d", act: "echo x >> out/d/y; echo x >> out/x; echo m > l.log", want: "update out/d/y +1-0\n? : git ignores l.log, out/\n"},
 	{name: "in a folder of the repository", lay: "mkdir d; echo x > d/x", cwd: "d", act: "echo y >> a.txt; echo y >> d/x", want: "update a.txt +1-0\nupdate d/x +1-0\n"},
 
 	// Attributes.
@@ -98,6 +118,19 @@ var kinds = []kind{
 	{name: "a diff driver", lay: "echo '*.txt diff=evil' > .gitattributes; git config diff.evil.textconv 'touch ran; cat'; git config diff.evil.command 'touch ran'; git add .; git commit -q -m a", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "eol", lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt +1-1\nadd n.txt +1-0\n"},
 	{name: "eol that git does not restore", lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git would not restore its bytes, because it converts them): add mixed\n"},
+	{name: "line ends only, text=auto", lay: "echo '* text=auto' > .gitattributes; echo b > b; git add .; git commit -q -m a", act: "printf 'one\\r\\ntwo\\r\\nthree\\r\\n' > a.txt; touch b",
+		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
+	{name: "line ends only, core.autocrlf", lay: "git config core.autocrlf true; rm a.txt; git checkout -q a.txt; echo u > u", act: "printf 'one\\ntwo\\nthree\\n' > a.txt; printf 'u\\r\\n' > u",
+		want: "update a.txt\nupdate u\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update u\n"},
+	{name: "line ends only, core.autocrlf=input", lay: "git config core.autocrlf input", act: "printf 'one\\r\\ntwo\\nthree\\n' > a.txt",
+		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
+	{name: "line ends only, of the same size", lay: "git config core.autocrlf input; printf 'a\\r\\nb\\n' > m; git add m; git commit -q -m m", act: "printf 'a\\nb\\r\\n' > m",
+		want: "? m: git converts its line ends or its encoding, so whether they changed is not known\n"},
+	{name: "an encoding that git refuses", lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; echo k > k; git add .; git commit -q -m a; printf 'a\\0\\n\\0' > old.u16", act: "printf 'b\\0\\n\\0' > x.u16; printf 'c\\0\\n\\0' > old.u16; echo l >> k",
+		want: "update k +1-0\nupdate old.u16\nadd x.u16\n# not in this diff (too large, or it cannot be read): update old.u16\n# not in this diff (too large, or it cannot be read): add x.u16\n"},
+	{name: "an encoding that git refuses later", lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; printf '\\377\\376a\\0\\n\\0' > x.u16; cp x.u16 y.u16; git add .; git commit -q -m a", act: "printf 'a\\0\\n\\0' > x.u16; echo x >> a.txt",
+		want: "update a.txt +1-0\nupdate x.u16\n# not in this diff (too large, or it cannot be read): update x.u16\n"},
+	{name: "an encoding that nobody knows", lay: "echo '*.x text working-tree-encoding=none-such' > .gitattributes; git add .; git commit -q -m a; echo a > a.x", act: "echo b > b.x; echo c > a.x", want: anything},
 	{name: "encoding", lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16 +1-1\n"},
 	{name: "a filter", lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; git add .; git commit -q -m a", act: "echo c > x.big; echo d > y.big; echo x >> a.txt",
 		want: "update a.txt +1-0\nupdate x.big\nadd y.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n# not in this diff (a filter changes how git stores it): add y.big\n"},
@@ -119,10 +152,9 @@ var kinds = []kind{
 	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: report.Options{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: report.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 
-	// Limits, and others at the same time.
+	// Limits, and the user at the same time.
 	{name: "too slow before", options: report.Options{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
 	{name: "too slow after", options: report.Options{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
 	{name: "tracking is off", options: report.Options{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: changes.track is off\n"},
-	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3 by other\nadd u +1-0 by other\n"},
-	{name: "another conversation edits", act: "echo x >> a.txt", neighbour: "echo o > o", want: "update a.txt +1-0\nadd o +1-0 by other\n"},
+	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3\nadd u +1-0\n"},
 }

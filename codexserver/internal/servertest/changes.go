@@ -3,6 +3,7 @@ package servertest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -56,10 +59,14 @@ func shell(t *testing.T, dir, script string) {
 	}
 }
 
-// watcher passes the events of a turn to a collector.
-type watcher struct{ *report.Collector }
+// Watcher is the observer of a turn that a watch reports.
+type Watcher struct {
+	*report.Watch
+	thread.NoQuestions
+}
 
-func (w watcher) Event(e thread.Event) { w.Collector.Event(e.Msg) }
+// Event implements [thread.Observer].
+func (w Watcher) Event(e thread.Event) { w.Watch.Event(e.Step) }
 
 // place is a kind in its folders.
 type place struct {
@@ -88,10 +95,9 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	shell(t, top, "cp -a w old")
 	before := p.tree()
 
-	turns := &report.Turns{}
 	options := k.options
 	options.Before, options.After = cmp.Or(options.Before, time.Minute), cmp.Or(options.After, time.Minute)
-	options.Scratch, options.Turns = repo.Scratch{Dir: filepath.Join(top, "scratch")}, turns
+	options.Scratch = repo.Scratch{Dir: filepath.Join(top, "scratch")}
 	var roots []string
 	if k.roots {
 		roots = []string{p.root}
@@ -102,23 +108,15 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	}
 	e := start(t, work, "set -e; cd '"+p.dir+"'; "+k.act, roots, func() {
 		if k.user != "" {
-			shell(t, p.dir, "sleep 0.05; "+k.user)
-		}
-		if k.neighbour != "" {
-			shell(t, p.dir, "sleep 0.05")
-			other := report.New(report.Options{Turns: turns})
-			other.Begin(t.Context(), protocol.SessionConfigured{Cwd: p.dir}, nil)
-			other.Event(protocol.ExecCommandBegin{CallID: "1"})
-			shell(t, p.dir, k.neighbour)
-			other.Event(protocol.ExecCommandEnd{CallID: "1"})
-			other.End(nil)
+			shell(t, p.dir, k.user)
 		}
 	})
-	_, options.Wait = e.(engine.Streamer)
-	c := report.New(options)
+	options.Wait = engine.TraitsOf(e).Streams
+	log := turnlog.NewTurn()
+	c := report.New(log, options)
 	share := thread.NewTable(e, &board.Options{}).Share("")
 	defer share.Close()
-	a := thread.Attendance{Observers: []thread.Observer{watcher{c}}, Awaited: true}
+	a := thread.Attendance{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work, WritableRoots: roots}, a)
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +142,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		}
 	}
 	p.check(before, p.tree(), &r)
+	p.paths(&r)
 	p.apply(diff, &r)
 }
 
@@ -274,6 +273,34 @@ func (p *place) check(before, after map[string]file, r *report.Report) {
 	}
 }
 
+// paths checks that the report as JSON has the path of each change, and none that is cut.
+func (p *place) paths(r *report.Report) {
+	p.t.Helper()
+	var sent struct {
+		Changes []struct{ Path, From string }
+	}
+	if err := json.Unmarshal(r.JSON(0), &sent); err != nil || len(sent.Changes) != len(r.Changes) {
+		p.t.Errorf("%d changes are sent of %d: %v", len(sent.Changes), len(r.Changes), err)
+		return
+	}
+	for i, c := range sent.Changes {
+		path, ok := unquote(c.Path)
+		from, also := unquote(c.From)
+		if want := r.Changes[i]; !ok || !also || path != want.Path || from != want.From {
+			p.t.Errorf("the paths %q and %q are sent as %q and %q", want.Path, want.From, c.Path, c.From)
+		}
+	}
+}
+
+// unquote returns a path that git may have quoted.
+func unquote(path string) (string, bool) {
+	if !strings.HasPrefix(path, `"`) {
+		return path, true
+	}
+	path, err := strconv.Unquote(path) // Go has git's escapes too
+	return path, err == nil
+}
+
 func (p *place) told(name string, r *report.Report) bool {
 	return p.gap(name, r) || slices.ContainsFunc(r.Changes, func(c report.Change) bool {
 		return c.Path == name || c.From == name || strings.HasSuffix(c.Path, "/") && strings.HasPrefix(name, c.Path)
@@ -320,7 +347,8 @@ func (p *place) apply(diff string, r *report.Report) {
 	}
 	omitted := map[string]bool{}
 	for _, m := range note.FindAllStringSubmatch(diff, -1) {
-		omitted[m[1]] = true
+		name, _ := unquote(m[1])
+		omitted[name] = true
 	}
 	for _, name := range changed(p.read(p.old), p.read(p.dir)) {
 		if !omitted[name] && !slices.ContainsFunc(keys(omitted), func(dir string) bool { return strings.HasSuffix(dir, "/") && strings.HasPrefix(name, dir) }) && !p.gap(name, r) {

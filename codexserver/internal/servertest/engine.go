@@ -12,9 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Engine is an engine with every optional interface of a server's engine but
-// [engine.Streamer] and [engine.Reacher]. It records what it is asked for. An
-// [engine.TurnFunc] is an engine without them.
+// Engine is an engine with every optional interface of a server's engine. It records what it is
+// asked for. An [engine.TurnFunc] is an engine without them.
 type Engine struct {
 	// Turn runs the turns. Nil is [Script].
 	Turn engine.TurnFunc
@@ -91,6 +90,14 @@ func (e *Engine) begin(ctx context.Context, cfg protocol.Config, host engine.Hos
 	return recorded, nil
 }
 
+// Traits implements [engine.Describer].
+func (*Engine) Traits() engine.Traits { return engine.Traits{Shortens: true} }
+
+// Fork implements [engine.Resumer].
+func (*Engine) Fork(context.Context, string, protocol.Config, engine.Host) (engine.Conversation, error) {
+	return nil, &engine.RefusedError{Err: errors.New("this engine cannot copy conversations")}
+}
+
 // placedHost says where the conversation works.
 type placedHost struct {
 	engine.Host
@@ -110,9 +117,6 @@ type conversation struct {
 	engine.Conversation
 	engine *Engine
 }
-
-// ShortensHistory implements [engine.Shortener].
-func (c conversation) ShortensHistory() {}
 
 // Turn implements [engine.Conversation].
 func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
@@ -157,7 +161,7 @@ func (e *Engine) Resume(ctx context.Context, path string, cfg protocol.Config, h
 		}
 	}
 	e.mu.Unlock()
-	c, err := e.begin(ctx, before, resumedHost{host, id})
+	c, err := e.begin(ctx, before, resumedHost{placedHost{host, before.Cwd}, id})
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +182,6 @@ type resumption struct {
 }
 
 func (r resumption) ID() string { return r.id }
-
-// ShortensHistory implements [engine.Shortener].
-func (r resumption) ShortensHistory() {}
 
 type resumedHost struct {
 	engine.Host

@@ -46,12 +46,12 @@ func (*Engine) SavedConfig(context.Context) (*protocol.UserSavedConfig, error) {
 // SetDefaultModel implements [engine.Configurator].
 func (*Engine) SetDefaultModel(context.Context, protocol.SetDefaultModelParams) error { return nil }
 
-// ExecOneOff implements [engine.Commander]. The output is the command's name.
+// ExecOneOff implements [engine.Workspace]. The output is the command's name.
 func (*Engine) ExecOneOff(_ context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
 	return &protocol.ExecOneOffCommandResult{Stdout: p.Command[0]}, nil
 }
 
-// SearchFiles implements [engine.Searcher]. A search for "slow" ends with its context.
+// SearchFiles implements [engine.Workspace]. A search for "slow" ends with its context.
 func (*Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	if p.Query == "slow" {
 		<-ctx.Done()
@@ -59,7 +59,7 @@ func (*Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams
 	return &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}, nil
 }
 
-// GitDiffToRemote implements [engine.Differ]. Only "/repo" is a repository.
+// GitDiffToRemote implements [engine.Workspace]. Only "/repo" is a repository.
 func (*Engine) GitDiffToRemote(_ context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error) {
 	if cwd != "/repo" {
 		return nil, &engine.RefusedError{Err: errors.New("no repository")}

@@ -86,7 +86,11 @@ func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.Input
 		case "fail":
 			return errors.New(rest)
 		case "form":
-			answer, err := host.Elicit(ctx, json.RawMessage(`{"message":"Name?","requestedSchema":{"type":"object","properties":{}}}`))
+			f, err := elicit.ServerQuestion("toy", json.RawMessage(`{"message":"Name?"}`))
+			if err != nil {
+				return err
+			}
+			answer, err := host.Elicit(ctx, f)
 			said = append(said, fmt.Sprintf("form: %s %v", answer, err))
 		default:
 			decided, err := askAll(ctx, host, strings.Split(word, "+"))

@@ -1,11 +1,15 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -16,7 +20,9 @@ import (
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
 	exec := &elicit.ExecQuestion{
 		Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
+		Home: home(),
 	}
+	exec.Script, _ = policy.ShellScript(r.Command)
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
 	} else {
@@ -33,7 +39,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
 	q := (&elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(r.Changes, r.Links), Cwd: r.Cwd, Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
+		Subject: r.Subject, Changes: listChanges(&r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
 	}).Question()
 	whole := !q.Once
 	q.Once = q.Once || r.Once
@@ -67,7 +73,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	case protocol.PatchApprovalRequest:
 		r.Asked = m.Asked
 	}
-	observers := h.observers
+	observers, turn := h.observers, h.now.Turn
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -77,6 +83,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 		}
 		r.Question = &asked
 	}
+	h.kept.Asked(turn, r)
 	for _, o := range observers {
 		o.Asked(r)
 	}
@@ -84,6 +91,8 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()
+	h.kept.Decided(turn, r, d)
+	h.desk.Alive(r.Thread.ID)
 	for _, o := range observers {
 		o.Decided(r, d)
 	}
@@ -120,12 +129,22 @@ func facts(r *approval.Request) map[string]any {
 	return m
 }
 
-// listChanges summarizes a patch, sorted by path. Links are those of the request.
-func listChanges(changes map[string]protocol.FileChange, links map[string]string) []elicit.Change {
-	list := make([]elicit.Change, 0, len(changes))
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		f := changes[path]
-		c := elicit.Change{Path: path, Via: links[path], Kind: elicit.ChangeUpdate}
+// home returns the home folder of the person, "" if there is none.
+func home() string {
+	dir, _ := os.UserHomeDir()
+	return dir
+}
+
+// othersRun is why a file deserves attention that is protected by its name.
+const othersRun = "other programs run it or obey it"
+
+// listChanges summarizes a patch, sorted by path.
+func listChanges(r *protocol.PatchApprovalRequest) []elicit.Change {
+	list := make([]elicit.Change, 0, len(r.Changes))
+	why := whyOf(r)
+	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
+		f := r.Changes[path]
+		c := elicit.Change{Path: path, Via: r.Links[path], Kind: elicit.ChangeUpdate, Why: why[path]}
 		c.Added, c.Removed = f.Lines()
 		switch {
 		case f.Add != nil:
@@ -134,9 +153,31 @@ func listChanges(changes map[string]protocol.FileChange, links map[string]string
 			c.Kind = elicit.ChangeDelete
 		case f.Update != nil && f.Update.MovePath != nil:
 			c.MoveTo = *f.Update.MovePath
-			c.MoveVia = links[c.MoveTo]
+			c.MoveVia = r.Links[c.MoveTo]
+			c.Why = cmp.Or(c.Why, why[c.MoveTo])
 		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// whyOf returns why paths of a patch deserve attention, from its engine and by their names: as
+// they are, and as the patch names them.
+func whyOf(r *protocol.PatchApprovalRequest) map[string]string {
+	real := make(map[string]string, len(r.Changes)) // by the name in the patch
+	for path, f := range r.Changes {
+		real[path] = path
+		if f.Update != nil && f.Update.MovePath != nil {
+			real[*f.Update.MovePath] = *f.Update.MovePath
+		}
+	}
+	for path, via := range r.Links {
+		real[via] = path
+	}
+	why := map[string]string{}
+	for _, path := range patch.ProtectedOf(slices.Sorted(maps.Keys(real)), []string{r.Cwd}) {
+		why[real[path]] = othersRun
+	}
+	maps.Copy(why, r.Why)
+	return why
 }

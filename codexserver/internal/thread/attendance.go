@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // Attendance has the observers and the place of a turn, or of the start of a thread. With the
 // zero value only the thread's own observers receive the events, and no client can be asked.
 type Attendance struct {
+	// Turn is the log of the turn. Default: only the thread keeps what it does.
+	Turn *turnlog.Turn
 	// Observers observe the turn, before those of the thread.
 	Observers []Observer
 	// Observer also observes the turn, for metrics and traces. Default: none.
@@ -23,9 +27,9 @@ type Attendance struct {
 	Awaited bool
 	// Place is asked the questions of the turn, in addition to the desk.
 	Place board.Place
-	// Elicit sends an elicitation/create request other than an approval, such as a form
-	// of an MCP server. It is nil if the client cannot be asked.
-	Elicit func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
+	// Elicit asks a question of another party, such as an MCP server, and returns the result
+	// for it. It is nil if the client cannot be asked.
+	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
 	// Patience is that of the turn's questions, see [approval.Request].
 	Patience time.Duration
 	// Leaves removes the observers at the end of the turn. By default they also observe

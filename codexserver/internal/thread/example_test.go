@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// A connection has a share of the server's threads. The trail of a thread tells what it did.
+// A connection has a share of the server's threads. The log of a thread tells what it did.
 func Example() {
 	ctx := context.Background()
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
@@ -32,7 +32,7 @@ func Example() {
 	ticket := th.Queue() // the thread's turns run in the order of the tickets
 	err = th.Turn(ctx, ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("publish it")})
 	fmt.Println("error:", err)
-	p, _ := th.Trail().Transcript(0, 1000)
+	p, _ := th.Log().Transcript(0, 1000)
 	_, said, _ := strings.Cut(p.Text, "\n") // after the line with the time
 	fmt.Print(said)
 	// Output:

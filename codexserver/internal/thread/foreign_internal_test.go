@@ -24,13 +24,17 @@ func (o *singleEngine) Resume(_ context.Context, _ string, _ protocol.Config, h 
 	return o, nil
 }
 
+func (o *singleEngine) Fork(ctx context.Context, path string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	return o.Resume(ctx, path, cfg, h)
+}
+
 func (o *singleEngine) FindRollout(context.Context, string) (string, error) { return "1", nil }
 func (o *singleEngine) ID() string                                          { return "1" }
 func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error      { return nil }
 func (o *singleEngine) Close() error                                        { return nil }
 
-// TestForeignTrail closes the trail of a thread that another principal holds open.
-func TestForeignTrail(t *testing.T) {
+// TestForeignLog closes the log of a thread that another principal holds open.
+func TestForeignLog(t *testing.T) {
 	e := &singleEngine{}
 	table := NewTable(e, &board.Options{})
 	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
@@ -39,7 +43,7 @@ func TestForeignTrail(t *testing.T) {
 	if _, err := table.Share("bob").Resume(t.Context(), "1", protocol.Config{}, Attendance{}); err == nil {
 		t.Fatal("a foreign thread was resumed")
 	}
-	if page, err := e.host.(*host).trail.Transcript(0, 100); err == nil && page.Text != "" {
-		t.Errorf("the trail still holds %q", page.Text)
+	if page, err := e.host.(*host).kept.Transcript(0, 100); err == nil && page.Text != "" {
+		t.Errorf("the log still holds %q", page.Text)
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/uuid"
 )
 
 // host is what the engine of one thread calls. It implements [engine.Host].
@@ -21,8 +23,8 @@ type host struct {
 	thread approval.Thread // for desks, without an id
 	log    *slog.Logger
 	board  *board.Board
-	stream bool // the engine is an [engine.Streamer]
-	trail  *Trail
+	traits engine.Traits
+	kept   *turnlog.Log
 	desk   deskObserver
 
 	mu          sync.Mutex // also keeps events in the order of Emit
@@ -48,8 +50,6 @@ type hostTurn struct {
 var (
 	_ engine.Host    = (*host)(nil)
 	_ engine.Watcher = (*host)(nil)
-
-	_ engine.Overhearer = (*host)(nil)
 )
 
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
@@ -58,7 +58,7 @@ var (
 func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attendance: a, ctx: ctx, event: a.Submission, id: newTurnID(), started: started}
+	h.now = hostTurn{Attendance: a, ctx: ctx, event: a.Submission, id: turnID(), started: started}
 	if h.now.event == "" {
 		h.now.event = h.submit()
 	}
@@ -76,6 +76,7 @@ func (h *host) end(interrupted bool) {
 	h.now.ctx = nil
 	if h.now.Leaves {
 		h.now.Attendance = Attendance{Awaited: h.now.Awaited}
+		h.kept.Leave()
 		h.list()
 	}
 	if interrupted {
@@ -93,7 +94,7 @@ func (h *host) observe(others ...Observer) {
 // list sets the observers in the order in which they receive an event. The caller holds h.mu.
 func (h *host) list(others ...Observer) {
 	h.listeners.awaited = h.now.Awaited
-	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners, h.trail}, others, []Observer{h.desk})
+	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners}, others, []Observer{h.desk})
 }
 
 // deny makes every question of the running turn denied without asking. "" ends that.
@@ -115,22 +116,23 @@ func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
 
 // EmitAs implements [engine.Host].
 func (h *host) EmitAs(submission string, m protocol.EventMsg) {
-	if !h.stream && !ends(m) {
+	if !h.traits.Streams && !ends(m) {
 		h.ready(m)
 	}
 	h.deliver(submission, m, false)
 }
 
-// Overhear implements [engine.Overhearer]. The observers of a turn here do not get the event,
+// Overhear implements [engine.Watcher]. The observers of a turn here do not get the event,
 // because it is not of that turn.
 func (h *host) Overhear(turn string, m protocol.EventMsg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, begins := m.(protocol.TaskStarted); begins {
-		h.trail.Elsewhere()
+		h.kept.Elsewhere()
 	}
+	h.kept.Add(nil, m)
 	e := Event{Event: protocol.Event{ID: turn, Msg: m}, Thread: h.asThread(h.configured.SessionID)}
-	for _, o := range []Observer{&h.listeners, h.trail, h.desk} {
+	for _, o := range []Observer{&h.listeners, h.desk} {
 		o.Event(e)
 	}
 }
@@ -139,11 +141,8 @@ func (h *host) Overhear(turn string, m protocol.EventMsg) {
 func (h *host) Alive() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.observers {
-		if w, ok := o.(Watcher); ok {
-			w.Alive(h.configured.SessionID)
-		}
-	}
+	h.kept.Alive(h.now.Turn)
+	h.desk.Alive(h.configured.SessionID)
 }
 
 // ends reports whether an event ends a turn that was aborted or failed. Such an event does
@@ -176,8 +175,8 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m = stamp(m, h.now.id)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice}
+	m = turnlog.Stamp(m, h.now.id)
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice, Step: h.kept.Add(h.now.Turn, m)}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {
@@ -226,15 +225,25 @@ func (h *host) info() protocol.SessionConfigured {
 	return h.configured
 }
 
+// turnID returns a unique id. If the system has no random bytes it returns "", and the events have
+// no id.
+func turnID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}
+
 // Elicit implements [engine.Host].
-func (h *host) Elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+func (h *host) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
 	h.mu.Lock()
 	send, denied := h.now.Elicit, h.now.denied
 	h.mu.Unlock()
 	if send == nil || denied != "" {
 		return nil, elicit.ErrUnsupported
 	}
-	return send(ctx, params)
+	return send(ctx, f)
 }
 
 // invite sends the message of a desk about how to reach it.

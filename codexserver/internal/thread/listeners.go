@@ -24,7 +24,7 @@ type listeners struct {
 
 // Event implements [Observer].
 func (l *listeners) Event(e Event) {
-	if _, first := e.Msg.(protocol.SessionConfigured); first {
+	if _, first := e.Msg.(protocol.SessionConfigured); first || !e.Sent() {
 		return // listeners come later
 	}
 	for _, listen := range l.byID {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -14,8 +15,16 @@ type Event struct {
 	protocol.Event
 	// Thread is the thread. Its id is "" before the thread has begun.
 	Thread approval.Thread
+	// Step is what the event means for its turn.
+	Step turnlog.Step
 	// Notice is true for a [protocol.BackgroundEvent] that the user should read now.
 	Notice bool
+}
+
+// Sent reports whether clients get the event. They do not get a refusal without a remark.
+func (e Event) Sent() bool {
+	m, ok := e.Msg.(protocol.BackgroundEvent)
+	return !ok || m.Refused == nil || m.Message != ""
 }
 
 // Observer observes a thread. Its methods must not block. One that is also a [Waiter] is waited
@@ -37,10 +46,10 @@ type Waiter interface {
 	Ready(ctx context.Context, m protocol.EventMsg)
 }
 
-// Watcher is an observer, or a desk, that measures the silence of the model.
+// Watcher is a desk that shows the silence of the model.
 type Watcher interface {
-	// Alive reports that the model of a thread works, although there is no event. It does
-	// not block.
+	// Alive reports that the silence of the model of a thread may have begun anew, although
+	// there is no event. It does not block.
 	Alive(thread string)
 }
 

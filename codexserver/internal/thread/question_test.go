@@ -220,3 +220,47 @@ func TestAlways(t *testing.T) {
 		})
 	}
 }
+
+// TestProtectedFilesAreNamed asks about more files than a question lists. Those that other
+// programs run are named first, with the reason, whatever their number and their names.
+func TestProtectedFilesAreNamed(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		protected []string
+		others    int
+	}{
+		{"one", []string{"/work/src/.vscode/tasks.json"}, 161},
+		{"of several kinds", []string{"/work/z/.git/config", "/work/zz/.husky/pre-commit"}, 160},
+		{"all", nil, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			changes := map[string]protocol.FileChange{}
+			for i := range tt.others {
+				changes[fmt.Sprintf("/work/a%03d.txt", i)] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
+			}
+			for i := len(tt.protected) + tt.others; i < 162; i++ {
+				tt.protected = append(tt.protected, fmt.Sprintf("/work/.vscode/%03d.json", i))
+			}
+			for _, path := range tt.protected {
+				changes[path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x"}}
+			}
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "c", Changes: changes, Cwd: "/work", Once: true})
+				return nil
+			})
+			c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(`{"action":"decline"}`))
+			if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(asked(c), "\n")
+			for i, path := range tt.protected {
+				if want := "- add `" + path + "` (+1 -0): other programs run it or obey it"; len(lines) <= i+1 || lines[i+1] != want {
+					t.Fatalf("%s: line %d is not %s:\n%s", tt.name, i, want, strings.Join(lines, "\n"))
+				}
+			}
+			if more := strings.Contains(asked(c), "\n- and 122 more (162 in all)"); more != (tt.others > 0) {
+				t.Errorf("%s: says how many more: %t", tt.name, more)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -20,7 +21,7 @@ type Table struct {
 	engine    engine.Engine
 	approvals *board.Options
 	log       *slog.Logger
-	trails    *TrailStore
+	logs      *turnlog.Store
 	server    string     // a unique id
 	reviving  sync.Mutex // only one thread at a time is resumed from its rollout
 
@@ -38,17 +39,17 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *board.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, trails: NewTrailStore(MaxTrailsInMemory), server: rand.Text(), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: turnlog.NewStore(turnlog.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
 	return t
 }
 
-// KeepIn makes threads keep their trails in files in a folder instead of in memory.
+// KeepIn makes threads keep their logs in files in a folder instead of in memory.
 // Commands must not be able to write to the folder. KeepIn must be called before the first
 // thread begins.
-func (t *Table) KeepIn(folder string) { t.trails = TrailsInFile(folder) }
+func (t *Table) KeepIn(folder string) { t.logs = turnlog.InFile(folder) }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
@@ -59,11 +60,12 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
+	kept := t.logs.New()
 	h := &host{
-		thread: approval.Thread{Server: t.server, Principal: principal, Stop: func() { thread.Stop(ErrStopped) }},
-		log:    t.log, trail: t.trails.New(), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
+		thread: approval.Thread{Server: t.server, Principal: principal, Stop: func() { thread.Stop(ErrStopped) }, Silent: kept.Silent},
+		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
 	}
-	_, h.stream = t.engine.(engine.Streamer)
+	h.traits = engine.TraitsOf(t.engine)
 	h.list()
 	h.board = board.New(t.approvals, h.invite)
 	return h
@@ -132,15 +134,12 @@ func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Con
 	})
 }
 
-// ErrNoFork is the error of [Share.Fork] if the engine is no [engine.Forker].
-var ErrNoFork = errors.New("this engine cannot copy conversations")
-
 // Fork begins a thread with the history of another one, which may be open anywhere. Config
 // returns its configuration.
 func (s *Share) Fork(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
-	f, ok := s.table.engine.(engine.Forker)
+	f, ok := s.table.engine.(engine.Resumer)
 	if !ok {
-		return nil, ErrNoFork
+		return nil, errors.New("this engine cannot copy conversations")
 	}
 	if s.foreign(id) {
 		return nil, notHere(id)
@@ -162,7 +161,7 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 	t.host = s.table.newHost(t, s.principal, a)
 	var err error
 	if t.conversation, err = start(t.host); err != nil {
-		t.host.trail.Close()
+		t.host.kept.Close()
 		return nil, err
 	}
 	if err := s.table.open(ctx, s, t); err != nil {

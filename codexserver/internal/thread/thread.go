@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -55,8 +56,8 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 	return t.host.used
 }
 
-// Trail returns the record of what the thread has done.
-func (t *Thread) Trail() *Trail { return t.host.trail }
+// Log returns what the thread has done.
+func (t *Thread) Log() *turnlog.Log { return t.host.kept }
 
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.queue.join() }
@@ -80,8 +81,8 @@ func (t *Thread) QueueAlone() (*Ticket, error) {
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		words := inWords(in)
-		t.host.trail.Begin(words)
-		defer func() { t.host.trail.End(err) }()
+		t.host.kept.Begin(words)
+		defer func() { t.host.kept.End(err) }()
 		t.host.move(in.Context)
 		if a.Begin != nil {
 			a.Begin(ctx)
@@ -95,8 +96,8 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 // returns what [Thread.Turn] does.
 func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput, note func(words string)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
-		t.host.trail.Begin("[the server ended during this turn, which continues here]")
-		defer func() { t.host.trail.End(err) }()
+		t.host.kept.Begin("[the server ended during this turn, which continues here]")
+		defer func() { t.host.kept.End(err) }()
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}
@@ -121,10 +122,7 @@ func inWords(in protocol.TurnInput) string {
 }
 
 // Shortens reports whether the engine heeds Rollback and Compact of a turn's input.
-func (t *Thread) Shortens() bool {
-	_, ok := t.conversation.(engine.Shortener)
-	return ok
-}
+func (t *Thread) Shortens() bool { return t.host.traits.Shortens }
 
 // Reviews reports whether the engine can review in the thread under any policy.
 func (t *Thread) Reviews() bool {
@@ -306,9 +304,9 @@ func (t *Thread) close(ctx context.Context) error {
 	return t.release()
 }
 
-// release closes the trail and the engine's conversation.
+// release closes the log and the engine's conversation.
 func (t *Thread) release() error {
-	t.host.trail.Close()
+	t.host.kept.Close()
 	return t.conversation.Close()
 }
 

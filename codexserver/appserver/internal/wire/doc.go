@@ -7,7 +7,9 @@
 //
 // The second prints what changed for the bridge. It writes nothing if the bridge cannot use the
 // new schema as it is: a method or member that it uses is gone, a value that it sends is not
-// complete, or an approval has a member that nobody has read.
+// complete, or an approval has a member that nobody has read. In what it prints, a member that the
+// bridge does not use is true instead of a type. A new request to us is refused and nothing shows it
+// to a person; a new notification is ignored.
 //
 // Values are read leniently: the oldest version in use lacks members, the next one has others. An
 // unknown value of a string or an unknown type of an item is no error. But the types of what a

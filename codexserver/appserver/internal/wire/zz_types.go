@@ -418,20 +418,6 @@ type RevertReply struct {
 	Thread Thread `json:"thread"`
 }
 
-// ReviewParams is made of ReviewStartParams.
-type ReviewParams struct {
-	Target   ReviewTarget `json:"target"`
-	ThreadID string       `json:"threadId"`
-}
-
-// ReviewTarget is made of ReviewTarget:baseBranch, ReviewTarget:commit, ReviewTarget:custom, ReviewTarget:uncommittedChanges.
-type ReviewTarget struct {
-	Branch       string `json:"branch,omitzero"`
-	Instructions string `json:"instructions,omitzero"`
-	SHA          string `json:"sha,omitzero"`
-	Type         string `json:"type"`
-}
-
 // SandboxPolicy is made of SandboxPolicy:dangerFullAccess, SandboxPolicy:externalSandbox, SandboxPolicy:readOnly, SandboxPolicy:workspaceWrite.
 type SandboxPolicy struct {
 	ExcludeSlashTmp     bool            `json:"excludeSlashTmp,omitzero"`
@@ -582,7 +568,7 @@ type TurnParams struct {
 	ThreadID            string          `json:"threadId"`
 }
 
-// TurnReply is made of ReviewStartResponse, TurnStartResponse.
+// TurnReply is made of TurnStartResponse.
 type TurnReply struct {
 	Turn Turn `json:"turn"`
 }

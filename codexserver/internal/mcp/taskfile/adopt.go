@@ -1,11 +1,13 @@
 package taskfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -120,15 +122,14 @@ func guard(root *os.Root) (unguard func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the other server needs it only shortly
-		err := safefile.Lock(f)
-		switch {
-		case err == nil:
-			return func() { _ = f.Close() }, nil // Close unlocks it
-		case !errors.Is(err, safefile.ErrLocked):
-			return nil, errors.Join(err, f.Close())
-		case time.Since(begin) > guardWait:
-			return nil, errors.Join(ErrBusy, f.Close())
-		}
+	ctx, stop := context.WithTimeout(context.Background(), guardWait)
+	defer stop()
+	err = claim.Wait(ctx, f)
+	if errors.Is(err, safefile.ErrLocked) {
+		err = ErrBusy
 	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // Close unlocks it
 }

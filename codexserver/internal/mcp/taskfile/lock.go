@@ -3,9 +3,10 @@ package taskfile
 import (
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"io/fs"
 	"os"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
 )
 
 func lockName(instance string) string { return lockPrefix + instance }
@@ -28,29 +29,16 @@ func (s *Store) join() (*os.Root, error) {
 	return root, nil
 }
 
-func (s *Store) hold(root *os.Root) error {
-	name := lockName(s.server.Instance)
+func (s *Store) hold(root *os.Root) (err error) {
 	if s.lock != nil {
-		mine, err := s.lock.Stat()
-		if err != nil {
-			return err
-		}
-		if found, err := root.Lstat(name); err == nil && os.SameFile(mine, found) {
+		if s.lock.IsIn(root) {
 			return nil
 		}
 		_ = s.lock.Close()
-		s.lock = nil
-		_ = root.Remove(name) // a file that replaced it, if any
+		_ = root.Remove(s.lock.Name()) // a file that replaced it, if any
 	}
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := safefile.Lock(f); err != nil {
-		return errors.Join(err, f.Close(), root.Remove(name))
-	}
-	s.lock = f
-	return nil
+	s.lock, err = claim.New(root, lockName(s.server.Instance))
+	return err
 }
 
 // leave releases this server's lock. The caller holds mu.
@@ -60,7 +48,7 @@ func (s *Store) leave() error {
 	}
 	var removed error
 	if root, err := s.open(); err == nil {
-		removed = errors.Join(root.Remove(lockName(s.server.Instance)), root.Close())
+		removed = errors.Join(root.Remove(s.lock.Name()), root.Close())
 	}
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
@@ -78,21 +66,11 @@ func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
 	if self {
 		return Self, nil
 	}
-	f, err := safefile.OpenIn(root, lockName(instance), os.O_RDONLY)
-	var kind *safefile.KindError
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, &kind): // not the file of a server
-		return Gone, nil
+	switch lives, err := claim.Lives(root, lockName(instance)); {
 	case err != nil:
 		return NoOwner, err
-	}
-	defer f.Close()
-	switch err := safefile.Share(f); {
-	case err == nil:
-		return Gone, nil
-	case errors.Is(err, safefile.ErrLocked):
+	case lives:
 		return Other, nil
-	default:
-		return NoOwner, err
 	}
+	return Gone, nil
 }

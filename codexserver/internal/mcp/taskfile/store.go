@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -51,7 +52,7 @@ type Store struct {
 	closed bool // guarded by life
 
 	mu         sync.Mutex
-	lock       *os.File // locked; nil before the first task
+	lock       *claim.Owner // nil before the first task
 	unfinished map[string]*entry
 }
 

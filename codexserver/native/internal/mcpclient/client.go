@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -57,8 +58,9 @@ type Options struct {
 	Getenv func(name string) string
 	// Version is the engine's version.
 	Version string
-	// Elicit asks the user a question of the server. Params and result are those
-	// of MCP's elicitation/create. Nil declines every question.
+	// Elicit asks the user a question of the server. Params are those of MCP's
+	// elicitation/create, as the server sent them, and so is the result. It is called for one
+	// question at a time. Nil declines every question.
 	Elicit func(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error)
 	Logger *slog.Logger
 }
@@ -69,6 +71,7 @@ type Client struct {
 	session *mcpcall.Session
 	hide    func(string) string // hides the secrets of the server's requests
 	tools   []Tool
+	asking  *elicit.Slots
 }
 
 // Tool is a tool as its server describes it.
@@ -119,8 +122,8 @@ func asIs(text string) string { return text }
 
 // connect begins a session with a server over transport, which the client then owns.
 func connect(ctx context.Context, transport jsonrpc.Transport, o Options, session mcpcall.Options, hide func(string) string) (*Client, error) {
-	c := &Client{options: o, hide: hide}
-	session.Name, session.Version, session.Ask = "codex-mcp", o.Version, c.ask
+	c := &Client{options: o, hide: hide, asking: elicit.NewSlots(1)}
+	session.Name, session.Version, session.Ask, session.Hide = "codex-mcp", o.Version, c.ask, hide
 	var err error
 	if c.session, err = mcpcall.Connect(ctx, transport, &session); err == nil {
 		if err = c.list(ctx); err != nil {
@@ -154,36 +157,22 @@ func seconds(s float64, otherwise time.Duration) time.Duration {
 	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
 
-// ask asks the user a question of the server.
+// maxWaiting is how many questions of the server may wait for the one that is asked.
+const maxWaiting = 32
+
+// ask asks the user a question of the server, one at a time.
 func (c *Client) ask(ctx context.Context, params stdjson.RawMessage) (stdjson.RawMessage, error) {
 	if c.options.Elicit == nil {
 		return stdjson.RawMessage(`{"action":"decline"}`), nil
 	}
-	named, err := c.sign(params)
-	if err != nil {
+	if c.asking.Waiting() >= maxWaiting {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeOverloaded, "%d questions wait already", maxWaiting)
+	}
+	if err := c.asking.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	return c.options.Elicit(ctx, named)
-}
-
-// sign puts the server's name at the beginning of its question, so that a server cannot
-// pose as Codex.
-func (c *Client) sign(params stdjson.RawMessage) (stdjson.RawMessage, error) {
-	var members map[string]jsontext.Value
-	var message string
-	err := json.Unmarshal(params, &members)
-	if err == nil {
-		err = json.Unmarshal(members["message"], &message)
-	}
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("message: %v", err)}
-	}
-	quoted, err := jsontext.AppendQuote(nil, fmt.Sprintf("The MCP server %q asks: %s", c.options.Name, message))
-	if err != nil {
-		return nil, err
-	}
-	members["message"] = quoted
-	return json.Marshal(members, json.Deterministic(true))
+	defer c.asking.Release()
+	return c.options.Elicit(ctx, params)
 }
 
 // list reads the tools.

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -111,15 +113,38 @@ func TestStartupTimeout(t *testing.T) {
 	}
 }
 
-func TestQuestionsSayWhoAsks(t *testing.T) {
-	c := &Client{options: Options{Name: "toy"}}
-	got, err := c.sign(json.RawMessage(`{"requestedSchema":{},"message":"Sure?"}`))
-	if err != nil || string(got) != `{"message":"The MCP server \"toy\" asks: Sure?","requestedSchema":{}}` {
-		t.Errorf("%s, %v", got, err)
-	}
-	for _, bad := range []string{``, `[]`, `{}`, `{"message":7}`, `{"message":"a","message":"b"}`} {
-		if got, err := c.sign(json.RawMessage(bad)); err == nil {
-			t.Errorf("%s: signed as %s", bad, got)
+// TestOneQuestionAtATime has a server that asks many questions at once. They are asked one after
+// the other, and too many are declined.
+func TestOneQuestionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		open, most, asked := 0, 0, 0
+		c := &Client{asking: elicit.NewSlots(1), options: Options{Elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			open, asked = open+1, asked+1
+			most = max(most, open)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			open--
+			return json.RawMessage(`{"action":"accept"}`), nil
+		}}}
+		refused := 0
+		var all sync.WaitGroup
+		for range 1024 {
+			all.Go(func() {
+				if _, err := c.ask(t.Context(), nil); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					refused++
+				}
+			})
+			synctest.Wait()
 		}
-	}
+		all.Wait()
+		if most != 1 || asked != 1+maxWaiting || refused != 1024-asked {
+			t.Errorf("%d at once, %d asked, %d refused", most, asked, refused)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -47,23 +48,5 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		}
 		return proxy.Run(ctx)
 	})
-	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, hider(secrets))
-}
-
-// shortest is the length of the shortest text that is hidden, in bytes. Shorter header values,
-// such as "1", are part of many texts and no secrets.
-const shortest = 6
-
-// hider returns a function that hides secrets: a server may repeat them in an error.
-func hider(secrets []string) func(string) string {
-	var pairs []string
-	for _, s := range secrets {
-		if len(s) >= shortest {
-			pairs = append(pairs, s, "[hidden]")
-		}
-		if _, token, ok := strings.Cut(s, " "); ok && len(token) >= shortest { // Authorization: Bearer TOKEN
-			pairs = append(pairs, token, "[hidden]")
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
+	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, config.NewSecrets(secrets...).Hide)
 }

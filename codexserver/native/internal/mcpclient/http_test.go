@@ -127,8 +127,8 @@ func TestServerByURL(t *testing.T) {
 			if err != nil || !strings.Contains(string(result), "it was "+string(elicit.Approved)) {
 				t.Errorf("result %s, %v", result, err)
 			}
-			if q, _ := asked.Load().(string); !strings.Contains(q, `The MCP server \"toy\" asks: `) {
-				t.Errorf("the question does not say who asks: %s", q)
+			if q, _ := asked.Load().(string); !strings.Contains(q, "Allow Codex to run `make`") {
+				t.Errorf("asked %s", q)
 			}
 
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -252,10 +252,10 @@ func TestHostileServer(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"who is %s?"}}`, m.ID, r.Header.Get("Authorization"))
-		}, "who is Bearer [hidden]?"},
+		}, "who is Bearer [redacted]?"},
 		{"a page with the token", func(w http.ResponseWriter, r *http.Request, _ message) {
 			http.Error(w, "go away "+token, http.StatusForbidden)
-		}, "403 Forbidden: go away [hidden]"},
+		}, "403 Forbidden: go away [redacted]"},
 		{"404 at all times", func(w http.ResponseWriter, _ *http.Request, _ message) { http.Error(w, "nothing", http.StatusNotFound) }, "404 Not Found: nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestHostileStart(t *testing.T) {
 		want      string
 	}{
 		{"silence", silent.URL, func(o *mcpclient.Options) { o.Server.StartupTimeoutSec = 0.3 }, "it did not start in time"},
-		{"a refusal", wrong.URL, nil, "403 Forbidden: no Bearer [hidden][hidden]"},
+		{"a refusal", wrong.URL, nil, "403 Forbidden: no Bearer [redacted][redacted]"},
 		{"no server", "http://127.0.0.1:1/mcp?key=hidden", nil, "the server at http://127.0.0.1:1/mcp: dial tcp"},
 		{"a network without encryption", "http://192.0.2.1/mcp", nil, "want https"},
 		{"a password in the URL", "https://ann:secret@192.0.2.1/", nil, "the server's URL"},

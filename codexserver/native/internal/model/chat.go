@@ -96,7 +96,7 @@ func (chatWire) read(s *stream) (*Response, error) {
 			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
 		}
 		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-			return nil, streamError(chunk.Error)
+			return nil, s.failure(chunk.Error)
 		}
 		if u := cmp.Or(chunk.Usage, chunk.XGroq.Usage); u != nil {
 			answer.usage = u.usage()

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -96,7 +97,7 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	watch := time.AfterFunc(idle, func() { cancel(&silenceError{now.silence(idle)}) })
 	defer watch.Stop()
 
-	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body)
+	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body, emit)
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, err)
 	}
@@ -112,7 +113,7 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 		defer watch.Stop() // the time in emit does not count as silence
 		return events.next()
 	}
-	out, err := wire.read(&stream{next: next, emit: emit, header: resp.Header, maxCalls: c.MaxToolCalls})
+	out, err := wire.read(&stream{next: next, emit: emit, hide: c.redact, header: resp.Header, maxCalls: c.MaxToolCalls})
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, c.redactErr(err))
 	}
@@ -141,8 +142,8 @@ func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 }
 
 // send posts the request until it is accepted, fails for good, or has no retries left. The
-// watch starts again with each attempt, and does not run between attempts.
-func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte) (*http.Response, error) {
+// watch starts again with each attempt, and does not run between attempts, which emit learns of.
+func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte, emit func(Event)) (*http.Response, error) {
 	retries := int(value(c.Provider.RequestMaxRetries, 4))
 	for attempt := 0; ; attempt++ {
 		watch.Reset(idle)
@@ -151,11 +152,16 @@ func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration
 		if err == nil {
 			return resp, nil
 		}
-		after, ok := Retryable(err)
+		wait, ok := Pause(err, attempt)
 		if !ok || attempt >= retries {
 			return nil, err
 		}
-		if err := Wait(ctx, cmp.Or(after, Backoff(attempt))); err != nil {
+		why := err.Error()
+		if refused, ok := errors.AsType[*RetryLimitError](err); ok { // the limit is not reached yet
+			why = "the provider answered " + refused.answer()
+		}
+		emit(Event{Type: Waiting, Text: why, Wait: wait})
+		if err := Wait(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -279,7 +285,6 @@ func (e *MissingKeyError) Error() string {
 
 // statusError converts an answer that is not a stream into an error.
 func (c *Client) statusError(resp *http.Response, body []byte) error {
-	after := retryAfter(resp.Header)
 	var reply struct {
 		Error struct {
 			Type     string         `json:"type"`
@@ -292,14 +297,15 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
 	case reply.Error.Type == "usage_limit_reached":
-		return &UsageLimitError{Plan: reply.Error.Plan, ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
+		return &UsageLimitError{Plan: shorten(c.redact(reply.Error.Plan)), ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
 	case isOverflow(resp.StatusCode, string(body)):
 		return fmt.Errorf("%w: %s", ErrContextWindow, shorten(c.redact(wordsOf(body))))
 	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
 		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
 	default:
-		return &RetryLimitError{Code: status, Message: shorten(c.redact(wordsOf(body))), After: after}
+		message := wordsOf(body)
+		return &RetryLimitError{Code: status, Message: shorten(c.redact(message)), After: cmp.Or(retryAfter(resp.Header), askedDelay(message))}
 	}
 }
 
@@ -317,44 +323,41 @@ func (c *Client) hint(status int) string {
 	}
 }
 
-// redact removes the provider's keys from a text of the provider.
+// redact removes what the provider alone may know from a text of the provider: its keys, and the
+// values of its headers and of its query.
 func (c *Client) redact(text string) string {
-	secrets := []string{c.Getenv(c.Provider.EnvKey)}
-	for _, name := range c.Provider.EnvHTTPHeaders {
-		secrets = append(secrets, c.Getenv(name))
+	p := c.Provider
+	values := []string{c.Getenv(p.EnvKey)}
+	values = slices.AppendSeq(values, maps.Values(p.HTTPHeaders))
+	values = slices.AppendSeq(values, maps.Values(p.QueryParams))
+	for _, name := range p.EnvHTTPHeaders {
+		values = append(values, c.Getenv(name))
 	}
-	if c.Provider.RequiresOpenAIAuth && c.APIKey != nil {
+	if p.RequiresOpenAIAuth && c.APIKey != nil {
 		key, _ := c.APIKey()
-		secrets = append(secrets, key)
+		values = append(values, key)
 	}
-	for _, s := range secrets {
-		if len(s) >= 8 {
-			text = strings.ReplaceAll(text, s, "[redacted]")
-		}
-	}
-	return text
+	return config.NewSecrets(values...).Hide(text)
 }
 
 func (c *Client) redactErr(err error) error {
 	var s *StreamError
 	if errors.As(err, &s) {
-		return &StreamError{Reason: c.redact(s.Reason), After: s.After}
+		return &StreamError{Reason: shorten(c.redact(s.Reason)), After: s.After}
 	}
 	return err
-}
-
-// Backoff returns how long to wait after the nth attempt, from 0. It is 200 ms, doubled
-// each time, plus or minus 10 percent.
-func Backoff(n int) time.Duration {
-	base := 200 * time.Millisecond << min(n, 8)
-	return time.Duration(float64(base) * (0.9 + 0.2*rand.Float64()))
 }
 
 // maxRetryAfter is the longest wait that a provider can request.
 const maxRetryAfter = 2 * time.Minute
 
+// retryAfter returns how long the provider asks to wait, in seconds or until a date, or 0.
 func retryAfter(h http.Header) time.Duration {
-	s, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
+	value := h.Get("Retry-After")
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(time.Until(date), 0), maxRetryAfter)
+	}
+	s, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(s > 0) {
 		return 0
 	}
@@ -388,6 +391,7 @@ var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 type stream struct {
 	next     func() ([]byte, error) // the data of the next event, io.EOF at the end
 	emit     func(Event)
+	hide     func(string) string // removes secrets from the provider's words
 	header   http.Header
 	maxCalls int
 }

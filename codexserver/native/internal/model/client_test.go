@@ -228,46 +228,80 @@ func TestResponsesStreams(t *testing.T) {
 	}
 }
 
+// TestRetries checks how often a request is sent, how long each wait is, and that each is reported.
 func TestRetries(t *testing.T) {
 	two := int64(2)
 	for _, tt := range []struct {
-		name     string
-		answers  []answer
-		requests int
-		least    time.Duration // the least time of all attempts
-		err      string
+		name    string
+		answers []answer
+		waits   []time.Duration // each may be 10 percent longer or shorter
+		err     string
 	}{
-		{"503 then 200", []answer{{status: 503}, {body: sse(chatDone)}}, 2, 180 * time.Millisecond, ""},
-		{"always 503", []answer{{status: 503}}, 3, 540 * time.Millisecond, "exceeded retry limit, last status: 503 Service Unavailable"},
-		{"503 with a message", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, 3, 540 * time.Millisecond, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
-		{"503 with an error string", []answer{{status: 503, body: `{"error":"later"}`}}, 3, 540 * time.Millisecond, "Unavailable: later"},
-		{"503 with text", []answer{{status: 503, body: "no upstream\n"}}, 3, 540 * time.Millisecond, "Unavailable: no upstream"},
-		{"429 with Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, 2, 7 * time.Second, ""},
-		{"refused", []answer{{err: errors.New("connection refused")}}, 3, 540 * time.Millisecond, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
-		{"400", []answer{{status: 400, body: "bad"}}, 1, 0, "unexpected status 400 Bad Request: bad"},
-		{"401", []answer{{status: 401, body: "who?"}}, 1, 0, "set the environment variable THE_KEY to a valid key"},
-		{"403", []answer{{status: 403}}, 1, 0, "unexpected status 403"},
-		{"404", []answer{{status: 404}}, 1, 0, "unexpected status 404"},
-		{"limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"plus","resets_in_seconds":3600}}`}}, 1, 0, "usage limit is reached (plan plus); try again in 1h0m0s"},
-		{"insufficient quota", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}}, 1, 0, "429"},
-		{"the key in the answer", []answer{{status: 400, body: "key-1234567890 is wrong"}}, 1, 0, "Bad Request: [redacted] is wrong"},
+		{"503 then 200", []answer{{status: 503}, {body: sse(chatDone)}}, []time.Duration{500 * time.Millisecond}, ""},
+		{"always 408", []answer{{status: 408}}, refusals, "exceeded retry limit, last status: 408 Request Timeout"},
+		{"always 429", []answer{{status: 429}}, refusals, "exceeded retry limit, last status: 429 Too Many Requests"},
+		{"always 500", []answer{{status: 500}}, refusals, "exceeded retry limit, last status: 500 Internal Server Error"},
+		{"always 502", []answer{{status: 502}}, refusals, "exceeded retry limit, last status: 502 Bad Gateway"},
+		{"always 503", []answer{{status: 503}}, refusals, "exceeded retry limit, last status: 503 Service Unavailable"},
+		{"always 529", []answer{{status: 529}}, refusals, "exceeded retry limit, last status: 529"},
+		{"503 with a message", []answer{{status: 503, body: `{"error":{"message":"The model key-1234567890 is overloaded"}}`}}, refusals, "last status: 503 Service Unavailable: The model [redacted] is overloaded"},
+		{"503 with an error string", []answer{{status: 503, body: `{"error":"later"}`}}, refusals, "Unavailable: later"},
+		{"503 with text", []answer{{status: 503, body: "no upstream\n"}}, refusals, "Unavailable: no upstream"},
+		{"429 with Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"7"}}}, {body: sse(chatDone)}}, []time.Duration{7 * time.Second}, ""},
+		{"429 with a date", []answer{{status: 429, header: http.Header{"Retry-After": {"Sat, 01 Jan 2000 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{7 * time.Second}, ""},
+		{"429 with a date of the past", []answer{{status: 429, header: http.Header{"Retry-After": {"Fri, 31 Dec 1999 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{500 * time.Millisecond}, ""},
+		{"429 with a far date", []answer{{status: 429, header: http.Header{"Retry-After": {"Sat, 01 Jan 2050 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{2 * time.Minute}, ""},
+		{"429 with a time in its message", []answer{{status: 429, body: `{"error":{"message":"Rate limit reached. Please try again in 20s."}}`}, {body: sse(chatDone)}}, []time.Duration{20 * time.Second}, ""},
+		{"429 that asks for less", []answer{{status: 429, header: http.Header{"Retry-After": {"0.001"}}}}, refusals, "429"},
+		{"refused", []answer{{err: errors.New("connection refused")}}, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
+		{"400", []answer{{status: 400, body: "bad"}}, nil, "unexpected status 400 Bad Request: bad"},
+		{"401", []answer{{status: 401, body: "who?"}}, nil, "set the environment variable THE_KEY to a valid key"},
+		{"403", []answer{{status: 403}}, nil, "unexpected status 403"},
+		{"404", []answer{{status: 404}}, nil, "unexpected status 404"},
+		{"limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"plus","resets_in_seconds":3600}}`}}, nil, "usage limit is reached (plan plus); try again in 1h0m0s"},
+		{"insufficient quota", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}}, nil, "429"},
+		{"the key in the answer", []answer{{status: 400, body: "key-1234567890 is wrong"}}, nil, "Bad Request: [redacted] is wrong"},
+		{"all headers in the answer", []answer{{status: 400, body: "wrong key key-1234567890, key-1234567890 hunter2-g-static, hunter2-g-static and header-1234567890 of q-7654321?"}}, nil, "wrong key [redacted], [redacted], [redacted] and [redacted] of [redacted]?"},
+		{"a header in the answer, cut", []answer{{status: 400, body: strings.Repeat("x", 8<<10-8) + "hunter2-g-static"}}, nil, "x[redacted]"},
+		{"a header in an error of the stream", []answer{{body: sse(`{"error":{"code":"invalid_prompt","message":"` + strings.Repeat("x", 1995) + `hunter2-g-static"}}`)}}, nil, "x[reda…"},
+		{"a header in a failure of the stream", []answer{{body: sse(`{"error":{"message":"no hunter2-g-static"}}`)}}, nil, "completion: no [redacted]"},
+		{"a header in the limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"hunter2-g-static"}}`}}, nil, "(plan [redacted])"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answers{all: tt.answers}
-				c := client(a, config.Provider{EnvKey: "THE_KEY", RequestMaxRetries: &two})
-				begin := time.Now()
-				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+				c := client(a, config.Provider{
+					EnvKey: "THE_KEY", RequestMaxRetries: &two, QueryParams: map[string]string{"q": "q-7654321"},
+					HTTPHeaders: map[string]string{"X-A": "key-1234567890 hunter2-g-static"}, EnvHTTPHeaders: map[string]string{"X-B": "THE_HEADER"},
+				})
+				var said []model.Event
+				_, err := c.Stream(t.Context(), &model.Request{}, func(e model.Event) {
+					if e.Type == model.Waiting {
+						said = append(said, e)
+					}
+				})
 				if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}
-				if took := time.Since(begin); len(a.requests) != tt.requests || took < tt.least || took > 2*tt.least {
-					t.Errorf("%d requests in %v, want %d in %v", len(a.requests), took, tt.requests, tt.least)
+				if len(a.requests) != len(tt.waits)+1 || len(said) != len(tt.waits) {
+					t.Fatalf("%d requests with %d events, want %d waits", len(a.requests), len(said), len(tt.waits))
+				}
+				for i, want := range tt.waits {
+					wait := a.times[i+1].Sub(a.times[i])
+					if wait < want*9/10 || wait > want*11/10 || wait != said[i].Wait {
+						t.Errorf("wait %d: %v, reported as %v, want %v", i+1, wait, said[i].Wait, want)
+					}
+					if said[i].Text == "" || strings.Contains(said[i].Text, "retry limit") || strings.Contains(said[i].Text, "key-") {
+						t.Errorf("wait %d because of %q", i+1, said[i].Text)
+					}
 				}
 			})
 		})
 	}
 }
+
+// refusals are the waits between three requests that a provider refuses.
+var refusals = []time.Duration{500 * time.Millisecond, time.Second}
 
 func TestIdleTimeout(t *testing.T) {
 	idle := int64(5000)
@@ -284,7 +318,7 @@ func TestIdleTimeout(t *testing.T) {
 				begin := time.Now()
 				c := client(&answers{all: []answer{tt.a}}, config.Provider{StreamIdleTimeoutMS: &idle})
 				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
-				if _, again := model.Retryable(err); !again || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
+				if _, again := model.Pause(err, 0); !again || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
 					t.Errorf("after %v: %v", time.Since(begin), err)
 				}
 			})

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -38,7 +39,12 @@ type RetryLimitError struct {
 
 // Error implements error.
 func (e *RetryLimitError) Error() string {
-	text := "exceeded retry limit, last status: " + statusLine(e.Code)
+	return "exceeded retry limit, last status: " + e.answer()
+}
+
+// answer returns what the provider said.
+func (e *RetryLimitError) answer() string {
+	text := statusLine(e.Code)
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
@@ -103,21 +109,32 @@ type LimitError struct {
 // Error implements error.
 func (e *LimitError) Error() string { return "the model's response was stopped: " + e.What }
 
-// Retryable reports whether another attempt may succeed. After is how long the provider
-// asks to wait before it, or 0.
-func Retryable(err error) (after time.Duration, ok bool) {
-	var stream *StreamError
-	var refused *RetryLimitError
+// Pause reports whether another attempt may succeed after err, and how long to wait before it:
+// as long as the provider asks, and longer with each attempt. n counts the attempts before
+// this one.
+func Pause(err error, n int) (wait time.Duration, ok bool) {
+	const broken, refused = 200 * time.Millisecond, 500 * time.Millisecond // a busy provider needs time
+	var cut *StreamError
+	var status *RetryLimitError
 	var connect *ConnectError
 	switch {
-	case errors.As(err, &stream):
-		return stream.After, true
-	case errors.As(err, &refused):
-		return refused.After, true
+	case errors.As(err, &cut):
+		return max(cut.After, backoff(broken, n)), true
+	case errors.As(err, &status):
+		return max(status.After, backoff(refused, n)), true
 	case errors.As(err, &connect):
-		return 0, true
+		return backoff(broken, n), true
 	}
 	return 0, false
+}
+
+// maxBackoff is the longest wait that a provider has not asked for.
+const maxBackoff = time.Minute
+
+// backoff returns least, doubled for each attempt before, plus or minus 10 percent.
+func backoff(least time.Duration, n int) time.Duration {
+	base := min(least<<min(n, 16), maxBackoff)
+	return time.Duration(float64(base) * (0.9 + 0.2*rand.Float64()))
 }
 
 func statusLine(code int) string {

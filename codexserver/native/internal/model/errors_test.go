@@ -71,7 +71,7 @@ func TestErrorsOfProviders(t *testing.T) {
 					t.Errorf("%d requests, and told %d times", len(provider.bodies), told)
 				}
 			}
-			if _, again := model.Retryable(err); again {
+			if _, again := model.Pause(err, 0); again {
 				got = "retry"
 			}
 			if errors.Is(err, model.ErrContextWindow) {

@@ -40,7 +40,7 @@ func TestSilentProvider(t *testing.T) {
 				c := client(nil, config.Provider{BaseURL: tt.url, StreamIdleTimeoutMS: &idle})
 				c.HTTP = &http.Client{Transport: transport}
 				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
-				if _, again := model.Retryable(err); !again || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				if _, again := model.Pause(err, 0); !again || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}
 				transport.CloseIdleConnections()

@@ -52,7 +52,7 @@ func TestRedirects(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error repeats the address's query: %v", err)
 			}
-			if _, again := model.Retryable(err); again {
+			if _, again := model.Pause(err, 0); again {
 				t.Error("the request is repeated")
 			}
 		})

@@ -2,6 +2,7 @@ package model
 
 import (
 	stdjson "encoding/json"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -114,6 +115,9 @@ const (
 	// ImagesLeftOut says that the model refused images. This request and later ones have a
 	// remark in their place.
 	ImagesLeftOut
+	// Waiting says, in Text, why the provider did not accept the request, which is sent again
+	// after Wait.
+	Waiting
 )
 
 // Event is something that happens while a response arrives.
@@ -123,4 +127,5 @@ type Event struct {
 	CallID     string
 	Item       protocol.ResponseItem
 	RateLimits *protocol.RateLimits
+	Wait       time.Duration
 }

@@ -210,7 +210,7 @@ func (responsesWire) read(s *stream) (*Response, error) {
 				return nil, err
 			}
 			if out.Cut == "" && e.Type == "response.incomplete" {
-				out.Cut = Cut(cmp.Or(shorten(reason), "without a reason"))
+				out.Cut = Cut(cmp.Or(shorten(s.hide(reason)), "without a reason"))
 			}
 			if out.Cut != "" && text.Len() > 0 { // of a message whose end was not sent
 				item := assistantMessage(text.String())
@@ -219,12 +219,12 @@ func (responsesWire) read(s *stream) (*Response, error) {
 			}
 			return out, nil
 		case "response.failed":
-			return nil, streamError(e.Response.Error)
+			return nil, s.failure(e.Response.Error)
 		case "error":
 			if e.Error.Kind() == '{' {
-				return nil, streamError(e.Error)
+				return nil, s.failure(e.Error)
 			}
-			return nil, streamError(e.Message)
+			return nil, s.failure(e.Message)
 		}
 	}
 }

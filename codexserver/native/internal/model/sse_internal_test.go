@@ -112,7 +112,7 @@ func FuzzStreams(f *testing.F) {
 	f.Fuzz(func(t *testing.T, event string) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
 			events := []string{event, event, `{"type":"response.completed"}`, "[DONE]"}
-			s := &stream{emit: func(Event) {}, maxCalls: 8, next: func() ([]byte, error) {
+			s := &stream{hide: func(text string) string { return text }, emit: func(Event) {}, maxCalls: 8, next: func() ([]byte, error) {
 				if len(events) == 0 {
 					return nil, io.EOF
 				}

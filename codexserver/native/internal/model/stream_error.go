@@ -27,26 +27,27 @@ func isLimit(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// streamError returns the error that the provider sent inside the stream.
-func streamError(raw jsontext.Value) error {
+// failure returns the error that the provider sent inside the stream.
+func (s *stream) failure(raw jsontext.Value) error {
+	words := func(text string) string { return shorten(s.hide(text)) }
 	var reply struct {
 		Type    jsontext.Value `json:"type"`
 		Code    jsontext.Value `json:"code"`
 		Message jsontext.Value `json:"message"`
 	}
 	if isOverflow(0, string(raw)) {
-		return fmt.Errorf("%w: %s", ErrContextWindow, shorten(wordsOf(raw)))
+		return fmt.Errorf("%w: %s", ErrContextWindow, words(wordsOf(raw)))
 	}
 	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient) != nil {
-		return &StreamError{Reason: shorten(textOf(raw))}
+		return &StreamError{Reason: words(textOf(raw))}
 	}
-	message := shorten(textOf(reply.Message))
+	message := words(textOf(reply.Message))
 	switch textOf(reply.Code) {
 	case "insufficient_quota", "invalid_prompt", "invalid_request_error":
 		return fmt.Errorf("the provider refused the request: %s", message)
 	}
 	if message == "" {
-		message = shorten(string(raw))
+		message = words(string(raw))
 	}
 	return &StreamError{Reason: message, After: askedDelay(message)}
 }

@@ -1,19 +1,22 @@
 package rollout
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/go-json-experiment/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -31,16 +34,14 @@ const (
 
 // Locks lets one server at a time write to a rollout. It is safe for concurrent use.
 //
-// A server locks a file of its own; the system removes the lock when the process ends,
-// however it ends. To claim a rollout, the server writes a file that names its own file. A
-// claim counts as long as the server's file is locked. So a server needs one descriptor
-// for all its claims, and the claims of a dead server do not count.
+// To claim a rollout, the server writes a file that names its own file of package claim. The
+// claim counts as long as the server lives.
 type Locks struct {
 	dir     string
 	program string
 
 	mu     sync.Mutex
-	server *os.File              // locked; nil before the first claim
+	server *claim.Owner          // nil before the first claim
 	held   map[string]*HeldError // the errors for further claims, by the claim's name
 	closed bool
 }
@@ -72,8 +73,8 @@ func (e *HeldError) Error() string {
 		e.Program, e.PID, e.Host, e.Since.Local().Format(time.RFC3339))
 }
 
-// claim is the content of a claim's file.
-type claim struct {
+// content is that of a claim's file.
+type content struct {
 	Server  string    `json:"server"` // the name of the server's file
 	Path    string    `json:"path"`
 	Program string    `json:"program"`
@@ -95,13 +96,13 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	if held := l.held[name]; held != nil {
 		return nil, held
 	}
-	unguard, err := l.guard()
+	root, unguard, err := l.guard()
 	if err != nil {
 		return nil, fmt.Errorf("locking the conversation: %w", err)
 	}
 	defer unguard()
 	if l.server == nil {
-		if err := l.join(); err != nil {
+		if err := l.join(root); err != nil {
 			return nil, fmt.Errorf("locking the conversation: %w", err)
 		}
 	}
@@ -109,12 +110,12 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the conversation: %w", err)
 	}
-	if other != nil && other.Server != l.name() && l.alive(other.Server) {
+	if other != nil && other.Server != l.server.Name() && l.alive(root, other.Server) {
 		return nil, &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
 	}
 	host, _ := os.Hostname() // "" is acceptable in a message
 	now := time.Now()
-	text, err := json.Marshal(claim{Server: l.name(), Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now})
+	text, err := json.Marshal(content{Server: l.server.Name(), Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
 	}
@@ -136,13 +137,13 @@ func (l *Locks) Holder(path string) *HeldError {
 	if _, err := os.Lstat(filepath.Join(l.dir, name)); err != nil || l.closed {
 		return nil
 	}
-	unguard, err := l.guard()
+	root, unguard, err := l.guard()
 	if err != nil {
 		return nil
 	}
 	defer unguard()
 	other, err := l.read(name)
-	if err != nil || other == nil || !l.alive(other.Server) {
+	if err != nil || other == nil || !l.alive(root, other.Server) {
 		return nil
 	}
 	return &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
@@ -174,44 +175,34 @@ func claimName(path string) string {
 }
 
 // guard waits until no other server changes claims, and keeps them out until unguard is
-// called.
-func (l *Locks) guard() (unguard func(), err error) {
+// called, which closes the folder.
+func (l *Locks) guard() (root *os.Root, unguard func(), err error) {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(l.dir, guardFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if root, err = os.OpenRoot(l.dir); err != nil {
+		return nil, nil, err
+	}
+	f, err := root.OpenFile(guardFile, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, root.Close())
 	}
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // the other server needs it only shortly
-		err := safefile.Lock(f)
-		if err == nil {
-			return func() { _ = f.Close() }, nil // Close unlocks it
-		}
-		if !errors.Is(err, safefile.ErrLocked) || time.Since(begin) > guardWait {
-			return nil, errors.Join(err, f.Close())
-		}
+	ctx, stop := context.WithTimeout(context.Background(), guardWait)
+	defer stop()
+	if err := claim.Wait(ctx, f); err != nil {
+		return nil, nil, errors.Join(err, f.Close(), root.Close())
 	}
+	return root, func() { _ = errors.Join(f.Close(), root.Close()) }, nil // Close unlocks it
 }
-
-func (l *Locks) name() string { return filepath.Base(l.server.Name()) }
 
 // join makes this server's file, and removes the files of dead servers.
-func (l *Locks) join() error {
-	l.sweep()
-	path := filepath.Join(l.dir, serverPrefix+rand.Text())
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := safefile.Lock(f); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(path))
-	}
-	l.server = f
-	return nil
+func (l *Locks) join(root *os.Root) (err error) {
+	l.sweep(root)
+	l.server, err = claim.New(root, serverPrefix+rand.Text())
+	return err
 }
 
-func (l *Locks) sweep() {
+func (l *Locks) sweep(root *os.Root) {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
 		return
@@ -221,20 +212,20 @@ func (l *Locks) sweep() {
 		if !strings.HasPrefix(name, claimPrefix) {
 			continue
 		}
-		if c, err := l.read(name); err == nil && (c == nil || !l.alive(c.Server)) {
-			_ = os.Remove(filepath.Join(l.dir, name)) // the next server tries again
+		if c, err := l.read(name); err == nil && (c == nil || !l.alive(root, c.Server)) {
+			_ = root.Remove(name) // the next server tries again
 		}
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), serverPrefix) {
-			l.alive(e.Name())
+			l.alive(root, e.Name())
 		}
 	}
 }
 
 // read returns a claim, nil when there is none. A claim that does not parse does not count:
 // its server died while it wrote it.
-func (l *Locks) read(name string) (*claim, error) {
+func (l *Locks) read(name string) (*content, error) {
 	text, err := safefile.Read(filepath.Join(l.dir, name), maxClaim)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -242,7 +233,7 @@ func (l *Locks) read(name string) (*claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{}
+	c := &content{}
 	if json.Unmarshal(text, c) != nil || !strings.HasPrefix(c.Server, serverPrefix) || filepath.Base(c.Server) != c.Server {
 		return nil, nil
 	}
@@ -251,19 +242,12 @@ func (l *Locks) read(name string) (*claim, error) {
 
 // alive reports whether the server with this file is running, and in doubt reports that it
 // is. It removes the file of a dead server.
-func (l *Locks) alive(server string) bool {
-	path := filepath.Join(l.dir, server)
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+func (l *Locks) alive(root *os.Root, server string) bool {
+	lives, err := claim.Lives(root, server)
+	if !lives && err == nil {
+		_ = root.Remove(server) // the next server tries again
 	}
-	defer f.Close()
-	if safefile.Lock(f) != nil {
-		return true
-	}
-	_ = f.Close()
-	_ = os.Remove(path) // the next server tries again
-	return false
+	return lives || err != nil
 }
 
 // Close ends all claims.
@@ -278,7 +262,7 @@ func (l *Locks) Close() error {
 	if l.server == nil {
 		return nil
 	}
-	err := errors.Join(l.server.Close(), os.Remove(l.server.Name()))
+	err := errors.Join(l.server.Close(), os.Remove(filepath.Join(l.dir, l.server.Name())))
 	l.server = nil
 	return err
 }

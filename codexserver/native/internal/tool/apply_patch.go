@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 var patchDefinition = model.Tool{
@@ -62,7 +64,7 @@ func (t *Turn) applyPatch(ctx context.Context, call Call) (Result, error) {
 // dir.
 func (t *Turn) patch(ctx context.Context, id, text, dir string) (Result, error) {
 	if t.box.options.ReadOnly {
-		return Result{Output: "patch rejected: this conversation must not change files"}, nil
+		return Result{Output: t.refuse(protocol.Refused{Tool: "apply_patch", Reason: "patch rejected: this conversation must not change files"})}, nil
 	}
 	parsed, err := patch.Parse(text)
 	if err != nil {
@@ -131,17 +133,17 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	})
 	switch verdict.Action {
 	case policy.Run:
-		return a.run(true, a.confined(false))
+		return a.run(ctx, true, a.confined(false))
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Placed: true})
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why(), Placed: true})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
-		return a.run(false, a.plan.Apply)
+		return a.run(ctx, false, a.plan.Apply)
 	}
-	return strings.Join(append([]string{verdict.Reason}, a.notes()...), ". "), nil
+	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes()...), ". ")}), nil
 }
 
 // notes returns a sentence about files that a write changes under other names too, if the
@@ -160,6 +162,22 @@ func (a application) notes() []string {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	return []string{"A write to " + strings.Join(shown, ", ") + " changes every other name (hard link) of the file too."}
+}
+
+// why says of each file why it alone would be asked about, unless its name says so.
+func (a application) why() map[string]string {
+	t := a.turn
+	why := map[string]string{}
+	if s := t.box.options.Sandbox; s != nil {
+		roots, _ := t.roots()
+		for _, path := range a.plan.Touched(s.Protected(roots.Paths)) {
+			why[path] = "no command may write it"
+		}
+	}
+	for _, path := range a.plan.HardLinks() {
+		why[path] = "it has other names"
+	}
+	return why
 }
 
 // judge sets inside and protected.
@@ -209,14 +227,21 @@ func (a application) confined(mustJudge bool) func() error {
 }
 
 // run applies the patch, emits its events, and returns the output for the model.
-func (a application) run(auto bool, apply func() error) (output string, err error) {
-	output, _, err = a.apply(auto, apply)
+func (a application) run(ctx context.Context, auto bool, apply func() error) (output string, err error) {
+	output, _, err = a.apply(ctx, auto, apply)
 	return output, err
 }
 
 // apply is run, and also returns why the patch was not applied. Err ends the turn.
-func (a application) apply(auto bool, apply func() error) (output string, failure, err error) {
+func (a application) apply(ctx context.Context, auto bool, apply func() error) (output string, failure, err error) {
 	t := a.turn
+	unmark, err := t.mark(ctx, proc.DefaultTimeout, a.folders())
+	if err != nil && ctx.Err() == nil {
+		return a.output(fmt.Sprintf("nothing was changed: %v\n", err), 1), err, nil
+	} else if err != nil {
+		return "", nil, err
+	}
+	defer unmark()
 	if err := t.acting(Act{Call: a.id, Writes: a.plan.Writes()}); err != nil {
 		return "", nil, err
 	}
@@ -241,6 +266,21 @@ func (a application) apply(auto bool, apply func() error) (output string, failur
 	return a.output(summary, 0), nil, nil
 }
 
+// folders returns the folders that the patch writes in, and what of the ways there exists.
+func (a application) folders() []string {
+	var all []string
+	for _, w := range a.plan.Writes() {
+		dir := filepath.Dir(w.Path)
+		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if _, err := os.Stat(dir); err == nil {
+				break
+			}
+		}
+		all = append(all, dir)
+	}
+	return all
+}
+
 // output returns what the model is told.
 func (a application) output(text string, exit int) string {
 	if a.plain {
@@ -252,7 +292,7 @@ func (a application) output(text string, exit int) string {
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
 // to apply it without one.
 func (a application) tryConfined(ctx context.Context) (output string, err error) {
-	output, failure, err := a.apply(true, a.confined(true))
+	output, failure, err := a.apply(ctx, true, a.confined(true))
 	if err != nil || failure == nil || !isDenial(failure) {
 		return output, err
 	}
@@ -277,7 +317,7 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return refusal, err
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
-	return a.run(false, a.plan.Apply)
+	return a.run(ctx, false, a.plan.Apply)
 }
 
 // describeLinks returns a sentence about the targets of symbolic links that a patch writes
@@ -286,7 +326,7 @@ func describeLinks(links map[string]string, cwd string) string {
 	var led []string
 	for _, to := range slices.Sorted(maps.Keys(links)) {
 		line := elicit.ShowCommand([]string{links[to]}) + " → " + elicit.ShowCommand([]string{to})
-		if rel, err := filepath.Rel(cwd, to); err != nil || !filepath.IsLocal(rel) {
+		if !paths.Below(to, cwd) {
 			line += " (outside the workspace)"
 		}
 		led = append(led, line)

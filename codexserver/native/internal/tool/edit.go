@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func (t *Turn) edit(ctx context.Context, call Call) (Result, error) {
@@ -64,7 +65,7 @@ func (t *Turn) write(ctx context.Context, call Call) (Result, error) {
 // a mistake shows of files is what a call that reads would show without a question.
 func (t *Turn) change(ctx context.Context, call Call, path string, edit func(before *string) (string, error)) (Result, error) {
 	if t.box.options.ReadOnly {
-		return Result{Output: "rejected: this conversation must not change files"}, nil
+		return Result{Output: t.refuse(protocol.Refused{Tool: call.Name, Reason: "rejected: this conversation must not change files"})}, nil
 	}
 	work, err := t.box.folder(t.Cwd)
 	if err != nil {

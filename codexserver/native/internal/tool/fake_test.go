@@ -50,6 +50,12 @@ func (h *host) Emit(m protocol.EventMsg) {
 		h.add(m, "patch end %t", m.Success)
 	case protocol.TurnDiff:
 		h.add(m, "diff")
+	case protocol.BackgroundEvent:
+		if m.Refused != nil {
+			h.add(m, "refused")
+			return
+		}
+		h.add(m, "")
 	default:
 		h.add(m, "")
 	}
@@ -131,6 +137,8 @@ func (c fakeConfinement) Order(cmd *exec.Cmd) (proc.Order, error) {
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
 
 func (c fakeConfinement) Notes() []string { return c.s.notes }
+
+func (c fakeConfinement) Writable() []string { return nil }
 
 func (c fakeConfinement) Do(f func() error) error {
 	c.s.host.add(nil, "confined")

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
@@ -134,7 +134,7 @@ func (t *Turn) fetch(ctx context.Context, call Call) (Result, error) {
 			return Result{Output: "not fetched: it may run only in the sandbox, which is not possible"}, nil
 		}
 	default:
-		return Result{Output: verdict.Reason}, nil
+		return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason})}, nil
 	}
 	return t.carryOut(ctx, call, argv, parsed, func() (string, error) {
 		page, err := t.box.options.Web.Get(ctx, a)
@@ -149,29 +149,20 @@ func (t *Turn) fetch(ctx context.Context, call Call) (Result, error) {
 // pageText returns the part of a page that begins at an offset. What the page says comes last, so
 // that it cannot imitate what this program says about it.
 func pageText(page *web.Page, offset int) (string, error) {
-	text := page.Text
+	all := page.Text
 	switch {
-	case strings.TrimSpace(text) == "":
+	case strings.TrimSpace(all) == "":
 		return "", &fault{what: fmt.Sprintf("%s has no text; it may need a browser", page.Address), next: "look for another page."}
-	case offset >= len(text):
-		return "", &fault{what: fmt.Sprintf("offset %d is behind the end: the page has %d bytes", offset, len(text)), next: "ask for an offset within it."}
+	case offset >= len(all):
+		return "", &fault{what: fmt.Sprintf("offset %d is behind the end: the page has %d bytes", offset, len(all)), next: "ask for an offset within it."}
 	}
-	for offset > 0 && !utf8.RuneStart(text[offset]) {
-		offset--
+	offset = len(text.Head(all, offset))
+	part := text.Head(all[offset:], maxShown)
+	if end := strings.LastIndexByte(part, '\n') + 1; end > len(part)/2 && offset+len(part) < len(all) {
+		part = part[:end]
 	}
-	part := text[offset:]
-	if len(part) > maxShown {
-		n := maxShown
-		for !utf8.RuneStart(part[n]) {
-			n--
-		}
-		if end := strings.LastIndexByte(part[:n], '\n') + 1; end > n/2 {
-			n = end
-		}
-		part = part[:n]
-	}
-	head := []string{fmt.Sprintf("%s (%s), bytes %d to %d of %d.", page.Address, page.Type, offset, offset+len(part), len(text))}
-	if next := offset + len(part); next < len(text) {
+	head := []string{fmt.Sprintf("%s (%s), bytes %d to %d of %d.", page.Address, page.Type, offset, offset+len(part), len(all))}
+	if next := offset + len(part); next < len(all) {
 		head = append(head, fmt.Sprintf("Read on with offset %d.", next))
 	}
 	head = append(head, page.Notes...)

@@ -111,7 +111,7 @@ func TestFetchPolicy(t *testing.T) {
 							t.Errorf("%s: %v", answer, err)
 						}
 					default:
-						sent = false
+						steps, sent = "refused", false
 						if !strings.HasPrefix(res.Output, "not fetched: ") {
 							t.Errorf("the answer is %q", res.Output)
 						}

@@ -187,7 +187,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 	verdict, look := t.judgeLook()
 	if look == nil {
 		if verdict.Action != policy.Ask {
-			return Result{Output: verdict.Reason}, nil
+			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason})}, nil
 		}
 		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{
 			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,

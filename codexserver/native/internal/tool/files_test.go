@@ -35,8 +35,8 @@ func TestReadMatrix(t *testing.T) {
 		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false, false},
 		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false},
 		{"untrusted", "danger-full-access", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"never", "read-only", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, "", false, false},
-		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "", false, false},
+		{"never", "read-only", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, "refused", false, false},
+		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false},
 	} {
 		for _, call := range []tool.Call{
 			{ID: "c", Name: "read", Arguments: `{"path":"file"}`}, {ID: "c", Name: "list", Arguments: `{}`}, {ID: "c", Name: "search", Arguments: `{"pattern":"o"}`},
@@ -104,7 +104,11 @@ func TestFileToolsSwitchedOff(t *testing.T) {
 		h := &host{answer: elicit.Approved}
 		turn := newBox(t, o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "write", Arguments: `{"path":"a","content":"x\n"}`})
-		if err != nil || res.Unknown == o.FileTools || h.steps() != "" || len(tree(t, dir)) != 1 {
+		steps := ""
+		if o.FileTools {
+			steps = "refused"
+		}
+		if err != nil || res.Unknown == o.FileTools || h.steps() != steps || len(tree(t, dir)) != 1 {
 			t.Errorf("%q, %v, steps %s", res.Output, err, h.steps())
 		}
 	}

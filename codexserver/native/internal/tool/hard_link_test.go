@@ -22,7 +22,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 		asked    = "ask patch, patch begin auto=false, patch end true, diff"
 		applied  = "patch begin auto=true, confined, patch end true, diff"
 		stopped  = "patch begin auto=true, patch end false, ASK, patch begin auto=false, patch end true, diff"
-		rejected = ""
+		rejected = "refused"
 	)
 	through := map[protocol.ApprovalPolicy]string{"untrusted": asked, "on-failure": stopped, "on-request": asked, "never": rejected}
 	beside := map[protocol.ApprovalPolicy]string{"untrusted": asked, "on-failure": applied, "on-request": applied, "never": applied}

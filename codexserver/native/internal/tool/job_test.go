@@ -44,6 +44,7 @@ func look(arguments string) tool.Call { return tool.Call{ID: "c2", Name: "job", 
 const background = `,"background":true`
 
 func TestCommandInTheBackground(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	turn, h := jobTurn(t, dir, tool.Options{}, "never", "danger-full-access")
 	if got := output(t, turn, shellCall(t, background, "sh", "-c", "echo taken; exit 3")); !strings.HasPrefix(got, `{"output":"taken\n","metadata":{"exit_code":3,`) {
@@ -90,8 +91,10 @@ func timeless(report string) string {
 // TestJobsEnd checks that commands in the background end with their turn or its context, with
 // the daemons that they started, also outside of the sandbox.
 func TestJobsEnd(t *testing.T) {
+	t.Parallel() // a job is awaited for two seconds
 	for _, interrupted := range []bool{false, true} {
 		t.Run(fmt.Sprint("interrupted ", interrupted), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			turn, h := jobTurn(t, dir, tool.Options{}, "never", "danger-full-access")
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -131,6 +134,7 @@ func TestJobsEnd(t *testing.T) {
 // TestBackgroundIsDecidedAlike checks that a command in the background is asked about, refused
 // and confined like any other.
 func TestBackgroundIsDecidedAlike(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		policy protocol.ApprovalPolicy
 		answer elicit.Decision
@@ -167,6 +171,7 @@ func TestBackgroundIsDecidedAlike(t *testing.T) {
 }
 
 func TestManyJobs(t *testing.T) {
+	t.Parallel()
 	turn, h := jobTurn(t, t.TempDir(), tool.Options{}, "never", "danger-full-access")
 	calls := make(chan string)
 	for range 8 {
@@ -195,6 +200,7 @@ func TestManyJobs(t *testing.T) {
 // TestFloodInTheBackground checks that the output of a look is bounded, and that nothing of the
 // end is lost.
 func TestFloodInTheBackground(t *testing.T) {
+	t.Parallel()
 	turn, _ := jobTurn(t, t.TempDir(), tool.Options{}, "never", "danger-full-access")
 	got := output(t, turn, shellCall(t, background, "sh", "-c", "yes | head -c 3000000; until [ -e go ]; do sleep 0.05; done; echo last"))
 	for !strings.Contains(got, "prints so much") {
@@ -215,6 +221,7 @@ func TestFloodInTheBackground(t *testing.T) {
 // TestNoBackgroundWithoutTheTool checks that a command ends before its call where the model has
 // no tool to look at it.
 func TestNoBackgroundWithoutTheTool(t *testing.T) {
+	t.Parallel()
 	turn, h := begin(t, t.TempDir())
 	if got := output(t, turn, shellCall(t, background+`,"timeout_ms":100`, "sleep", "600")); !strings.Contains(got, "timed out") {
 		t.Errorf("%q after %s", got, h.steps())
@@ -227,6 +234,7 @@ func TestNoBackgroundWithoutTheTool(t *testing.T) {
 // TestApprovalBesideJobs checks that an approval for the session does not answer a question while
 // a command in the background could exchange what was approved.
 func TestApprovalBesideJobs(t *testing.T) {
+	t.Parallel()
 	turn, h := jobTurn(t, t.TempDir(), tool.Options{}, "untrusted", "workspace-write")
 	h.answer = elicit.ApprovedForSession
 	asked := func(call tool.Call) int {

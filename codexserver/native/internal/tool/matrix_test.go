@@ -30,7 +30,7 @@ func TestApprovalMatrix(t *testing.T) {
 		confined = "begin, confined, end 0"
 		readOnly = "begin, confined to read-only, end 0"
 		asked    = "ask, begin, end 0"
-		refused  = ""
+		refused  = "refused"
 	)
 	type row struct{ safe, plain, escalated, denied string }
 	tests := map[protocol.ApprovalPolicy]struct{ confined, danger row }{
@@ -109,8 +109,8 @@ func TestWithoutSandbox(t *testing.T) {
 		{"on-failure", safe, "ask: OBSTACLE, begin, end 0"},
 		{"on-request", plain, "ask: OBSTACLE, begin, end 0"},
 		{"on-request", safe, "ask: OBSTACLE, begin, end 0"},
-		{"never", plain, ""},
-		{"never", safe, ""},
+		{"never", plain, "refused"},
+		{"never", safe, "refused"},
 	} {
 		const obstacle = "there is no sandbox on this system"
 		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
@@ -130,9 +130,7 @@ func TestWithoutSandbox(t *testing.T) {
 				}
 			}
 			twice := strings.ReplaceAll(tt.want, "OBSTACLE", obstacle)
-			if tt.want != "" {
-				twice += ", " + twice
-			} else if !strings.HasPrefix(res.Output, "not run: "+obstacle) {
+			if twice += ", " + twice; tt.want == "refused" && !strings.HasPrefix(res.Output, "not run: "+obstacle) {
 				t.Errorf("%s %q: the model receives %q", tt.policy, tt.argv, res.Output)
 			}
 			if diff := cmp.Diff(twice, h.steps()); diff != "" {
@@ -142,7 +140,9 @@ func TestWithoutSandbox(t *testing.T) {
 			for _, m := range h.all {
 				switch m := m.(type) {
 				case protocol.BackgroundEvent:
-					warnings++
+					if m.Refused == nil {
+						warnings++
+					}
 				case protocol.ExecApprovalRequest:
 					if m.Confinable {
 						t.Errorf("%s %q: a rule may keep it in a sandbox that is missing", tt.policy, tt.argv)
@@ -172,11 +172,13 @@ func TestReplacedFolder(t *testing.T) {
 		turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
 			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 		})
+		steps := ""
 		for _, call := range []tool.Call{
 			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
 		} {
 			res, err := turn.Call(t.Context(), call)
-			if err != nil || h.steps() != "" || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
+			steps = strings.TrimPrefix(steps+", refused", ", ")
+			if err != nil || h.steps() != steps || res.Output != "not run: the folder /work was replaced: it was /work and is now /elsewhere" {
 				t.Errorf("%s: %q, steps %q, %v", policy, res.Output, h.steps(), err)
 			}
 		}
@@ -242,9 +244,9 @@ func TestAnswers(t *testing.T) {
 		}
 		return h.steps(), last, err
 	}
-	again := shellCall(t, "", "sh", "-c", "exit 0")
-	other := shellCall(t, "", "sh", "-c", "exit 1")
-	elsewhere := shellCall(t, `,"workdir":"/"`, "sh", "-c", "exit 0")
+	again := shellCall(t, "", "sh", "-c", "true")
+	other := shellCall(t, "", "sh", "-c", "false")
+	elsewhere := shellCall(t, `,"workdir":"/"`, "sh", "-c", "true")
 
 	steps, _, err := call(elicit.Approved, again, again)
 	if steps != "ask, begin, end 0, ask, begin, end 0" || err != nil {
@@ -271,7 +273,7 @@ func TestPatchMatrix(t *testing.T) {
 		free     = "patch begin auto=true, patch end true, diff"
 		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
-		rejected = ""
+		rejected = "refused"
 	)
 	// Columns: read-only, workspace-write inside, outside, in .git, danger-full-access.
 	for policy, want := range map[protocol.ApprovalPolicy][5]string{

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 const (
@@ -100,7 +102,7 @@ func (t *Turn) nearestNames(missing string) []string {
 
 // shown returns a path relative to the working folder, if it is below it.
 func (t *Turn) shown(path string) string {
-	if rel, err := filepath.Rel(t.Cwd, path); err == nil && filepath.IsLocal(rel) {
+	if rel, ok := paths.Within(path, t.Cwd); ok {
 		return filepath.ToSlash(rel)
 	}
 	return path

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Limits of what a call that reads returns.
@@ -170,11 +171,8 @@ func shortLine(line string) string {
 	if len(line) <= maxLineText {
 		return line
 	}
-	cut := maxLineText
-	for !utf8.RuneStart(line[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d more bytes)", line[:cut], len(line)-cut)
+	head := text.Head(line, maxLineText)
+	return fmt.Sprintf("%s… (%d more bytes)", head, len(line)-len(head))
 }
 
 func count(n int, what string) string {

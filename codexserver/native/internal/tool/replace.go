@@ -3,6 +3,8 @@ package tool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // replacement replaces a text in a file.
@@ -75,11 +77,7 @@ func quoted(lines []string, number int) string {
 	if number > len(lines) {
 		return ""
 	}
-	line := lines[number-1]
-	if len(line) > 200 {
-		line = strings.ToValidUTF8(line[:200], "") + "…"
-	}
-	return line
+	return text.Brief(lines[number-1], 200)
 }
 
 // absent says why a text is not found.

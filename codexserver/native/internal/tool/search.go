@@ -9,10 +9,10 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 const (
@@ -139,14 +139,7 @@ func (s *searcher) lines(path, content string) {
 			return
 		}
 		s.hits++
-		if len(line) > maxHitText {
-			cut := maxHitText
-			for !utf8.RuneStart(line[cut]) {
-				cut--
-			}
-			line = line[:cut] + "…"
-		}
-		fmt.Fprintf(&s.found, "%s:%d:%s\n", strings.ToValidUTF8(path, "\uFFFD"), number, line)
+		fmt.Fprintf(&s.found, "%s:%d:%s\n", strings.ToValidUTF8(path, "\uFFFD"), number, text.Brief(line, maxHitText))
 	}
 }
 

@@ -26,6 +26,7 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 		before   map[string]string
 		replaced string            // a file that becomes hostile; x by default
 		planted  map[string]string // further files that appear
+		verified bool              // it runs again, and does not start what appeared
 	}{
 		{name: "a program", argv: []string{"./x"}, before: x},
 		{name: "a program by its path", argv: []string{"DIR/x"}, before: x},
@@ -74,7 +75,7 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 		{name: "awk file in one word", argv: []string{"awk", "-fx"}, before: map[string]string{"x": "BEGIN {}"}, planted: map[string]string{"x": `BEGIN { system(": >DIR/ran") }`}},
 		{name: "sed", argv: []string{"sed", "-n", "1e ./x", "x"}, before: x},
 		{name: "sed in one word", argv: []string{"sed", "-n", "1e./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
-		{name: "sed and PATH", argv: []string{"sed", "-n", "1etool", "list"}, before: map[string]string{"bin/tool": harmless, "list": "line\n"}, replaced: "bin/tool"},
+		{name: "sed and PATH", argv: []string{"sed", "-n", "1etool", "list"}, before: map[string]string{"bin/tool": harmless, "list": "line\n"}, replaced: "bin/tool", verified: true},
 		{name: "sed file", argv: []string{"sed", "--file=x", "list"}, before: map[string]string{"x": "1p", "list": "line\n"}, planted: map[string]string{"x": "1e : >DIR/ran"}},
 		{name: "split", argv: []string{"split", "--filter=./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
 		{name: "tar", argv: []string{"tar", "-cf", "/dev/null", "--checkpoint=1", "--checkpoint-action=exec=./x", "list"}, before: map[string]string{"x": harmless, "list": "line\n"}},
@@ -92,7 +93,7 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 		{name: "up and down", argv: []string{"sub/../x"}, before: map[string]string{"x": harmless, "sub/file": ""}},
 		{name: "a library", argv: []string{"env", "LD_PRELOAD=./x.so", "uname"}, replaced: "x.so"},
 		{name: "a program in a folder like its name", argv: []string{"env", "tool", "tool"}, before: map[string]string{"bin/tool": harmless}, replaced: "bin/tool"},
-		{name: "a profile", argv: []string{"bash", "-lc", "uname"}, replaced: ".bash_profile"},
+		{name: "a profile", argv: []string{"bash", "-lc", "uname"}, replaced: ".bash_profile", verified: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -141,7 +142,7 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 			}
 			if _, err := os.Lstat(ran); err == nil {
 				t.Errorf("it ran: %s", h.steps())
-			} else if !strings.HasSuffix(h.steps(), "ask") {
+			} else if strings.HasSuffix(h.steps(), "ask") == tt.verified {
 				t.Errorf("it was not asked again: %s", h.steps())
 			}
 		})

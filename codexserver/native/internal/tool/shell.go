@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -147,6 +148,8 @@ type run struct {
 	// call.
 	dir, named string
 	shellArguments
+	// alone is how the command runs without a question, outside the sandbox.
+	alone *policy.Unasked
 }
 
 // run reads a call of either shell tool.
@@ -206,10 +209,7 @@ func (r run) again(ctx context.Context) (output string, err error) {
 	if after.Action != policy.Ask {
 		return "not run again: " + after.Reason, nil
 	}
-	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
-		return refusal, err
-	}
-	return r.free(ctx)
+	return r.askAndRun(ctx, after.Reason, nil)
 }
 
 // input returns the basis of the policy's decision, if the command can be confined.
@@ -222,7 +222,7 @@ func (r run) input() policy.Input {
 		Strict:           t.box.options.Strict,
 		Command:          r.Command,
 		Escalated:        r.escalated(),
-		SessionApproved:  r.approved(),
+		SessionApproved:  r.alone != nil,
 	}
 }
 
@@ -280,19 +280,50 @@ func (r run) key() string {
 	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
 }
 
-// approved reports whether the user approved the command for the session, and what it
-// names is unchanged.
-func (r run) approved() bool {
+// approved returns how the command runs if the user approved it for the session and all that it
+// starts and reads is unchanged, else nil. Nothing may write there until end is called.
+func (r run) approved() (alone *policy.Unasked, end func()) {
 	then, ok := r.turn.box.approval(r.key())
 	if !ok {
-		return false
+		return nil, func() {}
 	}
-	now, ok := r.content()
-	return ok && now == then
+	return r.leave(func(now policy.Unasked) bool { return now.Sum == then })
 }
 
-// content sums up what the command names. There is no sum while a command of the turn goes on in
-// the background: in its sandbox that could exchange a file between the look and the run.
+// leave returns how the command runs outside the sandbox without a question, nil if it must not.
+// Nothing may write what it reads until end is called.
+func (r run) leave(same func(now policy.Unasked) bool) (alone *policy.Unasked, end func()) {
+	before := r.unasked()
+	if before.Sum == "" && before.Setup == "" || !same(before) {
+		return nil, func() {}
+	}
+	end, ok := r.turn.box.options.Marks.Alone(before.Ways)
+	if !ok {
+		return nil, func() {}
+	}
+	now := r.unasked()
+	if now.Unasked != before.Unasked || !slices.EqualFunc(now.Ways, before.Ways, os.SameFile) {
+		end()
+		return nil, func() {}
+	}
+	return &now, end
+}
+
+// unasked returns how the command would run outside the sandbox without a question. It must not
+// while a command of the turn goes on in the background, which could exchange a file, and not in
+// the background itself: what it reads would be kept from everything else for too long.
+func (r run) unasked() policy.Unasked {
+	switch {
+	case r.turn.jobs.alive() > 0:
+		return policy.Unasked{Unasked: protocol.Unasked{Why: "a command goes on in the background, which could change what it starts"}}
+	case r.background():
+		return policy.Unasked{Unasked: protocol.Unasked{Why: "it goes on in the background"}}
+	}
+	return r.turn.place(r.dir).Unasked(r.Command)
+}
+
+// content sums up what the command names, for rules that let it run in the sandbox. There is no
+// sum while a command of the turn goes on in the background.
 func (r run) content() (sum string, ok bool) {
 	if r.turn.jobs.alive() > 0 {
 		return "", false
@@ -302,6 +333,9 @@ func (r run) content() (sum string, ok bool) {
 
 // decide has the policy decide about the command, and then runs it, asks or refuses.
 func (r run) decide(ctx context.Context) (output string, err error) {
+	alone, end := r.approved()
+	defer end()
+	r.alone = alone
 	verdict, confinement := r.judge()
 	switch verdict.Action {
 	case policy.Run:
@@ -315,55 +349,90 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 		if reason == "" {
 			reason = verdict.Reason
 		}
-		confined, refusal, err := r.ask(ctx, reason, confinement != nil)
-		switch {
-		case err != nil || refusal != "":
-			return refusal, err
-		case confined:
-			return r.confined(ctx, confinement, policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule})
-		}
-		return r.free(ctx)
+		return r.askAndRun(ctx, reason, confinement)
 	}
-	return verdict.Reason, nil
+	return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason}), nil
+}
+
+// askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
+// may run only outside.
+func (r run) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
+	a, err := r.ask(ctx, reason, c != nil)
+	defer a.end()
+	switch {
+	case err != nil || a.refusal != "":
+		return a.refusal, err
+	case a.confined:
+		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule})
+	}
+	r.alone = a.alone
+	return r.free(ctx)
 }
 
 // stoppedUnderRule is the reason of a question about a command that a rule allowed.
 const stoppedUnderRule = "the sandbox stopped the command, which a rule allows only inside; retry without sandbox?"
 
-// ask asks whether the command may run. If not, it returns a refusal for the model.
-// Confined is true if it may run only in the sandbox.
-func (r run) ask(ctx context.Context, reason string, confinable bool) (confined bool, refusal string, err error) {
+// answer is the answer to a question about a command.
+type answer struct {
+	refusal  string // for the model; "" if the command may run
+	confined bool   // it may run only in the sandbox
+	// alone is how it runs if no person was asked. Nothing may write what it reads until end is
+	// called.
+	alone *policy.Unasked
+	end   func()
+}
+
+// ask asks whether the command may run. An approval by a rule that a person accepted before
+// counts only if what the command starts and reads is what the question had, and nothing else may
+// write there meanwhile. Otherwise a person is asked.
+func (r run) ask(ctx context.Context, reason string, confinable bool) (a answer, err error) {
+	req := r.request(reason, confinable)
+	a.end = func() {}
+	shown, missing := proc.OpenFolder(r.dir)
+	if missing == nil {
+		defer shown.Close() // while it is open, no other folder gets its identity
+	}
+	out := r.turn.Host.ApproveExec(ctx, req)
+	if out.Unasked && !out.Confined && out.Decision == elicit.Approved {
+		if a.alone, a.end = r.leave(func(now policy.Unasked) bool { return now.Unasked == req.Unasked }); a.alone == nil {
+			req.Unasked = protocol.Unasked{Why: "another command may change what it starts or reads"}
+			req.Once = true
+			out = r.turn.Host.ApproveExec(ctx, req)
+		}
+	}
+	a.confined = out.Confined
+	a.refusal, err = readOutcome("the command was not run", out)
+	switch {
+	case err != nil || a.refusal != "":
+	case missing == nil && !isAt(shown, r.dir):
+		a.refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
+	case out.Confined && !confinable:
+		a.refusal = "not run: it may run only in the sandbox, which is not possible"
+	case out.Unasked && !out.Confined && a.alone == nil:
+		a.refusal = "not run: another command may change what it starts or reads; try again"
+	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
+		r.turn.box.approve(r.key(), req.Unasked.Sum)
+	}
+	return a, err
+}
+
+// request returns the question about the command.
+func (r run) request(reason string, confinable bool) protocol.ExecApprovalRequest {
 	req := protocol.ExecApprovalRequest{
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		Confinable:    confinable,
+		Unasked:       r.unasked().Unasked,
+		Placed:        true,
 	}
-	place := r.turn.place(r.dir)
-	req.Program, req.Replaceable = place.Replaceable(r.Command)
-	sum, lasts := r.content()
-	req.Once, req.Placed = !lasts, true
-	if lasts {
+	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
+	req.Once = req.Unasked.Sum == ""
+	if sum, ok := r.content(); ok {
 		req.Content = sum
 	}
-	shown, missing := proc.OpenFolder(r.dir)
-	if missing == nil {
-		defer shown.Close() // while it is open, no other folder gets its identity
-	}
-	out := r.turn.Host.ApproveExec(ctx, req)
-	refusal, err = readOutcome("the command was not run", out)
-	switch {
-	case err != nil || refusal != "":
-		return false, refusal, err
-	case missing == nil && !isAt(shown, r.dir):
-		return false, fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir), nil
-	case out.Confined && !confinable:
-		return false, "not run: it may run only in the sandbox, which is not possible", nil
-	case out.Decision == elicit.ApprovedForSession && lasts && !out.Confined:
-		r.turn.box.approve(r.key(), sum)
-	}
-	return out.Confined, "", nil
+	return req
 }
 
 // isAt reports whether an open folder is at a path without links.
@@ -380,17 +449,24 @@ func isAt(folder *os.File, path string) bool {
 
 // free runs the command without a sandbox. If it was approved for the session, the approval
 // also covers it with the files that it changes itself, but only if no other command or patch
-// of this server can have changed them meanwhile.
+// can have changed them meanwhile.
 func (r run) free(ctx context.Context) (output string, err error) {
 	box := r.turn.box
 	begun, idle := box.options.Activity.state()
-	lasts := idle && r.approved()
+	then, lasts := box.approval(r.key())
+	if lasts && r.alone == nil {
+		same, end := r.approved()
+		defer end()
+		lasts = same != nil
+	} else if lasts {
+		lasts = r.alone.Sum == then
+	}
 	_, output, err = r.exec(ctx, nil)
-	if !lasts {
+	if !lasts || !idle {
 		return output, err
 	}
-	sum, ok := r.turn.place(r.dir).Content(r.Command)
-	if now, idle := box.options.Activity.state(); ok && idle && now == begun+1 {
+	sum := r.unasked().Sum
+	if now, idle := box.options.Activity.state(); sum != "" && sum != then && idle && now == begun+1 {
 		box.approve(r.key(), sum)
 	}
 	return output, err
@@ -422,10 +498,13 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
-	if _, refusal, err := r.ask(ctx, after.Reason, false); err != nil || refusal != "" {
-		return refusal, err
+	a, err := r.ask(ctx, after.Reason, false)
+	defer a.end()
+	if err != nil || a.refusal != "" {
+		return a.refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
+	r.alone = a.alone
 	return r.free(ctx)
 }
 
@@ -448,6 +527,9 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
+	}
+	if r.alone != nil {
+		spec.Argv, spec.Env = r.alone.Argv, r.alone.Env
 	}
 	if r.background() {
 		spec.Leftovers = nil // everything ends with the turn
@@ -478,13 +560,17 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 // the background.
 func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Result, string, error) {
 	t := r.turn
-	o := t.box.options
-	end := o.Activity.Begin()
-	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
-		job.add(chunk)
-		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
-	})
-	end()
+	unmark, err := r.markFor(ctx, spec)
+	switch {
+	case err == nil:
+		defer unmark()
+	case ctx.Err() == nil:
+		err = &proc.StartError{Program: r.Command[0], Err: err}
+	}
+	var res proc.Result
+	if err == nil {
+		res, err = r.start(ctx, spec, job)
+	}
 	var start *proc.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
@@ -504,6 +590,32 @@ func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Resul
 		return nil, "", err
 	}
 	return &res, proc.ModelOutput(res), nil
+}
+
+func (r run) start(ctx context.Context, spec proc.Spec, job *job) (proc.Result, error) {
+	o := r.turn.box.options
+	defer o.Activity.Begin()()
+	return o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+		job.add(chunk)
+		r.turn.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
+	})
+}
+
+// markFor marks the folders that a command in the sandbox may write. A command outside could
+// write everything, but a person approved it, or it needs no approval to leave the sandbox.
+func (r run) markFor(ctx context.Context, spec proc.Spec) (end func(), err error) {
+	c, ok := spec.Confinement.(Confinement)
+	if !ok {
+		return func() {}, nil
+	}
+	return r.turn.mark(ctx, cmp.Or(spec.Timeout, proc.DefaultTimeout), c.Writable())
+}
+
+// mark marks folders as writable until end is called.
+func (t *Turn) mark(ctx context.Context, most time.Duration, folders []string) (end func(), err error) {
+	return t.box.options.Marks.Write(ctx, most, func() {
+		t.Host.Emit(protocol.BackgroundEvent{Message: "waiting for a command outside the sandbox, which reads what this may change"})
+	}, folders...)
 }
 
 // withProfile returns the command to start: the command itself, or the user's shell, which

@@ -237,7 +237,7 @@ func TestReplaceableProgram(t *testing.T) {
 			replaceable bool
 			want        string
 		}{
-			{[]string{"sh", "-c", "exit 0"}, "", true, session}, // there is no program exit
+			{[]string{"sh", "-c", "exit 0"}, "", true, once}, // there is no program exit
 			{[]string{"sh", "-c", "true"}, "", false, session},
 			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", true, session},
 			{[]string{"/bin/sh", "-c", "(true)"}, "", true, once},

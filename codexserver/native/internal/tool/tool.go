@@ -78,6 +78,9 @@ type Options struct {
 	Writable func() []string
 	// Activity is shared by all conversations of a server. Default: that of this one.
 	Activity *Activity
+	// Marks keep commands in the sandbox, and patches, of all servers apart from commands outside
+	// that nobody is asked about. Nil does not.
+	Marks *sandbox.Marks
 }
 
 // Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
@@ -102,6 +105,8 @@ type Confinement interface {
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.
 	Notes() []string
+	// Writable returns the folders in which a command may write.
+	Writable() []string
 	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
 	// cannot be confined and did not run.
 	Do(f func() error) error
@@ -328,6 +333,16 @@ func (t *Turn) inform(message string) {
 	if !known {
 		t.Host.Emit(protocol.BackgroundEvent{Message: message})
 	}
+}
+
+// refuse reports what the turn does not do and nobody was asked about. It returns the reason, which
+// the model gets.
+func (t *Turn) refuse(r protocol.Refused) string {
+	if r.Cwd == "" {
+		r.Cwd = t.Cwd
+	}
+	t.Host.Emit(protocol.BackgroundEvent{Refused: &r})
+	return r.Reason
 }
 
 // roots returns the folders that the turn's policy leaves writable.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -44,9 +45,22 @@ func (c *Conn) PID() int { return c.pid }
 // Version returns the server's version.
 func (c *Conn) Version() string { return c.version }
 
-// dial connects to the server of a name and reads its greeting. The error is [ErrAbsent] if
-// there is none.
+// errUnproven reports that who listens on a socket is not the server that the folder names.
+var errUnproven = errors.New("the process that listens on the socket is not the one that its folder names")
+
+// dial connects to the server of a name, reads its greeting and proves that it is the server:
+// nothing has been sent until then. The error is [ErrAbsent] if there is none.
 func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*Conn, error) {
+	c, err := f.dialOnce(ctx, name, limit)
+	if errors.Is(err, errUnproven) {
+		// The socket was the starting process's when the connection was made. The server has made it
+		// its own before it greeted.
+		c, err = f.dialOnce(ctx, name, limit)
+	}
+	return c, err
+}
+
+func (f *Folder) dialOnce(ctx context.Context, name string, limit time.Duration) (*Conn, error) {
 	path := f.socket(name)
 	if len(path) > maxSocket {
 		return nil, fmt.Errorf("the path of the socket is too long: %s", path)
@@ -58,7 +72,7 @@ func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*C
 	case err != nil:
 		return nil, err
 	case info.Mode().Type() != fs.ModeSocket || !mine(info):
-		return nil, fmt.Errorf("%s is not a socket of this user", path)
+		return nil, fmt.Errorf("%s is not a socket of this user", filepath.Join(f.path, filepath.Base(path)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -72,12 +86,8 @@ func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*C
 	c := &Conn{UnixConn: raw.(*net.UnixConn), patience: f.patience}
 	c.in = bufio.NewReader(c.UnixConn)
 	var g greeting
-	user, _, err := peer(c.UnixConn)
-	if err == nil && user != os.Getuid() {
-		err = errors.New("another user listens on the socket")
-	}
-	if err == nil {
-		err = c.exchange(limit, nil, &g)
+	if err = c.exchange(limit, nil, &g); err == nil {
+		err = f.prove(c, name)
 	}
 	if err == nil && (g.Server != serverName || g.Frame != frameVersion) {
 		err = errors.New("the server on the socket speaks another protocol")
@@ -88,8 +98,59 @@ func (f *Folder) dial(ctx context.Context, name string, limit time.Duration) (*C
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("shared server: %w", err), c.Close())
 	}
-	c.version, c.pid = g.Version, g.PID
+	c.version = g.Version
 	return c, nil
+}
+
+// prove returns an error unless the server of a name is at the other end of a connection. A
+// command in a sandbox may listen where it can write. It cannot write the file that names the
+// server, and it cannot leave its sandbox, from which this process did not come.
+func (f *Folder) prove(c *Conn, name string) error {
+	user, pid, err := peer(c.UnixConn)
+	if err != nil {
+		return err
+	}
+	if user != os.Getuid() {
+		return errors.New("another user listens on the socket")
+	}
+	is, err := identity(pid)
+	if err != nil {
+		return errUnproven // such as that of the starting process, which has ended
+	}
+	named, err := readSmall(f.identity(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if named != is {
+		return errUnproven
+	}
+	its, err := confinement(pid)
+	if err != nil {
+		return err
+	}
+	own, err := confinement(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if its != own {
+		return fmt.Errorf("process %d, which listens on the socket, is in another sandbox than this process", pid)
+	}
+	c.pid = pid
+	return nil
+}
+
+// maxIdentity is more bytes than the file that names a server has.
+const maxIdentity = 1 << 10
+
+// readSmall reads a file of this package.
+func readSmall(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxIdentity))
+	return string(text), err
 }
 
 // exchange sends a frame, unless it is nil, and reads one.
@@ -147,6 +208,9 @@ func (f *Folder) Stop(ctx context.Context, name string) (*Status, error) {
 
 func (f *Folder) control(ctx context.Context, name, want string) (*Status, error) {
 	c, err := f.dial(ctx, name, f.patience)
+	if again(err) {
+		return nil, ErrAbsent // it was killed at this moment
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +288,7 @@ func (f *Folder) start(ctx context.Context, name string, command func() *exec.Cm
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a server that was killed
 		return nil, err
 	}
-	if err := f.launch(path, f.Log(name), command()); err != nil {
+	if err := f.launch(name, command()); err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	c, err := f.dial(ctx, name, startLimit)
@@ -234,9 +298,9 @@ func (f *Folder) start(ctx context.Context, name string, command func() *exec.Cm
 	return c, nil
 }
 
-// launch starts a server that listens on the socket at path.
-func (f *Folder) launch(path, log string, cmd *exec.Cmd) error {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+// launch starts the server of a name, which listens on the socket.
+func (f *Folder) launch(name string, cmd *exec.Cmd) error {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: f.socket(name), Net: "unix"})
 	if err != nil {
 		return err
 	}
@@ -247,7 +311,7 @@ func (f *Folder) launch(path, log string, cmd *exec.Cmd) error {
 		return err
 	}
 	defer socket.Close()
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC|noFollow, 0o600)
+	out, err := os.OpenFile(f.at(name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC|noFollow, 0o600)
 	if err != nil {
 		return err
 	}

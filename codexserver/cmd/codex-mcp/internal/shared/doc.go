@@ -8,5 +8,7 @@
 // and the server's reply. What follows are the client's messages, unchanged. The socket
 // has no token. The server instead asks the kernel who connects: it refuses another user,
 // and every process that itself or one of its commands started, because such a process
-// could answer its own questions.
+// could answer its own questions. The relay also asks the kernel who listens, and says nothing
+// to a process that is not the server which the folder names: the hello has the client's
+// environment, and a command may listen where it can write.
 package shared

@@ -10,60 +10,66 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// Folder is the folder of the sockets of one user.
+// Folder is the folder of the sockets of one user, which stays open: whatever takes its name
+// later is another folder.
 type Folder struct {
 	path     string
+	dir      *os.File
 	patience time.Duration // how long a server may take to answer
 }
 
-// Open returns the user's folder, and makes it if it is missing: codex-mcp in the folder
-// runtime ($XDG_RUNTIME_DIR), or without that, codex-mcp/run in home ($CODEX_HOME). It
-// fails if other users could change the folder, or if the system cannot tell who connects
-// to a socket.
-func Open(runtime, home string) (*Folder, error) {
+// Open returns the user's folder, codex-mcp/run in home ($CODEX_HOME), and makes it if it is
+// missing. It must be closed. Commands cannot write in it. It fails if other users can, or if
+// the system cannot tell who connects to a socket.
+func Open(home string) (*Folder, error) {
 	if !supported {
 		return nil, errors.New("this system is not supported")
 	}
-	base, names := runtime, []string{"codex-mcp"}
-	if runtime == "" {
-		base, names = home, []string{"codex-mcp", "run"}
-		if err := os.MkdirAll(home, 0o700); err != nil {
-			return nil, err
-		}
+	if !filepath.IsAbs(home) {
+		return nil, fmt.Errorf("%q is not an absolute path", home)
 	}
-	if !filepath.IsAbs(base) {
-		return nil, fmt.Errorf("%q is not an absolute path", base)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, err
 	}
-	path, err := filepath.EvalSymlinks(base) // home may be a link of the user
+	path, err := filepath.EvalSymlinks(home) // home may be a link of the user
 	if err != nil {
 		return nil, err
 	}
-	if err := owned(path, 0o022); err != nil {
+	// A group may have rights to what is above, as umask 002 gives them: the last folder is open and
+	// belongs to the user alone, and whoever listens is checked.
+	if err := owned(path, os.Lstat, 0o002); err != nil {
 		return nil, err
 	}
-	for i, name := range names {
+	for _, name := range []string{"codex-mcp", "run"} {
 		path = filepath.Join(path, name)
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		others := fs.FileMode(0o022)
-		if i == len(names)-1 {
-			others = 0o077
-		}
-		if err := owned(path, others); err != nil {
+		if err := owned(path, os.Lstat, 0o002); err != nil {
 			return nil, err
 		}
 	}
-	return &Folder{path, answerLimit}, nil
+	dir, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := owned(path, func(string) (fs.FileInfo, error) { return dir.Stat() }, 0o077); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &Folder{path, dir, answerLimit}, nil
 }
+
+// Close closes the folder. Connections and listeners remain.
+func (f *Folder) Close() error { return f.dir.Close() }
 
 // owned refuses what is not a folder of this user, and one to which other users have any of
 // the rights.
-func owned(path string, rights fs.FileMode) error {
-	info, err := os.Lstat(path)
+func owned(path string, look func(string) (fs.FileInfo, error), rights fs.FileMode) error {
+	info, err := look(path)
 	switch {
 	case err != nil:
 		return err
@@ -80,14 +86,18 @@ func owned(path string, rights fs.FileMode) error {
 // maxSocket is the length of the longest path of a socket on all systems.
 const maxSocket = 103
 
-func (f *Folder) socket(name string) string { return filepath.Join(f.path, name+".sock") }
+// socket returns the way to the socket of a name, as [Folder.at].
+func (f *Folder) socket(name string) string { return f.at(name + ".sock") }
+
+// identity returns the way to the file that names the process of a server, as [Folder.at].
+func (f *Folder) identity(name string) string { return f.at(name + ".pid") }
 
 // Log returns the path of the file to which the server of a name logs.
 func (f *Folder) Log(name string) string { return filepath.Join(f.path, name+".log") }
 
 // Names returns the names of the sockets in the folder. Their servers may have ended.
 func (f *Folder) Names() ([]string, error) {
-	files, err := os.ReadDir(f.path)
+	files, err := os.ReadDir(f.at("."))
 	var names []string
 	for _, file := range files {
 		if name, ok := strings.CutSuffix(file.Name(), ".sock"); ok {
@@ -99,31 +109,24 @@ func (f *Folder) Names() ([]string, error) {
 
 // lock waits until no other process starts or ends the server of a name.
 func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err error) {
-	path := filepath.Join(f.path, name+".lock")
+	path := f.at(name + ".lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		if err = safefile.Lock(file); err == nil {
-			if same(file, path) {
-				return func() { _ = file.Close() }, nil // which unlocks it
-			}
-			_ = file.Close() // it was swept
-			if file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600); err != nil {
-				return nil, err
-			}
-			continue
+		switch err = claim.Wait(ctx, file); {
+		case errors.Is(err, safefile.ErrLocked):
+			return nil, errors.Join(errors.New("another process has been starting the server for too long"), file.Close())
+		case err != nil:
+			return nil, errors.Join(err, file.Close())
+		case same(file, path):
+			return func() { _ = file.Close() }, nil // which unlocks it
 		}
-		if errors.Is(err, safefile.ErrLocked) {
-			select {
-			case <-time.After(lockTick):
-				continue
-			case <-ctx.Done():
-				err = errors.New("another process has been starting the server for too long")
-			}
+		_ = file.Close() // it was swept
+		if file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600); err != nil {
+			return nil, err
 		}
-		return nil, errors.Join(err, file.Close())
 	}
 }
 
@@ -140,7 +143,7 @@ const keepFiles = 7 * 24 * time.Hour
 // Sweep removes the files of servers that have ended and were not used for [keepFiles].
 // Other flags and variables make another name, so the files would become more and more.
 func (f *Folder) Sweep(ctx context.Context) error {
-	files, err := os.ReadDir(f.path)
+	files, err := os.ReadDir(f.at("."))
 	if err != nil {
 		return err
 	}
@@ -178,13 +181,10 @@ func (f *Folder) remove(ctx context.Context, name string) error {
 		return nil // it runs, or its socket is not ours
 	}
 	var failed []error
-	for _, path := range []string{f.socket(name), f.Log(name) + ".1", f.Log(name), filepath.Join(f.path, name+".lock")} {
+	for _, path := range []string{f.socket(name), f.identity(name), f.at(name + ".log.1"), f.at(name + ".log"), f.at(name + ".lock")} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
-
-// lockTick is how often a locked file is tried again.
-const lockTick = 10 * time.Millisecond

@@ -66,6 +66,8 @@ type Status struct {
 	Working int `json:"working"`
 	// Retired says that the server takes no new client.
 	Retired bool `json:"retired,omitzero"`
+	// Traits has a sum of each thing in which servers differ, by its name.
+	Traits map[string]string `json:"traits,omitzero"`
 	// About describes the server, such as its engine and its page.
 	About string `json:"about,omitzero"`
 }

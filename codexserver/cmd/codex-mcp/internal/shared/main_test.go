@@ -29,13 +29,16 @@ func TestMain(m *testing.M) {
 		serve()
 	case "broken":
 		os.Exit(3)
+	case "forger":
+		fmt.Fprintln(os.Stderr, forge(os.Args[1:]))
+		os.Exit(1)
 	case "client": // connects and prints what the server says
 		if len(os.Args) > 1 { // it connects as an orphan
 			for deadline := time.Now().Add(time.Minute); strconv.Itoa(os.Getppid()) != os.Getenv("SHARED_TEST_SERVER") && time.Now().Before(deadline); {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		f, err := shared.Open(os.Getenv("XDG_RUNTIME_DIR"), "")
+		f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 		if err == nil {
 			var c *shared.Conn
 			if c, err = f.Dial(context.Background(), "test", shared.Origin{}); err == nil {
@@ -50,7 +53,7 @@ func TestMain(m *testing.M) {
 // the line "run PROGRAM ARGS" it answers with what that command prints. After the line
 // "work" it works until the file "done" in the client's folder exists.
 func serve() {
-	l, f, name, err := shared.Listener()
+	l, f, name, err := shared.Listener(os.Getenv("SHARED_TEST_HOME"))
 	if err == nil {
 		err = shared.Adopt()
 	}
@@ -111,16 +114,17 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket
+	return newPlaceIn(t, t.TempDir())
+}
+
+func newPlaceIn(t *testing.T, home string) *place {
+	t.Helper()
+	f, err := shared.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	f, err := shared.Open(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &place{Folder: f, t: t, path: filepath.Join(dir, "codex-mcp"), env: []string{"XDG_RUNTIME_DIR=" + dir, "SHARED_TEST_IDLE=1h", "SHARED_TEST_VERSION=1"}}
+	p := &place{Folder: f, t: t, path: filepath.Join(home, "codex-mcp", "run"), env: []string{"SHARED_TEST_HOME=" + home, "SHARED_TEST_IDLE=1h", "SHARED_TEST_VERSION=1"}}
+	t.Cleanup(func() { f.Close() })
 	t.Cleanup(func() {
 		if _, err := p.Stop(context.Background(), "test"); err != nil && err != shared.ErrAbsent {
 			t.Log("stop:", err)

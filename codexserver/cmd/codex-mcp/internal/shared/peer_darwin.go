@@ -1,7 +1,9 @@
 package shared
 
 import (
+	"fmt"
 	"net"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +29,23 @@ func peer(c *net.UnixConn) (user, pid int, err error) {
 func alive(*net.UnixConn) (check func() bool, done func()) {
 	return func() bool { return true }, func() {}
 }
+
+// at returns the path of a file of the folder: this system has no way to a socket by the folder's
+// descriptor.
+func (f *Folder) at(file string) string { return filepath.Join(f.path, file) }
+
+// identity returns a text that no other process has, before or after: the process id, and when
+// the process began.
+func identity(pid int) (string, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d %d.%06d", pid, info.Proc.P_starttime.Sec, info.Proc.P_starttime.Usec), nil
+}
+
+// confinement returns "": the system does not tell which processes are in a sandbox.
+func confinement(int) (string, error) { return "", nil }
 
 // parent returns the parent of a process.
 func parent(pid int) (int, error) {

@@ -46,16 +46,66 @@ func alive(c *net.UnixConn) (check func() bool, done func()) {
 
 // parent returns the parent of a process.
 func parent(pid int) (int, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	stat, err := statOf(pid)
 	if err != nil {
 		return 0, err
+	}
+	return strconv.Atoi(string(stat[1]))
+}
+
+// statOf returns what the kernel tells about a process, after its id and its name: its state, its
+// parent and more.
+func statOf(pid int) ([][]byte, error) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil, err
 	}
 	// The name in brackets may have any character.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 2 {
-		return 0, fmt.Errorf("/proc/%d/stat: too short", pid)
+		return nil, fmt.Errorf("/proc/%d/stat: too short", pid)
 	}
-	return strconv.Atoi(string(fields[1]))
+	return fields, nil
+}
+
+// at returns a way to a file of the folder that does not depend on the folder's name, and is
+// short enough for a socket.
+func (f *Folder) at(file string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", f.dir.Fd(), file) }
+
+// identity returns a text that no other process has, before or after: the process id, and when
+// the process and the system began.
+func identity(pid int) (string, error) {
+	stat, err := statOf(pid)
+	if err != nil {
+		return "", err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	const began = 22 - 3 // of proc_pid_stat(5), without the first two fields
+	if len(stat) <= began {
+		return "", fmt.Errorf("/proc/%d/stat: too short", pid)
+	}
+	return fmt.Sprintf("%d %s %s", pid, stat[began], bytes.TrimSpace(boot)), nil
+}
+
+// confinement identifies what a process can never leave: every sandbox takes the right to new
+// privileges away, and most add filters.
+func confinement(pid int) (string, error) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for line := range bytes.Lines(status) {
+		for _, name := range []string{"NoNewPrivs:", "Seccomp:", "Seccomp_filters:"} {
+			if bytes.HasPrefix(line, []byte(name)) {
+				all.Write(line)
+			}
+		}
+	}
+	return all.String(), nil
 }
 
 // Adopt makes this process the parent of orphans among its descendants, so that a command
@@ -67,10 +117,15 @@ func Adopt() error {
 	return nil
 }
 
-// Namespaces identifies the kernel's namespaces of this process. Processes in different
-// ones do not see the same files and processes, so they cannot share a server.
+// Namespaces identifies the kernel's namespaces of this process, and its sandbox. Processes in
+// different ones do not see the same files and processes, so they cannot share a server.
 func Namespaces() (string, error) {
+	own, err := confinement(os.Getpid())
+	if err != nil {
+		return "", err
+	}
 	var all strings.Builder
+	all.WriteString(own)
 	for _, kind := range []string{"mnt", "pid", "net", "user"} {
 		ns, err := os.Readlink("/proc/self/ns/" + kind)
 		if err != nil {

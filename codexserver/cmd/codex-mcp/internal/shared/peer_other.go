@@ -5,6 +5,7 @@ package shared
 import (
 	"errors"
 	"net"
+	"path/filepath"
 )
 
 // supported is false: the program then serves every client itself.
@@ -17,6 +18,12 @@ func peer(*net.UnixConn) (user, pid int, err error) { return 0, 0, errUnsupporte
 func alive(*net.UnixConn) (check func() bool, done func()) {
 	return func() bool { return false }, func() {}
 }
+
+func (f *Folder) at(file string) string { return filepath.Join(f.path, file) }
+
+func identity(int) (string, error) { return "", errUnsupported }
+
+func confinement(int) (string, error) { return "", errUnsupported }
 
 func parent(int) (int, error) { return 0, errUnsupported }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -18,8 +19,9 @@ import (
 // listenerFile is the file descriptor of the socket of a server, see [Folder.Connect].
 const listenerFile = 3
 
-// Listener returns the socket on which this process must listen, and its folder and name.
-func Listener() (*net.UnixListener, *Folder, string, error) {
+// Listener returns the socket on which this process must listen, its name, and its folder, which
+// is that of home. From now on the folder names this process as the server.
+func Listener(home string) (_ *net.UnixListener, _ *Folder, name string, err error) {
 	file := os.NewFile(listenerFile, "socket")
 	defer file.Close()
 	l, err := net.FileListener(file)
@@ -30,8 +32,29 @@ func Listener() (*net.UnixListener, *Folder, string, error) {
 	if !ok {
 		return nil, nil, "", errors.Join(errors.New("the shared server got a socket of another kind"), l.Close())
 	}
-	path := unix.Addr().String()
-	return unix, &Folder{filepath.Dir(path), answerLimit}, strings.TrimSuffix(filepath.Base(path), ".sock"), nil
+	name = strings.TrimSuffix(filepath.Base(unix.Addr().String()), ".sock")
+	f, err := Open(home)
+	if err == nil {
+		err = errors.Join(f.claim(name), listen(unix))
+	}
+	if err != nil {
+		return nil, nil, "", errors.Join(err, l.Close())
+	}
+	return unix, f, name, nil
+}
+
+// claim makes the folder name this process as the server of a name.
+func (f *Folder) claim(name string) error {
+	own, err := identity(os.Getpid())
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.identity(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|noFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(own)
+	return errors.Join(err, file.Close())
 }
 
 // Server serves the clients of one user.
@@ -44,8 +67,9 @@ type Server struct {
 	Serve func(ctx context.Context, conn io.ReadWriteCloser, from Origin, left func())
 	// Working returns how many clients have a turn that runs.
 	Working func() int
-	// About describes the server.
-	About string
+	// About describes the server, and Traits are those of its [Status].
+	About  string
+	Traits map[string]string
 	// Idle is how long the server runs without a client and without work.
 	Idle time.Duration
 	// Logger logs refused connections. It must be set.
@@ -53,6 +77,8 @@ type Server struct {
 
 	began time.Time
 	stop  func()
+
+	socket os.FileInfo // of the socket on which it listens
 
 	mu      sync.Mutex
 	clients int // connected
@@ -64,11 +90,13 @@ type Server struct {
 }
 
 // Run serves on a socket until ctx ends, a client stops the server, or the server has been
-// idle for long enough. It returns after the last client's work has ended.
+// idle for long enough. It returns after the last client's work has ended. Clients that have
+// stopped the server wait until [Server.Close].
 func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	defer s.stop()
 	s.began, s.changed = time.Now(), make(chan struct{}, 1)
+	s.socket, _ = os.Lstat(s.Folder.socket(s.Name)) // nil if it has gone already
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -92,10 +120,15 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 	err := l.Close()
 	s.stop()
 	running.Wait()
+	return err
+}
+
+// Close tells the clients that have stopped the server that it has ended. It is called after Run,
+// when what served them, such as the engine, is closed too.
+func (s *Server) Close() {
 	for _, c := range s.stoppers {
 		_ = c.Close()
 	}
-	return err
 }
 
 // wait returns when the server has to end.
@@ -104,6 +137,8 @@ func (s *Server) wait(ctx context.Context) {
 	defer idle.Stop()
 	trim := time.NewTimer(trimAfter)
 	defer trim.Stop()
+	look := time.NewTicker(max(s.Idle, time.Millisecond))
+	defer look.Stop()
 	for swept := false; ; {
 		s.mu.Lock()
 		unused, over := s.served == 0, s.served == 0 && s.closing
@@ -120,6 +155,11 @@ func (s *Server) wait(ctx context.Context) {
 		case <-idle.C:
 			s.retireIf(ctx, func() bool { return s.served == 0 })
 			idle.Reset(s.Idle)
+		case <-look.C:
+			if s.lost() {
+				s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
+				return
+			}
 		case <-s.changed:
 			idle.Reset(s.Idle)
 			trim.Reset(trimAfter)
@@ -135,6 +175,19 @@ func (s *Server) wait(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// lost reports whether no client is connected and none can come, because the socket is no longer
+// where clients look for it, such as after the home was removed. What still works then waits for
+// nobody.
+func (s *Server) lost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients > 0 || s.closing {
+		return false
+	}
+	now, err := os.Lstat(filepath.Join(s.Folder.path, s.Name+".sock"))
+	return s.socket == nil || errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket)
 }
 
 // enter counts a client, and fails if the server takes none.
@@ -181,7 +234,7 @@ func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
 	if !holds() {
 		return false
 	}
-	if err := os.Remove(s.Folder.socket(s.Name)); err != nil {
+	if err := os.Remove(s.Folder.socket(s.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("the socket", "error", err)
 	}
 	s.closing = true
@@ -193,7 +246,7 @@ func (s *Server) status() *Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &Status{
-		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.clients, Working: s.Working(), Retired: s.closing, About: s.About,
+		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.clients, Working: s.Working(), Retired: s.closing, About: s.About, Traits: s.Traits,
 	}
 }
 
@@ -204,7 +257,7 @@ func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
 	h, err := s.greet(c)
 	if err != nil {
 		over()
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // the client has left after the greeting
 			s.Logger.Warn("a connection is refused", "error", err)
 		}
 		_ = raw.Close()

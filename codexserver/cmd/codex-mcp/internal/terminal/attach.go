@@ -146,11 +146,16 @@ func (cl *client) passage(text string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		style := dim
-		if strings.HasPrefix(line, " ") {
-			style = ""
-		}
 		cl.v.open("transcript")
-		cl.s.line("", style, showOutput(line))
+		body := strings.TrimLeft(line, " ")
+		switch indent := len(line) - len(body); {
+		case indent == 0:
+			cl.said = line == "user:" || line == "codex:" || line == "error:"
+			cl.s.line("", dim, showOutput(line))
+		case cl.said:
+			cl.s.prose(line[:indent], indent, plain, showOutput(body))
+		default:
+			cl.s.line("", plain, showOutput(line))
+		}
 	}
 }

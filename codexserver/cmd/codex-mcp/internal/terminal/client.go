@@ -91,6 +91,7 @@ type client struct {
 	thread      string
 	began       time.Time // when the running turn began; zero without one
 	interrupted bool
+	said        bool             // the transcript is within an entry of words
 	stopped     bool             // a key stopped the turn, and the screen shows it
 	lost        bool             // interrupted because standard output failed
 	ended       bool             // the call has ended
@@ -145,7 +146,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 		cl.inbox.put(end{result, err})
 	})
 	defer func() {
-		cl.s.clear()
+		cl.s.fresh()
 		stop()
 		work.Wait()
 	}()
@@ -245,7 +246,7 @@ func (cl *client) loop() int {
 	for {
 		ticks := tick.C
 		if len(cl.inbox.news) > 0 {
-			ticks = nil // the status line waits
+			ticks = nil // what the server sends goes first
 		}
 		select { // at random, so that a flood of events does not delay the others
 		case <-cl.inbox.news:
@@ -254,7 +255,7 @@ func (cl *client) loop() int {
 			}
 		case <-ticks:
 			cl.out.look()
-			cl.status()
+			cl.sign()
 		case sig := <-cl.signals:
 			if cl.signalled(sig) {
 				return cl.leave()
@@ -276,6 +277,9 @@ func (cl *client) signalled(sig os.Signal) (leave bool) {
 	}
 	cl.s.echoed()
 	cl.stop()
+	if cl.s.seen && !cl.task.JSON && cl.task.Attach == "" {
+		cl.s.line("", dim, "stopping · ctrl-C leaves at once")
+	}
 	return false
 }
 
@@ -286,7 +290,7 @@ func (cl *client) handle(m any) (code int, done bool) {
 		cl.engine = m.engine
 		if m.preview != "" && !cl.task.JSON {
 			cl.v.open("head")
-			cl.s.line("", dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
+			cl.s.prose("", 0, dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
 		}
 	case passage:
 		cl.passage(string(m))
@@ -322,6 +326,7 @@ func (cl *client) follow(m protocol.EventMsg) {
 		}
 	case protocol.TaskStarted:
 		cl.began = time.Now()
+		cl.s.wrote = cl.began
 	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
 		cl.began = time.Time{}
 	}
@@ -337,7 +342,7 @@ func (cl *client) head(model string) {
 		text += " · " + cl.v.folder(cl.v.cwd)
 	}
 	cl.v.open("head")
-	cl.s.line("", dim, showOutput(text))
+	cl.s.prose("", 0, dim, showOutput(text))
 }
 
 // ask asks the user a question.
@@ -374,7 +379,6 @@ func (cl *client) stop() {
 	cl.interrupted = true
 	cl.late = time.After(abortTime)
 	cl.interrupt()
-	cl.s.hint(cl.s.paint(dim, "stopping · ctrl-C leaves at once"))
 }
 
 // lose interrupts the turn because standard output failed. If a signal came first, it
@@ -398,11 +402,13 @@ func (cl *client) leave() int {
 	return cl.finish(end{err: context.Canceled})
 }
 
-// status shows what the turn is doing, and for how long.
-func (cl *client) status() {
-	if cl.began.IsZero() || cl.interrupted || cl.task.JSON {
+// sign shows the output that has become due, and after a silence what the turn is doing, and for
+// how long.
+func (cl *client) sign() {
+	if !cl.s.seen || cl.began.IsZero() || cl.interrupted || cl.task.JSON {
 		return
 	}
-	what, since := cl.v.waits(cl.began)
-	cl.s.hint(cl.s.paint(dim, fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(since).Seconds()))))
+	if cl.v.due(); cl.s.silent() {
+		cl.v.sign(cl.began)
+	}
 }

@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -22,9 +23,8 @@ type Console struct {
 	// Keys reads the keys of the terminal on standard input. It is nil without a
 	// terminal; then no question can be asked.
 	Keys Keyboard
-	// Color allows colours, Moves allows movements of the cursor, in progress on a
-	// terminal.
-	Color, Moves bool
+	// Color allows colours in progress on a terminal.
+	Color bool
 	// Width returns the width of the terminal in cells. Nil means 80.
 	Width func() int
 	// Home is the user's home folder, shown as a tilde; "" means none.
@@ -42,7 +42,8 @@ type Keyboard interface {
 }
 
 // Standard returns the console of the standard streams. getenv reads NO_COLOR
-// (https://no-color.org) and TERM, which is "dumb" if the cursor cannot be moved.
+// (https://no-color.org) and TERM, which is "dumb" if the terminal
+// knows no control sequences.
 func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) string) *Console {
 	home, _ := os.UserHomeDir() // without a home no path is shortened
 	c := &Console{Out: stdout, Err: stderr, Home: home}
@@ -58,9 +59,7 @@ func Standard(stdin *os.File, stdout, stderr io.Writer, getenv func(string) stri
 		c.Unread = func() bool { return unread(f) }
 	}
 	if screen != nil {
-		able := getenv("TERM") != "dumb" && enableSequences(screen)
-		c.Moves = able
-		c.Color = able && getenv("NO_COLOR") == ""
+		c.Color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb" && enableSequences(screen)
 		c.Width = func() int { return Width(screen) }
 	}
 	if isTerminal(stdin) {
@@ -126,11 +125,9 @@ func (c *Console) screen(json bool) *screen {
 	if wide == nil {
 		wide = func() int { return usualWidth }
 	}
-	switch {
-	case c.OutTerminal && !json:
-		return &screen{w: c.Out, color: c.Color, moves: c.Moves, width: wide, seen: true}
-	case c.ErrTerminal:
-		return &screen{w: c.Err, width: wide, seen: true}
+	s := &screen{w: c.Err, width: wide, seen: c.ErrTerminal, wrote: time.Now(), quiet: firstSign}
+	if c.OutTerminal && !json {
+		s.w, s.color, s.seen = c.Out, c.Color, true
 	}
-	return &screen{w: c.Err, width: wide}
+	return s
 }

@@ -15,13 +15,17 @@
 //
 // # What is shown
 //
-// A message, a thought or the output of a command is shown when it is complete. Below the
-// last line a status line says for how long the turn has been running.
+// Everything is a line, and no line is changed after it was shown. The words of a message and the
+// lines of a command's output are shown as they come; a thought is shown when it is complete. Of a
+// long output the first lines are shown at once, then one a second, and the last ones at the end.
+// In a silence a line says for how long the turn has been running, each time after twice as long.
 //
 // Everything that a model or a command wrote goes through elicit.ShowText or
 // elicit.ShowCommand. So it cannot move the cursor, change colours or change the direction
-// of the text. The terminal breaks its lines; since it has no mark of a question, no row of
-// it looks like the beginning of one. The colours of a command's output are dropped.
+// of the text. Since it has no mark of a question, no row of it looks like the beginning of one,
+// wherever its lines are broken. The colours of a command's output are dropped. Prose and
+// questions are broken between words; commands, their output and patches are left to the
+// terminal, so that a copy of them is exact.
 //
 // The client uses only the eight basic colours, bold and dim, which every terminal adapts
 // to its background. Without a terminal on standard output there are no colours and no

@@ -3,6 +3,8 @@ package terminal
 import (
 	"io"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // These are for fuzz tests without a connection.
@@ -10,6 +12,8 @@ var (
 	ShowOutput = showOutput
 	ShowProse  = showProse
 	Thousands  = thousands
+	Breakable  = breakable
+	Fit        = fit
 	Took       = took
 )
 
@@ -23,4 +27,29 @@ func ScreenLine(text string) string {
 	var b strings.Builder
 	(&screen{w: &b}).line("", plain, text)
 	return b.String()
+}
+
+// Message returns what a terminal of a width shows of a message that arrives in pieces.
+func Message(width int, pieces ...string) string {
+	var b strings.Builder
+	v := &view{s: &screen{w: &b, seen: true, width: func() int { return width }}}
+	for _, piece := range pieces[1:] {
+		v.event(protocol.AgentMessageDelta{Delta: piece})
+	}
+	v.event(protocol.AgentMessage{Message: pieces[0]})
+	return b.String()
+}
+
+// Output returns the lines of the output of a command that arrives in pieces.
+func Output(pieces ...string) []string {
+	var p printed
+	for _, piece := range pieces {
+		p.add(piece, headLines)
+	}
+	p.end("")
+	var shown []string
+	for _, line := range p.next {
+		shown = append(shown, line.shown())
+	}
+	return shown
 }

@@ -143,7 +143,7 @@ func (p *prompt) queue() {
 	}
 	p.s.line("  ", dim, count(len(others), "more question")+":")
 	for _, q := range others[:min(len(others), most)] {
-		p.s.line("  · ", dim, cut(q.asks(), titleLength))
+		p.s.prose("  · ", further, dim, cut(q.asks(), titleLength))
 	}
 }
 
@@ -304,6 +304,10 @@ func (p *prompt) line(ask string) (string, outcome) {
 	return strings.TrimSpace(strings.ToValidUTF8(text, "")), answered
 }
 
+// further is where the further rows of a line of a question begin: not where the lines that are
+// ours do, the keys and the decision.
+const further = 4
+
 // body shows the question with its command or changes.
 func (p *prompt) body() {
 	a := &p.params.Meta.Approval
@@ -326,10 +330,10 @@ func (p *prompt) body() {
 	for i, line := range message {
 		switch {
 		case i == main:
-			p.s.line(p.s.paint(magenta, mark)+" ", bold, elicit.ShowText(line))
+			p.s.prose(p.s.paint(magenta, mark)+" ", further, bold, elicit.ShowText(line))
 			p.reach()
 		case a.Reach == "" || line != a.Reach:
-			p.s.line("  ", plain, elicit.ShowText(line))
+			p.s.prose("  ", further, plain, elicit.ShowText(line))
 		}
 	}
 }
@@ -337,7 +341,7 @@ func (p *prompt) body() {
 // reach shows that what is asked runs without a sandbox.
 func (p *prompt) reach() {
 	if words := p.params.Meta.Approval.Reach; words != "" {
-		p.s.words("  "+p.s.paint(red, "!")+" ", 4, plain, " ", strings.Fields(elicit.OneLine(words, 0)))
+		p.s.words("  "+p.s.paint(red, "!")+" ", further, plain, " ", strings.Fields(elicit.OneLine(words, 0)))
 	}
 }
 
@@ -378,7 +382,7 @@ func (p *prompt) offer() {
 		keys = append(keys, c.key+" "+c.short)
 	}
 	if p.always != "" {
-		p.s.line("  ", dim, "w: "+p.always)
+		p.s.prose("  ", further, dim, "w: "+p.always)
 	}
 	p.s.words("  ", 2, plain, "   ", keys)
 }

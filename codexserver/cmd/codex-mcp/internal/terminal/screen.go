@@ -3,7 +3,9 @@ package terminal
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // style is a parameter of the control sequence SGR.
@@ -25,17 +27,27 @@ const mark = "◆"
 
 var unmarked = strings.NewReplacer(mark, `\u{25c6}`)
 
-// screen shows lines, which the terminal breaks. It is for one goroutine.
+// screen shows lines. It breaks words of the agent and of ours where the terminal would break them
+// in half, and leaves the lines of commands and files to the terminal, so that a copy of them is
+// exact. It is for one goroutine.
 type screen struct {
-	w      io.Writer
-	seen   bool // the screen is a terminal
-	color  bool
-	moves  bool       // the cursor may be moved, which the status line needs
-	width  func() int // in cells
-	raw    bool       // a line break needs a carriage return
-	mid    bool       // the cursor is not at the beginning of a line
-	status bool       // the status line is shown
+	w     io.Writer
+	seen  bool // the screen is a terminal
+	color bool
+	width func() int    // in cells
+	raw   bool          // a line break needs a carriage return
+	mid   bool          // the cursor is not at the beginning of a line
+	col   int           // where flow continues
+	wrote time.Time     // when something was shown
+	quiet time.Duration // the silence after which a sign is due
 }
+
+// firstSign is the silence after which a sign that the turn goes on is shown. The next silence is
+// twice as long, until something else is shown.
+const firstSign = 10 * time.Second
+
+// narrowest is the least width for which a screen breaks lines.
+const narrowest = 20
 
 func (s *screen) paint(st style, text string) string {
 	if !s.color || st == plain || text == "" {
@@ -49,12 +61,10 @@ func (s *screen) write(text string) {
 	if text == "" {
 		return
 	}
-	s.clear()
-	s.mid = !strings.HasSuffix(text, "\n")
-	s.send(text)
-}
-
-func (s *screen) send(text string) {
+	s.mid, s.wrote, s.quiet = !strings.HasSuffix(text, "\n"), time.Now(), firstSign
+	if !s.mid {
+		s.col = 0
+	}
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
@@ -74,29 +84,48 @@ func (s *screen) line(prefix string, st style, text string) {
 		prefix = strings.TrimRight(prefix, " ")
 	}
 	s.fresh()
-	s.write(prefix + s.paint(st, unmarked.Replace(expand(text))) + "\n")
+	s.write(prefix + s.paint(st, unmarked.Replace(expand(text, 0))) + "\n")
 }
 
-// words shows words of ours after a prefix of indent cells, and breaks the line between them where it
-// is wider than the terminal. Text of others is never broken here: it is shown as it is.
+// words shows words of ours after a prefix of indent cells.
 func (s *screen) words(prefix string, indent int, st style, gap string, words []string) {
-	for _, row := range Wrap(words, gap, s.width()-1-indent) {
+	s.rows(prefix, indent, st, Wrap(words, gap, s.room(indent)))
+}
+
+// prose is line for a text of words, after a prefix of indent cells.
+func (s *screen) prose(prefix string, indent int, st style, text string) {
+	text = unmarked.Replace(expand(text, 0))
+	if !s.seen {
+		s.line(prefix, st, text)
+		return
+	}
+	s.rows(prefix, indent, st, fit(breakable(text), "", 0, s.room(indent)))
+}
+
+func (s *screen) rows(prefix string, indent int, st style, rows []string) {
+	for _, row := range rows {
 		s.line(prefix, st, row)
 		prefix = strings.Repeat(" ", indent)
 	}
 }
 
-// Wrap joins words to rows of at most width characters; a longer word is a row of its own.
-func Wrap(words []string, gap string, width int) []string {
-	var rows []string
-	for _, word := range words {
-		if last := len(rows) - 1; last >= 0 && utf8.RuneCountInString(rows[last]+gap+word) <= width {
-			rows[last] += gap + word
-		} else {
-			rows = append(rows, word)
+// room returns how many cells a row has after a prefix. The last one stays free: some terminals
+// break a full row at once.
+func (s *screen) room(indent int) int { return max(s.width()-1-indent, narrowest) }
+
+// flow continues a text of words where the last flow ended, in the same row.
+func (s *screen) flow(text string) {
+	for i, line := range strings.Split(unmarked.Replace(text), "\n") {
+		if i > 0 {
+			s.write("\n")
 		}
+		rows, col := fit(breakable(expand(line, s.col)), "", s.col, s.room(0)), s.col
+		if len(rows) > 1 {
+			col = 0
+		}
+		s.write(strings.Join(rows, "\n"))
+		s.col = col + displaywidth.String(rows[len(rows)-1])
 	}
-	return rows
 }
 
 // title shows a line with a remark.
@@ -108,35 +137,19 @@ func (s *screen) title(prefix, text, remark string) {
 	s.write(prefix + s.paint(bold, unmarked.Replace(text)) + remark + "\n")
 }
 
-// statusWidth is the width of a terminal on which every status line fits into one row.
-const statusWidth = 50
+// silent reports whether a sign is due. None is shown within a line.
+func (s *screen) silent() bool { return !s.mid && time.Since(s.wrote) >= s.quiet }
 
-// hint shows a status line that disappears with the next write. It shows nothing if the
-// cursor cannot be moved or is within a line, or the terminal is narrow.
-func (s *screen) hint(text string) {
-	if !s.moves || s.mid || s.width() < statusWidth {
-		return
-	}
-	s.clear()
-	s.send(text)
-	s.status = true
+// sign shows a line that ends a silence.
+func (s *screen) sign(prefix, text string) {
+	next := 2 * s.quiet
+	s.line(prefix, dim, text)
+	s.quiet = next
 }
 
 // echoed is called when the terminal itself has shown a key, such as ^C.
 func (s *screen) echoed() {
-	switch {
-	case s.raw || !s.seen:
-	case s.moves && !s.mid:
-		s.status = true // clear removes the key, too
-	default:
+	if !s.raw && s.seen {
 		s.mid = true
-	}
-}
-
-// clear removes the status line.
-func (s *screen) clear() {
-	if s.status {
-		s.status = false
-		s.send("\r\x1b[K")
 	}
 }

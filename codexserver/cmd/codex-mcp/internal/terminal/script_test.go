@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: width=N, color, moves, piped, json, nokeys, resume=ID, attach=ID
+//	console   words: width=N, color, piped, json, nokeys, resume=ID, attach=ID
 //	script    the steps, see play
 //	transcript  the transcript of the conversation, for codex-show
 //	events    more events, one a line, for the step "events"
@@ -137,6 +138,8 @@ type playResult struct {
 //
 //	event JSON     send a codex/event notification with this msg
 //	events         send the events of the section events
+//	prints CALL TEXT   send a piece of a command's output; TEXT is quoted as in Go
+//	look TEXT      write TEXT as a line between what is shown before and after
 //	ask JSON       send elicitation/create with these params
 //	answer JSON    wait for the answer to the oldest open question
 //	withdraw WHY   cancel the oldest question that has no answer
@@ -167,8 +170,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			console.Width = func() int { return n }
 		case "color":
 			console.Color = true
-		case "moves":
-			console.Moves = true
 		case "piped":
 			console.OutTerminal = false
 		case "log":
@@ -203,6 +204,12 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			for line := range strings.Lines(section(a, "events")) {
 				server.event(strings.TrimSpace(line))
 			}
+		case "prints":
+			call, text, _ := strings.Cut(rest, " ")
+			chunk := base64.StdEncoding.EncodeToString([]byte(unquote(t, text)))
+			server.event(fmt.Sprintf(`{"type":"exec_command_output_delta","call_id":%q,"stream":"stdout","chunk":%q}`, call, chunk))
+		case "look":
+			io.WriteString(&stdout, "<- "+rest+"\r\n")
 		case "ask":
 			server.ask(rest)
 		case "answer":

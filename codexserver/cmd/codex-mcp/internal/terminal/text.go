@@ -37,14 +37,13 @@ func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
 // tabStop is the distance of tab stops.
 const tabStop = 8
 
-// expand replaces tabs by spaces. After a tab at the right margin a terminal would write over
-// the character there.
-func expand(line string) string {
+// expand replaces tabs by spaces, in a part of a line from a column on. After a tab at the right
+// margin a terminal would write over the character there.
+func expand(line string, col int) string {
 	if !strings.Contains(line, "\t") {
 		return line
 	}
 	var b strings.Builder
-	col := 0
 	for _, r := range line {
 		if r == '\t' {
 			n := tabStop - col%tabStop
@@ -59,12 +58,16 @@ func expand(line string) string {
 }
 
 // cut shortens a line to about limit characters and adds how many it left out.
-func cut(line string, limit int) string {
+func cut(line string, limit int) string { return cutMore(line, limit, 0) }
+
+// cutMore is cut for a line of which more characters are left out already.
+func cutMore(line string, limit, more int) string {
 	runes := []rune(line)
-	if len(runes) <= limit+40 { // the remark would be as long as the rest
+	if len(runes)+more <= limit+40 { // the remark would be as long as the rest
 		return line
 	}
-	return string(runes[:limit]) + fmt.Sprintf("… (%s more characters)", thousands(int64(len(runes)-limit)))
+	limit = min(limit, len(runes))
+	return string(runes[:limit]) + fmt.Sprintf("… (%s more characters)", thousands(int64(len(runes)-limit+more)))
 }
 
 // lines splits text at its line breaks. A line break at the end does not begin a line.

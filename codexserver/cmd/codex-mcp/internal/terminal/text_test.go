@@ -34,7 +34,7 @@ func TestStandardWithoutTerminal(t *testing.T) {
 	}
 	defer f.Close()
 	c := terminal.Standard(f, f, &bytes.Buffer{}, func(string) string { return "xterm" })
-	if c.Keys != nil || c.OutTerminal || c.ErrTerminal || c.Color || c.Moves {
+	if c.Keys != nil || c.OutTerminal || c.ErrTerminal || c.Color {
 		t.Errorf("%+v", c)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // view shows the events of a conversation as blocks, with an empty line between two blocks.
@@ -16,7 +17,7 @@ type view struct {
 	s     *screen
 	home  string // shown as a tilde
 	cwd   string // paths below it are shown relative
-	brief bool   // long output is shortened
+	brief bool   // output is shown as it comes, and shortened
 	asks  bool   // the user can be asked
 	hold  bool   // the last message is not shown here: it goes to standard output
 
@@ -27,6 +28,7 @@ type view struct {
 	last   string // the last message
 	failed string // the last error that was shown
 
+	live  *call   // the running command whose output is shown as it comes
 	calls []*call // in the order of their requests, until they end
 	plan  []protocol.PlanStep
 	usage *protocol.TokenUsageInfo
@@ -38,6 +40,7 @@ type call struct {
 	shown string    // what it does
 	asked bool      // the user was asked
 	began time.Time // zero before it runs
+	out   printed   // its output, if it is a command
 }
 
 // open begins a block and returns true, or continues the last one when that has this key.
@@ -81,6 +84,8 @@ func (v *view) event(m protocol.EventMsg) {
 	case protocol.ExecCommandBegin:
 		v.release()
 		v.commandBegins(m)
+	case protocol.ExecCommandOutputDelta:
+		v.commandPrints(m)
 	case protocol.ExecCommandEnd:
 		v.release()
 		v.commandEnds(m)
@@ -110,7 +115,8 @@ func (v *view) event(m protocol.EventMsg) {
 		v.note(m.Message)
 	case protocol.StreamError:
 		v.broken()
-		v.alert("stream error: ", m.Message)
+		const what = "stream error: " // the engine's message may begin with it
+		v.alert(what, strings.TrimPrefix(m.Message, what))
 	case protocol.Error:
 		v.broken()
 		v.failed = m.Message
@@ -146,7 +152,7 @@ func (v *view) release() {
 func (v *view) text(prefix string, st style, text string) {
 	lead := v.s.paint(st, prefix)
 	for _, line := range lines(showProse(strings.Trim(text, "\r\n"))) {
-		v.s.line(lead, st, line)
+		v.s.prose(lead, len(prefix), st, line)
 		lead = strings.Repeat(" ", len(prefix))
 	}
 }
@@ -194,11 +200,11 @@ func (v *view) checklist(m protocol.PlanUpdate) {
 		text := showOutput(oneLine([]byte(step.Step)))
 		switch step.Status {
 		case "completed":
-			v.s.line("  "+v.s.paint(green, "✓")+" ", dim, text)
+			v.s.prose("  "+v.s.paint(green, "✓")+" ", 4, dim, text)
 		case "in_progress":
-			v.s.line("  "+v.s.paint(cyan, "▸")+" ", bold, text)
+			v.s.prose("  "+v.s.paint(cyan, "▸")+" ", 4, bold, text)
 		default:
-			v.s.line("  · ", plain, text)
+			v.s.prose("  · ", 4, plain, text)
 		}
 	}
 }
@@ -243,7 +249,7 @@ func (v *view) take(id string) *call {
 
 // path returns a path for users: relative if it is below the folder of the conversation.
 func (v *view) path(p string) string {
-	if rel, err := filepath.Rel(v.cwd, p); v.cwd != "" && err == nil && filepath.IsLocal(rel) {
+	if rel, ok := paths.Within(p, v.cwd); ok && v.cwd != "" {
 		p = rel
 	}
 	return showWord(p)
@@ -295,7 +301,7 @@ func oneLine(text []byte) string {
 // folder returns a folder for users, with a tilde for the home.
 func (v *view) folder(dir string) string {
 	shown := showWord(dir)
-	if rel, err := filepath.Rel(v.home, dir); v.home != "" && err == nil && filepath.IsLocal(rel) && shown == dir {
+	if rel, ok := paths.Within(dir, v.home); ok && v.home != "" && shown == dir {
 		return filepath.Join("~", rel)
 	}
 	return shown

@@ -3,42 +3,84 @@ package terminal
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// How much is shown when it is shortened.
-const (
-	headLines   = 10 // of a command's output
-	tailLines   = 5
-	lineLength  = 600
-	titleLength = 600
-)
+// titleLength is how many characters of a title are shown.
+const titleLength = 600
 
 func (v *view) commandBegins(m protocol.ExecCommandBegin) {
 	c := v.take(m.CallID)
 	c.shown, c.began = elicit.ShowCommand(m.Command), time.Now()
+	c.out.at, v.live = c.began, c
 	v.calls = append(v.calls, c)
 	v.command(c, "# "+v.folder(m.Cwd))
 }
 
-func (v *view) commandEnds(m protocol.ExecCommandEnd) {
-	v.again(v.take(m.CallID))
-	output := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr)) // so that overwritten text is not hidden
-	v.shortened(lines(output), headLines, tailLines, func(line string) {
-		if line = showOutput(line); v.brief {
-			line = cut(line, lineLength)
+// commandPrints takes a piece of a command's output, and shows it unless it has to wait.
+func (v *view) commandPrints(m protocol.ExecCommandOutputDelta) {
+	i := slices.IndexFunc(v.calls, func(c *call) bool { return c.id == m.CallID && !c.began.IsZero() })
+	if i < 0 || !v.brief {
+		return
+	}
+	c := v.calls[i]
+	c.out.add(string(m.Chunk), c.out.room(c.began))
+	v.print(c)
+}
+
+// patience is how long the output of a command waits for another one to be silent, so that titles
+// do not alternate.
+const patience = 3 * time.Second
+
+// print shows the output of a running command that is due. It waits while another command prints
+// or a message is being written.
+func (v *view) print(c *call) {
+	other := v.live != nil && v.live != c && time.Since(v.live.out.at) < patience
+	if other || v.coming.shown > 0 || v.held != "" || !c.out.waits(c.began) {
+		return
+	}
+	v.live = c
+	v.again(c)
+	c.out.show(v, c.out.room(c.began))
+}
+
+// due shows the output that has become due.
+func (v *view) due() {
+	for _, c := range v.calls {
+		if !c.began.IsZero() {
+			v.print(c)
 		}
-		v.s.line("  ", plain, line)
-	})
+	}
+}
+
+func (v *view) commandEnds(m protocol.ExecCommandEnd) {
+	c := v.take(m.CallID)
+	v.ended(c, cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr))
 	st := green
 	if m.ExitCode != 0 {
 		st = red
 	}
 	v.s.line("  ", st, fmt.Sprintf("exit %d · %s", m.ExitCode, took(time.Duration(m.Duration))))
+}
+
+// ended shows what is left of a command's output.
+func (v *view) ended(c *call, output string) {
+	if v.live == c {
+		v.live = nil
+	}
+	v.again(c)
+	if v.brief {
+		c.out.end(output)
+		c.out.show(v, c.out.seen+1)
+		return
+	}
+	for _, line := range lines(lineBreaks.Replace(output)) {
+		v.s.line("  ", plain, showOutput(line))
+	}
 }
 
 // command begins the block of a command.
@@ -55,17 +97,10 @@ func (v *view) again(c *call) {
 	}
 }
 
-// shortened shows lines, and not those between the first and the last ones when long output
-// is shortened.
-func (v *view) shortened(all []string, head, tail int, show func(line string)) {
-	left := len(all) - head - tail
-	for i, line := range all {
-		switch {
-		case !v.brief || i < head || i >= head+left:
-			show(line)
-		case i == head:
-			v.s.line("  ", dim, "… "+count(left, "line")+" left out …")
-		}
+// omitted says how many lines are not shown.
+func (v *view) omitted(n int) {
+	if n > 0 {
+		v.s.line("  ", dim, "… "+count(n, "line")+" left out …")
 	}
 }
 
@@ -74,19 +109,24 @@ func (v *view) unfinished() {
 	v.refused()
 	for _, c := range v.calls {
 		if !c.began.IsZero() {
-			v.again(c)
+			v.ended(c, "")
 			v.s.line("  ", red, "ended with the turn")
 		}
 	}
 	v.calls = nil
 }
 
-// waits returns what the turn is doing, and since when. began is when the turn began.
-func (v *view) waits(began time.Time) (string, time.Time) {
-	for _, c := range v.calls {
-		if !c.began.IsZero() {
-			return "running", c.began
+// sign shows that the turn, which began at a time, goes on.
+func (v *view) sign(began time.Time) {
+	what, indent := "working", ""
+	if i := slices.IndexFunc(v.calls, func(c *call) bool { return !c.began.IsZero() }); i >= 0 {
+		what, began = "running", v.calls[i].began
+		if v.block == blockOf(v.calls[i].id) {
+			indent = "  "
 		}
 	}
-	return "working", began
+	if indent == "" {
+		v.open("sign")
+	}
+	v.s.sign(indent, fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(began).Seconds())))
 }

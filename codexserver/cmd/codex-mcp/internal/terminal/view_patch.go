@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,9 +48,14 @@ func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 			name += " → " + v.path(*u.MovePath)
 		}
 		v.s.title("", verb+" "+name, tally(diff))
-		v.shortened(diff, cmp.Or(limit, len(diff)), 0, func(line string) {
+		shown := len(diff)
+		if v.brief && limit > 0 {
+			shown = min(shown, limit)
+		}
+		for _, line := range diff[:shown] {
 			v.s.line("  ", colour(line), elicit.ShowText(line)) // escaped, but complete: the user decides by it
-		})
+		}
+		v.omitted(len(diff) - shown)
 	}
 }
 

@@ -1,6 +1,9 @@
 package terminal
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // coming is a message that the model is writing.
 type coming struct {
@@ -11,23 +14,29 @@ type coming struct {
 // comingBlock is the key of the block of a message that is being written.
 const comingBlock = "coming"
 
-// piece shows the lines that a piece of a message completes. It shows nothing of a message that
+// piece shows the words that a piece of a message completes. It shows nothing of a message that
 // may go to standard output.
 func (v *view) piece(text string) {
 	if v.hold {
 		return
 	}
+	before := v.coming.all.Len()
 	v.coming.all.WriteString(text)
-	if strings.Contains(text, "\n") {
-		all := v.coming.all.String()
-		v.reveal(all, strings.LastIndexByte(all, '\n'))
+	if i := strings.LastIndexFunc(text, begins); i >= 0 {
+		v.reveal(v.coming.all.String(), before+i)
 	}
+}
+
+// begins reports whether what comes before a character is complete. A language without spaces has
+// wide letters.
+func begins(r rune) bool {
+	const wide = 0x2e80 // the first of them
+	return r == ' ' || r == '\n' || r >= wide && !unicode.Is(unicode.M, r)
 }
 
 // reveal shows a message up to a byte, without empty lines at the end.
 func (v *view) reveal(all string, end int) {
 	text := strings.TrimRight(all[v.coming.shown:end], "\r\n")
-	end = v.coming.shown + len(text)
 	if strings.Trim(text, "\r\n") == "" {
 		return
 	}
@@ -36,15 +45,15 @@ func (v *view) reveal(all string, end int) {
 		v.refused()
 		key = ""
 	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "\r"), "\n") // the end of the last line
+	v.coming.shown += len(text)
 	if v.open(key) {
 		v.block = comingBlock
+		if key != "" { // of an interrupted row
+			text = strings.TrimPrefix(text, " ")
+		}
 		text = strings.TrimLeft(text, "\r\n")
 	}
-	for _, line := range lines(showProse(text)) {
-		v.s.line("", plain, line)
-	}
-	v.coming.shown = end
+	v.s.flow(showProse(text))
 }
 
 // arrived shows the rest of a message and reports whether its beginning was shown.
@@ -53,12 +62,18 @@ func (v *view) arrived(text string) bool {
 	if began {
 		v.reveal(text, len(text))
 	}
-	v.coming = coming{}
+	v.whole()
 	return began
 }
 
 // broken shows the rest of a message that ends early.
 func (v *view) broken() {
 	v.reveal(v.coming.all.String(), v.coming.all.Len())
+	v.whole()
+}
+
+// whole ends the message that is being written.
+func (v *view) whole() {
 	v.coming = coming{}
+	v.s.fresh()
 }

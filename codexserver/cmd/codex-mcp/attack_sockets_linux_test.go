@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// socketAttack makes a command of the model listen where the next client of a shared server looks
+// for it, and returns what that client tells it. There was a shared server before.
+type socketAttack struct {
+	// kind says how the folder of the sockets may have become writable.
+	kind string
+	// config has more lines of config.toml, and call arguments of the call. A ~ is $CODEX_HOME, a
+	// $ the folder of $XDG_RUNTIME_DIR.
+	config string
+	call   map[string]any
+}
+
+var socketAttacks = []socketAttack{
+	{kind: "the working folder", call: map[string]any{"cwd": "~/codex-mcp/run"}},
+	{kind: "a writable folder of the call", call: map[string]any{"writable-roots": []any{"~/codex-mcp/run"}}},
+	{kind: "a writable folder of config.toml", config: `writable_roots = ["~/codex-mcp/run"]`},
+	{kind: "in a writable folder of config.toml", config: `writable_roots = ["~"]`},
+	{kind: "`$XDG_RUNTIME_DIR`", call: map[string]any{"cwd": "$"}},
+}
+
+// socketRows returns the attacks.
+func socketRows() (rows []attack) {
+	for _, a := range socketAttacks {
+		rows = append(rows, attack{name: "a socket in the place of the shared server's: " + a.kind, try: a.try, never: map[string]string{
+			"bridge": codexOwn + "; a client refuses every server in a sandbox",
+		}})
+	}
+	return rows
+}
+
+func (a socketAttack) try(v *victim) string {
+	runtime, report := v.temporary(), v.temporary()
+	place := strings.NewReplacer("~", v.home, "$", runtime)
+	config := confined
+	if a.config != "" {
+		config += "\n[sandbox_workspace_write]\n" + place.Replace(a.config) + "\n"
+	}
+	v.serve(config, "")
+	client := func() *process {
+		p := launch(v.t, v.folders, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, "CLIENTS_KEY=hunter2", built(v.t), "--shared", "-engine", "native"))
+		p.hello(`{}`)
+		p.expect(pattern(v.t, `{"id":0,"result":"*"}`), map[int]bool{})
+		p.stdin.Close()
+		p.wait()
+		return p
+	}
+	stop := func() {
+		cmd := exec.CommandContext(context.Background(), built(v.t), "shared", "stop")
+		cmd.Env = []string{"HOME=" + v.user, "CODEX_HOME=" + v.home, "XDG_RUNTIME_DIR=" + runtime}
+		_ = cmd.Run() // it may meet the command
+	}
+	client()
+	stop()
+	var logs []string
+	for _, dir := range []string{filepath.Join(v.home, "codex-mcp", "run"), filepath.Join(runtime, "codex-mcp")} {
+		found, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+		logs = append(logs, found...)
+	}
+	if len(logs) != 1 {
+		v.t.Fatalf("logs of a shared server: %q", logs)
+	}
+	name := strings.TrimSuffix(filepath.Base(logs[0]), ".log")
+
+	self, err := os.Executable()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.says(v.script("c1", fmt.Sprintf("%s=%s %s %s %s/codex-mcp/run %s/codex-mcp", forgerOf, report, self, name, v.home, runtime)))
+	arguments := map[string]any{"prompt": "go", "background": true}
+	for key, value := range a.call {
+		switch value := value.(type) {
+		case string:
+			arguments[key] = place.Replace(value)
+		case []any:
+			arguments[key] = []any{place.Replace(value[0].(string))}
+		}
+	}
+	thread := v.thread(v.call("codex", arguments))
+	if thread == "" {
+		return "" // the call is refused
+	}
+	defer stop()
+	defer os.WriteFile(filepath.Join(report, "stop"), nil, 0o600)
+	for end := time.Now().Add(limit); v.exists(filepath.Join(report, "ready")) == ""; {
+		if time.Now().After(end) {
+			v.t.Fatal("the command does not run")
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	client()
+	if err := os.WriteFile(filepath.Join(report, "stop"), nil, 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+	v.call("codex-wait", map[string]any{"threadIds": []string{thread}})
+	said, err := os.ReadFile(filepath.Join(report, "said"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		v.t.Fatal(err)
+	}
+	if bytes.Contains(said, []byte("hunter2")) {
+		return "a command got the client's environment"
+	}
+	return ""
+}
+
+// temporary returns a new folder in /tmp, which commands can write.
+func (v *victim) temporary() string {
+	v.t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "s")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

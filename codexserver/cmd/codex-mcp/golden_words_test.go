@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+// goldenText compares a text with a file of testdata/golden; -update rewrites it.
+func goldenText(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// TestGoldenHelp has the help of every command.
+func TestGoldenHelp(t *testing.T) {
+	t.Setenv("CODEX_HOME", "/CODEX_HOME")
+	lines := [][]string{{"help", "flags"}}
+	var walk func(cmd *cobra.Command, words []string)
+	walk = func(cmd *cobra.Command, words []string) {
+		lines = append(lines, append(slices.Clone(words), "--help"))
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				walk(sub, append(slices.Clone(words), sub.Name()))
+			}
+		}
+	}
+	walk((&options{name: "codex-mcp"}).commands(), nil)
+	var all strings.Builder
+	for _, words := range lines {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "codex-mcp", words, &stdout, &stderr)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
+	}
+	goldenText(t, "help.txt", all.String())
+}
+
+// TestGoldenDoctor has the screen and the JSON of doctor with the native engine.
+func TestGoldenDoctor(t *testing.T) {
+	model := providertest.New()
+	defer model.Close()
+	f := newFolders(t)
+	t.Setenv("HOME", f.user)
+	t.Setenv("CODEX_HOME", f.home)
+	t.Setenv("PATH", f.user)
+	t.Setenv("TMPDIR", "/tmp")
+	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	var all strings.Builder
+	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "codex-mcp", append(words, "-engine", "native", "-C", f.cwd), &stdout, &stderr)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
+	}
+	text := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL").Replace(all.String())
+	for _, r := range []struct{ old, new string }{
+		{`(?m)^(codex-mcp|version|sandbox|system) .*$`, `$1 <VARIES>`},
+		{`"(version|go|system|sandbox|platform)": ?("[^"]*"|\{[^}]*\})`, `"$1":"<VARIES>"`},
+	} {
+		text = regexp.MustCompile(r.old).ReplaceAllString(text, r.new)
+	}
+	goldenText(t, "doctor.txt", text)
+}
+
+// TestGoldenPage has what the page shows of a turn in the end: each entry as the stream said it
+// last.
+func TestGoldenPage(t *testing.T) {
+	p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
+	v := visit(t, invitation(t, p))
+	last := map[string]map[string]any{}
+	ended := false
+	for answered := false; !ended; {
+		text, err := v.lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		var update struct {
+			Conversations []struct {
+				Task, Model, State string
+				Entries            []map[string]any
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &update); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range update.Conversations {
+			last["conversation"] = map[string]any{"task": c.Task, "model": c.Model, "state": c.State}
+			for _, e := range c.Entries {
+				last[fmt.Sprintf("entry %03.0f", e["id"])] = e
+				if q, ok := e["question"].(map[string]any); ok && q["state"] == "open" && !answered {
+					answered = true
+					v.answer(int(e["id"].(float64)), `{"action":"accept"}`)
+				}
+			}
+			ended = len(c.Entries) > 0 && strings.Contains(text, "All is done.") && c.State != "running" && c.State != "working"
+		}
+	}
+	n := &normaliser{ids: map[string]string{}, words: strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")}
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		e := n.value(last[name], "").(map[string]any)
+		if e["kind"] == "note" { // the link, at any place
+			continue
+		}
+		for _, member := range []string{"id", "at", "took"} {
+			delete(e, member)
+		}
+		if q, ok := e["question"].(map[string]any); ok {
+			delete(q, "deadline")
+		}
+		all.WriteString(line(e) + "\n")
+	}
+	goldenText(t, "page.txt", all.String())
+}

@@ -1,0 +1,156 @@
+package shared_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"golang.org/x/sys/unix"
+)
+
+// forge listens in the place of a server and prints what a client says after the greeting. The
+// words of the command line say what it does before.
+func forge(words []string) error {
+	home, dir := os.Getenv("SHARED_TEST_HOME"), "."
+	for i, word := range words {
+		switch word {
+		case "confined": // as every command in a sandbox
+			runtime.LockOSThread()
+			if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+				return err
+			}
+			return syscall.Exec("/proc/self/exe", append([]string{os.Args[0]}, words[i+1:]...), os.Environ())
+		case "claims": // as none can that cannot write the folder
+			f, err := shared.Open(home)
+			if err == nil {
+				err = f.Claim("test")
+			}
+			if err != nil {
+				return err
+			}
+		case "elsewhere":
+			dir = os.Getenv("SHARED_TEST_ELSEWHERE")
+		}
+	}
+	if dir == "." {
+		dir = filepath.Join(home, "codex-mcp", "run")
+	}
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll("test.sock"); err != nil {
+		return err
+	}
+	l, err := net.Listen("unix", "test.sock")
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening")
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c, `{"server":"codex-mcp","frame":1,"version":"1","pid":%s}`+"\n", os.Getenv("SHARED_TEST_SERVER"))
+		said, _ := io.ReadAll(c)
+		fmt.Printf("a client said %q\n", said)
+	}
+}
+
+// TestForged lets others listen in the place of the server. The client learns who they are before
+// it says anything.
+func TestForged(t *testing.T) {
+	for _, test := range []struct {
+		name, forger string
+		before       func(t *testing.T, p *place) // there is a server before, if not nil
+		want         string                       // part of the error; "" if the client gets a server
+	}{
+		{name: "no server before", want: "not the one that its folder names"},
+		{name: "a killed server before", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
+			c := p.must("1", "")
+			if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, c)
+		}},
+		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) { p.must("1", "") }},
+		{name: "from a sandbox, into a folder that commands can write", forger: "confined claims", want: "in another sandbox"},
+		{name: "in a folder that takes the name of the open one", forger: "elsewhere", before: func(t *testing.T, p *place) {
+			c := p.must("1", "")
+			if err := os.Rename(p.path, p.path+"2"); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { syscall.Kill(c.PID(), syscall.SIGKILL) })
+			if err := os.Mkdir(p.path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPlace(t)
+			pid := "1"
+			if test.before != nil {
+				test.before(t, p)
+				if s, err := p.Status(t.Context(), "test"); err == nil {
+					pid = fmt.Sprint(s.PID)
+				}
+			}
+			cmd := exec.Command(os.Args[0], strings.Fields(test.forger)...)
+			cmd.Env = append(append(os.Environ(), p.env...), role+"=forger", "SHARED_TEST_SERVER="+pid, "SHARED_TEST_ELSEWHERE="+p.path)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			stopped := false
+			stop := func() string {
+				if stopped {
+					return ""
+				}
+				stopped = true
+				cmd.Process.Kill()
+				said, _ := io.ReadAll(out)
+				_ = cmd.Wait()
+				return string(said)
+			}
+			defer stop()
+			if _, err := io.ReadFull(out, make([]byte, len("listening\n"))); err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.connect("1", "/secret")
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if err == nil {
+				c.Close()
+			}
+			if _, err := p.Stop(t.Context(), "test"); test.want != "" && err == nil {
+				t.Error("the forger is asked to end")
+			}
+			if said := stop(); strings.Contains(said, "secret") || strings.Contains(said, "want") {
+				t.Errorf("the forger got %s", said)
+			}
+		})
+	}
+}
+
+// TestLongHome shares a server whose home has a longer path than a socket may have.
+func TestLongHome(t *testing.T) {
+	home := filepath.Join(t.TempDir(), strings.Repeat("long", 30), strings.Repeat("home", 30))
+	p := newPlaceIn(t, home)
+	a, b := p.must("1", "/a"), p.must("1", "/b")
+	if got, want := say(t, b, "x"), from(a.PID(), "/b"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

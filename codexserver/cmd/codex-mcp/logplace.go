@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// logPaths returns the absolute paths of files of a server, without links in their folders. A path
+// that is "" names none.
+func logPaths(paths ...string) (all []string, err error) {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // else it cannot be opened
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		all = append(all, path)
+	}
+	return all, nil
+}
+
+// sink returns what the gateway passed, or else opens the file at path; nil without one. Closing it
+// closes what it opened.
+func (c *configuration) sink(o *options, engine string, passed io.WriteCloser, path string) (w io.Writer, end func() error, err error) {
+	switch {
+	case passed != nil:
+		return passed, passed.Close, nil
+	case path == "":
+		return nil, func() error { return nil }, nil
+	}
+	if err := c.checkPlace(o, engine, path); err != nil {
+		return nil, nil, err
+	}
+	l, err := safefile.OpenLog(path, c.settings.Keep.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, l.Close, nil
+}
+
+// checkPlace returns an error if commands could change the log at path, or a link on the way to it, by
+// what is known at the start. Folders that calls name later are the engines' matter.
+func (c *configuration) checkPlace(o *options, engine, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	cwd := o.folder
+	if cwd == "" {
+		if cwd, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
+	if err != nil {
+		cfg = &config.Config{} // the first call reports it
+	}
+	private := []string{c.home}
+	if home, err := os.UserHomeDir(); err == nil {
+		private = append(private, home)
+	}
+	cfg.SandboxMode = protocol.SandboxWorkspaceWrite // which a call may choose
+	roots, err := sandbox.New(sandbox.Options{Private: private, Named: cfg.NamedRoots}).Roots(cfg.Sandbox(), cwd, os.Environ())
+	if err != nil {
+		return err
+	}
+	folders := roots.Paths
+	if engine == "codex" { // it also allows a folder for temporary files that holds a home
+		folders = append(folders, sandbox.AskedRoots(cfg.Sandbox(), "", os.Environ())...)
+	}
+	for _, root := range folders {
+		if policy.LeadsThrough(dir, policy.Folders([]string{root})) {
+			return fmt.Errorf("commands can write in %s, and could change %s or what leads there; name a file elsewhere", root, path)
+		}
+	}
+	return nil
+}

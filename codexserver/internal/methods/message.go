@@ -1,0 +1,113 @@
+package methods
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+func (ss *session) addMessageMethods(m *jsonrpc.Mux) {
+	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
+	jsonrpc.Handle(m, "sendUserTurn", ss.sendUserTurn)
+	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
+}
+
+func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if p.Items == nil {
+		return empty{}, mcp.Invalid("/items", "missing")
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items})
+	return empty{}, nil
+}
+
+func (ss *session) sendUserTurn(_ context.Context, p protocol.SendUserTurnParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if err := checkTurn(&p); err != nil {
+		return empty{}, err
+	}
+	ss.submit(t, protocol.TurnInput{Items: p.Items, Context: &protocol.TurnContext{
+		Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, SandboxPolicy: p.SandboxPolicy,
+		Model: p.Model, Effort: p.Effort, Summary: p.Summary,
+	}})
+	return empty{}, nil
+}
+
+func checkTurn(p *protocol.SendUserTurnParams) error {
+	if p.Items == nil {
+		return mcp.Invalid("/items", "missing")
+	}
+	for _, member := range []struct{ path, value string }{
+		{"/cwd", p.Cwd}, {"/approvalPolicy", string(p.ApprovalPolicy)}, {"/sandboxPolicy/mode", string(p.SandboxPolicy.Mode)},
+		{"/model", p.Model}, {"/summary", string(p.Summary)},
+	} {
+		if err := required(member.path, member.value); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+		return err
+	}
+	if err := oneOf("/sandboxPolicy/mode", p.SandboxPolicy.Mode, protocol.SandboxModes()); err != nil {
+		return err
+	}
+	if err := oneOf("/effort", p.Effort, protocol.ReasoningEfforts()); err != nil {
+		return err
+	}
+	return oneOf("/summary", p.Summary, protocol.ReasoningSummaries())
+}
+
+// attendance returns the attendance for turns that the methods start. The events go to the
+// listeners of the thread.
+func (ss *session) attendance() thread.Attendance {
+	return thread.Attendance{Observers: []thread.Observer{ss.Outlet()}, Place: place{ss}, Elicit: ss.Elicit}
+}
+
+// submit queues a turn. Only the end of the session waits for it.
+func (ss *session) submit(t *thread.Thread, in protocol.TurnInput) {
+	ticket := t.Queue()
+	ss.Go(func() {
+		if err := ss.server.Tools.Run(ss.Context(), t, ticket, ss.attendance(), in); err != nil {
+			ss.Log().Debug("turn", "thread", t.ID(), "error", err)
+		}
+	})
+}
+
+// interruptConversation interrupts the running or first queued turn at once, on the read
+// loop. It answers when the turn has ended.
+func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p protocol.InterruptConversationParams
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	ended := t.Stop(thread.ErrInterrupted)
+	if ended == nil {
+		return nil, refused("no turn of conversation %s is running", p.ConversationID)
+	}
+	reply := r.Responder()
+	ss.Go(func() {
+		select {
+		case <-ended:
+			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
+		case <-ctx.Done():
+			err = reply.Reply(nil, context.Cause(ctx))
+		}
+		if err != nil {
+			ss.Log().Debug("interrupt", "error", err)
+		}
+	})
+	return nil, nil
+}

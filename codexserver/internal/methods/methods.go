@@ -1,0 +1,60 @@
+package methods
+
+import (
+	"context"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// Server has what the methods of one server share. All fields but Folder must be set.
+type Server struct {
+	Engine engine.Engine
+	Tools  *mcptool.Table
+	// Approvals says how clients are asked, and how answers are read.
+	Approvals elicit.Options
+	// Folder is the working folder of a conversation whose caller names none. Default: the
+	// process's.
+	Folder string
+}
+
+// session is one client that uses the methods.
+type session struct {
+	*mcp.LegacySession
+	server            *Server
+	settings, account lane
+}
+
+// Register adds the methods of a client to m, each group only if the engine has its interface.
+func (s *Server) Register(m *jsonrpc.Mux, client *mcp.LegacySession) {
+	ss := &session{LegacySession: client, server: s}
+	ss.addConversationMethods(m)
+	ss.addMessageMethods(m)
+	if a, ok := s.Engine.(engine.Accounts); ok {
+		ss.addAccountMethods(m, a)
+	}
+	ss.addWorkspaceMethods(m, s.Engine)
+}
+
+// Inline returns the methods to handle on the read loop: those whose order matters, and those
+// that must be answered at any time. They return at once. Some only join a lane and continue in
+// another goroutine, see handleInOrder.
+func Inline() []string {
+	return []string{
+		"addConversationListener", "removeConversationListener",
+		"sendUserMessage", "sendUserTurn", "interruptConversation",
+		"setDefaultModel",
+		"loginApiKey", "loginChatGpt", "cancelLoginChatGpt", "logoutChatGpt",
+	}
+}
+
+// handleLong adds a method that may take long. It is refused while too many requests that may
+// take long are handled.
+func handleLong[P, R any](ss *session, m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error)) {
+	own := &jsonrpc.Mux{}
+	jsonrpc.Handle(own, method, f)
+	m.Handle(method, ss.Limited(own))
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Options configure how a turn is watched. The zero value takes the changes from events.
+type Options struct {
+	// Scratch says where git works for the snapshot. Untrusted programs, such as the
+	// turn's commands, must not be able to write there. Without a folder there is no
+	// snapshot.
+	Scratch repo.Scratch
+	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
+	// it: each that [engine.Traits].Streams.
+	Wait bool
+	// Off leaves out the snapshot: the changes are those of patches.
+	Off bool
+	// Files bounds the files that a snapshot reads, see [repo.SurveyOptions].
+	Files int
+	// Before and After are how long reading the folder may take before and after the turn.
+	// Default: 5s before, or 2s with Wait, and 30s after.
+	Before, After time.Duration
+	// Looks limits how many folders are read at a time, since each takes file
+	// descriptors: its capacity is the limit. A turn waits for a place within its own
+	// time limit. Nil means no limit.
+	Looks chan struct{}
+	// Logger receives the reason why a snapshot failed. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Watch reports one turn: what its log says, and what has changed in its folder. It is safe for
+// concurrent use.
+type Watch struct {
+	turn    *turnlog.Turn
+	tree    tree
+	earlier []Change // of the process that ran the turn before
+	ended   atomic.Pointer[changes]
+}
+
+// changes are what has changed in the folder of a turn that has ended.
+type changes struct {
+	list    []Change
+	from    Source
+	gaps    []repo.Gap
+	omitted int
+	untold  bool
+	diff    string
+}
+
+// New returns the watch of a turn with a log.
+func New(turn *turnlog.Turn, o Options) *Watch {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Watch{turn: turn, tree: tree{options: o, take: repo.Look}}
+}
+
+// Begin begins the turn and its log. T is the event with which the thread began, and used is the
+// thread's last token count, or nil. Roots are folders besides the working folder where
+// commands may write. Each Begin needs an End.
+func (w *Watch) Begin(ctx context.Context, t protocol.SessionConfigured, used *protocol.TokenUsage, roots ...string) {
+	w.turn.Begin(t, used)
+	w.tree.begin(ctx, t.Cwd, roots)
+}
+
+// Ready is called before each event is delivered. If the event begins a change of files,
+// it waits until the snapshot is taken or ctx ends, for a bounded time.
+func (w *Watch) Ready(ctx context.Context, m protocol.EventMsg) {
+	if turnlog.Changes(m) {
+		w.tree.ready(ctx)
+	}
+}
+
+// Event is called with what an event means, after the log has it. It does not block.
+func (w *Watch) Event(s turnlog.Step) {
+	if s.Changes {
+		w.tree.acting()
+	}
+}
+
+// End ends the turn and its log with the error of [engine.Conversation] Turn. It compares the
+// folder with the snapshot, for a bounded time.
+func (w *Watch) End(err error) {
+	found, unknown := w.tree.end()
+	did := w.turn.Did()
+	if unknown == nil {
+		w.ended.Store(w.compared(found, did.Ran))
+	} else {
+		w.ended.Store(w.unseen(&did, unknown))
+	}
+	w.turn.End(err)
+}
+
+// unseen returns the changes of a turn whose folder was not compared: those of its patches.
+func (w *Watch) unseen(did *turnlog.Did, why error) *changes {
+	c := &changes{from: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
+	c.list, c.omitted = w.patched()
+	if did.Status == "" {
+		c.from = ""
+	}
+	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
+		c.gaps = []repo.Gap{{Path: did.Cwd, Why: reason(why)}}
+	}
+	c.untold = len(did.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
+	return c
+}
+
+// compared returns the changes of a turn whose folder was compared. Ran is true if it ran commands.
+func (w *Watch) compared(found outcome, ran bool) *changes {
+	elsewhere := w.turn.PatchedOutside(w.tree.covers)
+	c := &changes{from: FromTree, gaps: found.gaps, diff: diffOf(found, elsewhere)}
+	for _, change := range found.changes {
+		path := change.Path
+		if !filepath.IsAbs(filepath.FromSlash(path)) {
+			path = filepath.Join(w.tree.root(), filepath.FromSlash(path))
+		}
+		c.list = append(c.list, Change{change, originOf(change, w.turn.Patched(path), ran)})
+	}
+	for _, change := range elsewhere {
+		c.list = append(c.list, Change{change, ByPatch})
+	}
+	sort.SliceStable(c.list, func(i, j int) bool { return c.list[i].Path < c.list[j].Path })
+	return c
+}
+
+// patched returns the changes of the turn's patches, and how many files are left out.
+func (w *Watch) patched() ([]Change, int) {
+	patches, omitted := w.turn.Patches()
+	var list []Change
+	for _, change := range patches {
+		list = append(list, Change{change, ByPatch})
+	}
+	return w.withEarlier(list), omitted
+}
+
+// Diff returns the turn's changes in git's form, after the turn has ended. Lines that
+// begin with # name what the diff lacks. It is "" for a turn without changes.
+func (w *Watch) Diff() string {
+	if c := w.ended.Load(); c != nil {
+		return c.diff
+	}
+	return ""
+}
+
+// Report returns what the turn has done until now. While it runs, the report has only
+// the changes of its patches.
+func (w *Watch) Report() Report {
+	did := w.turn.Did()
+	r := Report{
+		ThreadID: did.Thread, Status: did.Status, Model: did.Model, Usage: did.Usage, Quota: did.Quota, Duration: did.Duration,
+		Commands: did.Commands, Refused: did.Refused, Plan: did.Plan,
+	}
+	r.omitted.Commands, r.omitted.Refused = did.Dropped.Commands, did.Dropped.Refused
+	switch c := w.ended.Load(); {
+	case c != nil && did.Status != turnlog.Running && did.Status != turnlog.Waiting:
+		r.Changes, r.ChangesFrom, r.Unknown, r.Untold, r.omitted.Changes = slices.Clone(c.list), c.from, c.gaps, c.untold, c.omitted
+	case did.Status != "":
+		r.Changes, r.omitted.Changes = w.patched()
+		r.ChangesFrom, r.Unknown = FromEvents, []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}
+	}
+	return r
+}
