@@ -1,0 +1,412 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// eras are the ways in which a client talks to the server: with a handshake, with version
+// 2026-07-28, and with its tasks.
+var eras = []string{"handshake", "modern", "tasks"}
+
+// TestGolden plays the conversations in testdata/golden in each era with the native engine.
+// TestRealGolden plays them with the real Codex. Each is a txtar archive:
+//
+//	comment        what it shows
+//	args           more arguments for the program
+//	config.toml    lines before those of the scripted model
+//	model.json     the model's turns, see goldenTurn
+//	script         what the client does, see golden.play
+//	native/ERA     what the client gets; -update rewrites it
+//	codex/ERA      the same with the real Codex
+//
+// The first line names the engines. A section "eras" names the eras, if not all.
+func TestGolden(t *testing.T) { playGolden(t, "native") }
+
+func playGolden(t *testing.T, engine string, args ...string) {
+	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(string(a.Comment), "\n"); !strings.Contains(first, engine) {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			of := eras
+			if some := strings.Fields(section(a, "eras")); len(some) > 0 {
+				of = some
+			}
+			for _, era := range of {
+				t.Run(era, func(t *testing.T) {
+					g := newGolden(t, era, engine, a, args)
+					g.play(section(a, "script"))
+					got[engine+"/"+era] = g.text()
+				})
+			}
+			if *update && !t.Failed() {
+				for _, part := range slices.Sorted(maps.Keys(got)) {
+					setSection(a, part, got[part])
+				}
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			for part, text := range got {
+				if diff := cmp.Diff(section(a, part), text); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", part, diff)
+				}
+			}
+		})
+	}
+}
+
+// golden is a client and the servers that it starts one after the other.
+type golden struct {
+	t           *testing.T
+	era, engine string
+	args        []string
+	f           folders
+	model       *providertest.Server
+	p           *process
+	seen        map[int]bool // of p's messages
+	record      []map[string]any
+	out         strings.Builder
+	ids, polls  int
+	calls       map[string]*goldenCall
+	thread      string
+	killed      bool
+}
+
+// goldenCall is a call of a tool.
+type goldenCall struct {
+	tool      string
+	arguments json.RawMessage
+	id        int    // of the last request
+	task      string // its id, or ""
+	asked     map[string]any
+}
+
+// goldenTurn is a turn of the model: a command, a patch or a text.
+type goldenTurn struct {
+	Run, Patch, Say string
+	Engine          string // skips the turn with the other engine
+	Hang            bool   // never ends
+}
+
+func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
+	call := map[string]any{"cmd": m.Run}
+	switch {
+	case m.Patch != "":
+		call["cmd"] = "apply_patch <<'EOF'\n" + m.Patch + "EOF\n"
+	case m.Run == "":
+		turn := providertest.Say(m.Say)
+		if m.Hang {
+			turn.Wait = make(chan struct{}) // until the provider is closed
+		}
+		return turn
+	}
+	name := "exec_command"
+	if engine == "native" {
+		name, call = "shell", map[string]any{"command": []string{"bash", "-c", call["cmd"].(string)}}
+		if m.Patch != "" {
+			name, call = "apply_patch", map[string]any{"input": m.Patch}
+		}
+	}
+	return providertest.Call(providertest.Tool(fmt.Sprintf("call-%d", n), name, call))
+}
+
+func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string) *golden {
+	g := &golden{t: t, era: era, engine: engine, f: newFolders(t), model: providertest.New(), calls: map[string]*goldenCall{}}
+	t.Cleanup(g.model.Close)
+	var turns []goldenTurn
+	if err := json.Unmarshal([]byte(section(a, "model.json")), &turns); err != nil {
+		t.Fatalf("model.json: %v", err)
+	}
+	for n, m := range turns {
+		if m.Engine == "" || m.Engine == engine {
+			g.model.Add(m.scripted(engine, n))
+		}
+	}
+	wire := "wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
+	writeConfig(t, g.f.home, section(a, "config.toml")+fmt.Sprintf(strings.Replace(configOf, "sandbox_mode = \"danger-full-access\"\n", "", 1), g.model.BaseURL())+wire)
+	for _, file := range a.Files {
+		if name, ok := strings.CutPrefix(file.Name, "work/"); ok {
+			if err := os.WriteFile(filepath.Join(g.f.cwd, name), file.Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	g.args = append([]string{"-engine", engine, "-c", "tasks.grace=0s"}, args...)
+	g.args = append(g.args, strings.Fields(section(a, "args"))...)
+	g.start()
+	return g
+}
+
+func (g *golden) start() {
+	g.p, g.seen = start(g.t, g.f, g.args...), map[int]bool{}
+	if g.era == "handshake" {
+		g.send(0, "initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": goldenClient})
+		g.p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	} else {
+		g.send(0, "server/discover", map[string]any{})
+	}
+	g.keep(g.answer(0))
+}
+
+var goldenClient = map[string]any{"name": "test", "version": "1"}
+
+// send sends a request, with what the era adds.
+func (g *golden) send(id int, method string, params map[string]any) {
+	g.t.Helper()
+	if g.era != "handshake" {
+		extensions := map[string]any{"io.github.codexmcp/events": map[string]any{}}
+		if g.era == "tasks" { // whose calls end before most events
+			extensions = map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}
+		}
+		params["_meta"] = map[string]any{
+			"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
+			"io.modelcontextprotocol/clientInfo":         goldenClient,
+			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{}, "extensions": extensions},
+		}
+	}
+	g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+// answer waits for the answer to a request.
+func (g *golden) answer(id int) map[string]any {
+	g.t.Helper()
+	return g.noted(g.p.expect(map[string]any{"id": float64(id), "method": nil}, g.seen))
+}
+
+// threads finds the thread that a message is about.
+var threads = regexp.MustCompile(`"(?:threadId|taskId)":"([0-9a-f-]{36})`)
+
+// noted remembers the thread of a message.
+func (g *golden) noted(m map[string]any) map[string]any {
+	if found := threads.FindStringSubmatch(line(m)); found != nil {
+		g.thread = found[1]
+	}
+	return m
+}
+
+// keep records an answer. Other answers, of polls, are not part of the text.
+func (g *golden) keep(m map[string]any) { g.record = append(g.record, m) }
+
+// play runs a script with one step on each line:
+//
+//	call NAME TOOL ARGUMENTS      call a tool
+//	question NAME                 wait until the call has a question
+//	answer NAME RESULT            answer it, such as {"action":"accept"}
+//	result NAME                   wait for the result of the call
+//	cancel NAME                   cancel the call, or its task
+//	requests N                    wait until the model has received N requests
+//	file NAME                     write down what a file of the work folder has
+//	git ARGUMENTS                 run git in the work folder
+//	kill                          kill the server, and start the next one
+//
+// ${thread} is the thread of the last question or answer.
+func (g *golden) play(script string) {
+	t := g.t
+	for step := range strings.Lines(script) {
+		step = strings.NewReplacer("$CWD", g.f.cwd, "${thread}", g.thread).Replace(strings.TrimSpace(step))
+		word, rest, _ := strings.Cut(step, " ")
+		name, rest, _ := strings.Cut(rest, " ")
+		c := g.calls[name]
+		switch word {
+		case "", "#":
+		case "call":
+			tool, arguments, _ := strings.Cut(rest, " ")
+			g.calls[name] = &goldenCall{tool: tool, arguments: json.RawMessage(arguments)}
+			g.call(g.calls[name], nil)
+		case "question":
+			g.question(c)
+		case "answer":
+			g.reply(c, pattern(t, rest))
+		case "result":
+			m := g.next(c)
+			if contains(m, map[string]any{"result": map[string]any{"inputRequests": "*"}}) {
+				t.Fatalf("%s: a question: %s", step, line(m))
+			}
+			g.keep(m)
+		case "cancel":
+			if c.task != "" {
+				g.keep(g.request("tasks/cancel", map[string]any{"taskId": c.task}))
+			} else {
+				g.p.send(line(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": c.id, "reason": "no longer needed"}}))
+			}
+		case "requests":
+			var n int
+			fmt.Sscan(name, &n)
+			awaitRequests(t, g.model, n)
+		case "file":
+			text, err := os.ReadFile(filepath.Join(g.f.cwd, name))
+			if err != nil {
+				text = []byte("does not exist\n")
+			}
+			fmt.Fprintf(&g.out, "# file %s\n%s", name, text)
+		case "git":
+			git(t, g.f, append([]string{name}, strings.Fields(rest)...)...)
+		case "kill":
+			g.killed = true
+			g.p.cmd.Process.Kill()
+			g.p.wait()
+			g.flush()
+			g.start()
+		default:
+			t.Fatalf("unknown step %q", step)
+		}
+	}
+	g.p.stdin.Close()
+	g.p.wait()
+	g.flush()
+}
+
+// flush writes what the client got from a server that has ended.
+func (g *golden) flush() {
+	var said []map[string]any
+	for _, m := range g.p.messages() {
+		if m["method"] != nil {
+			said = append(said, m)
+		}
+	}
+	g.out.WriteString(lanes(append(said, g.record...), g.f, g.model.BaseURL()))
+	g.record = nil
+}
+
+// request sends a request and waits for its answer.
+func (g *golden) request(method string, params map[string]any) map[string]any {
+	g.polls++
+	g.send(polled+g.polls, method, params)
+	return g.answer(polled + g.polls)
+}
+
+// polled is where the ids of polls begin, of which there may be any number.
+const polled = 1_000_000
+
+// call calls the tool, again if answers are given.
+func (g *golden) call(c *goldenCall, more map[string]any) {
+	g.ids++
+	c.id = g.ids
+	params := map[string]any{"name": c.tool, "arguments": c.arguments}
+	maps.Copy(params, more)
+	g.send(c.id, "tools/call", params)
+}
+
+// next waits for the call's result or question. A task's result has the answer to a poll.
+func (g *golden) next(c *goldenCall) map[string]any {
+	if c.task == "" {
+		m := g.answer(c.id)
+		result, _ := m["result"].(map[string]any)
+		if c.task, _ = result["taskId"].(string); c.task == "" {
+			return m
+		}
+		result["status"], result["statusMessage"] = "working", "<EARLY>" // the turn may already have said or asked something
+		g.keep(m)
+	}
+	return g.poll(c, "working")
+}
+
+// poll gets the task until its status is not one of these.
+func (g *golden) poll(c *goldenCall, not ...string) map[string]any {
+	for deadline := time.Now().Add(limit); ; <-time.After(5 * time.Millisecond) {
+		m := g.request("tasks/get", map[string]any{"taskId": c.task})
+		result, _ := m["result"].(map[string]any)
+		if status, _ := result["status"].(string); !slices.Contains(not, status) {
+			return m
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("the task remains %s", line(m))
+		}
+	}
+}
+
+func (g *golden) question(c *goldenCall) {
+	if g.era == "handshake" {
+		c.asked = g.noted(g.p.expect(map[string]any{"method": "elicitation/create"}, g.seen))
+		return
+	}
+	m := g.next(c)
+	g.keep(m)
+	if c.asked, _ = m["result"].(map[string]any); c.asked["inputRequests"] == nil {
+		g.t.Fatalf("no question: %s", line(m))
+	}
+}
+
+func (g *golden) reply(c *goldenCall, result map[string]any) {
+	if g.era == "handshake" {
+		g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": c.asked["id"], "result": result}))
+		return
+	}
+	answers := map[string]any{}
+	for key := range c.asked["inputRequests"].(map[string]any) {
+		answers[key] = result
+	}
+	if c.task != "" {
+		g.keep(g.request("tasks/update", map[string]any{"taskId": c.task, "inputResponses": answers}))
+		return
+	}
+	g.call(c, map[string]any{"inputResponses": answers, "requestState": c.asked["requestState"]})
+}
+
+var goldenTimes = []struct {
+	old *regexp.Regexp
+	new string
+}{
+	{regexp.MustCompile(`"(requestState)":"[^"]*"`), `"$1":"<STATE>"`},
+	{regexp.MustCompile(`(<UUID-\d+>)\.[A-Za-z0-9_-]{20,}`), `$1.<TASK>`},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), `<TIME>`},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d`), `<TIME>`},
+	{regexp.MustCompile(`process \d+ on [^ ,"]+`), `process <PID> on <HOST>`},
+	{regexp.MustCompile(`(worktrees?[-/])[0-9a-f]{16}\b`), `$1<WORKTREE>`},
+	{regexp.MustCompile(`"ttlMs":864\d{5}\b`), `"ttlMs":"<A DAY AND MORE>"`},
+	{regexp.MustCompile(`TestRealGolden\w*/\d+/work/`), ``}, // Codex takes a .git in /tmp, which its sandbox leaves, for the repository
+	{regexp.MustCompile(`"id":1\d{6}\b`), `"id":"<POLL>"`},
+}
+
+// text is what the client got, without what differs from run to run.
+func (g *golden) text() string {
+	text := g.out.String()
+	for _, r := range goldenTimes {
+		text = r.old.ReplaceAllString(text, r.new)
+	}
+	if g.killed && g.engine == "codex" { // which may have counted the tokens of the last answer or not
+		text = totals.ReplaceAllString(text, "$1<SUM>")
+	}
+	return text
+}
+
+// totals are the tokens of a whole conversation.
+var totals = regexp.MustCompile(`("(?:total_token_usage|thread)":){[^}]*}`)
+
+// git runs git in the work folder.
+func git(t *testing.T, f folders, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = f.cwd
+	cmd.Env = append(os.Environ(), "HOME="+f.user, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE=2025-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2025-01-01T00:00:00Z")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
