@@ -118,6 +118,10 @@ func compare(old, new any, path string, lines *[]string) {
 		add("~ %s %s -> %s", path, short(old), short(new))
 		return
 	}
+	if was, is := byTag(x), byTag(y); was != nil && is != nil {
+		compare(was, is, path, lines)
+		return
+	}
 	removed, added := without(x, y), without(y, x)
 	if len(removed) == 1 && len(added) == 1 {
 		compare(removed[0], added[0], path+"/*", lines)
@@ -129,6 +133,19 @@ func compare(old, new any, path string, lines *[]string) {
 	for _, v := range added {
 		add("+ %s/* %s", path, short(v))
 	}
+}
+
+// byTag returns the schemas of a choice by their tags, nil if one has no tag of its own.
+func byTag(arms []any) map[string]any {
+	tagged := make(map[string]any)
+	for _, arm := range arms {
+		tag := tagOf(arm)
+		if tag == "" || tagged[tag] != nil {
+			return nil
+		}
+		tagged[tag] = arm
+	}
+	return tagged
 }
 
 // without returns the elements of a that b lacks.

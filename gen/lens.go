@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
@@ -41,33 +42,17 @@ func parseMember(text string) mention {
 	return m
 }
 
-// lens is the part of a schema that a package uses.
+// lens is the stage that selects the part of a schema that a package uses.
 type lens struct {
 	usage
 	definitions map[string]any
-	types       []*lensType
+	types       []*goType
 	enums       map[string][]string        // by Go name
 	tags        map[string]string          // of arms, by Go name
 	used        map[string]map[string]bool // the members by definition; those of an arm by DEFINITION:TAG
 	whole       map[string]bool            // definitions of which all is used
 	objects     map[string]bool            // definitions of which only their being an object is used
 	problems    []error                    // what keeps the package from using the schema
-}
-
-// lensType is a Go type of a package that uses a part of a schema.
-type lensType struct {
-	name    string
-	sources []string
-	fields  []*lensField
-	asked   bool // read from a request to the package: all members are known
-}
-
-type lensField struct {
-	json, name, typ string
-	sources         int
-	optional        bool
-	pointer         bool
-	ignored         bool
 }
 
 // flow says where values of a type go.
@@ -78,6 +63,23 @@ const (
 	sent
 	asked
 )
+
+// look makes a lens of the text of a schema.
+func (p project) look(text []byte) (*lens, error) {
+	words, err := os.ReadFile(p.uses)
+	if err != nil {
+		return nil, err
+	}
+	var u usage
+	if err := json.Unmarshal(words, &u); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.uses, err)
+	}
+	definitions, err := structure(text)
+	if err != nil {
+		return nil, err
+	}
+	return look(u, definitions), nil
+}
 
 // look makes a lens. Its problems name each place where uses does not fit the definitions.
 func look(u usage, definitions map[string]any) *lens {
@@ -90,11 +92,11 @@ func look(u usage, definitions map[string]any) *lens {
 		l.visit(root.name, root.flow, done)
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Types)) {
-		if !slices.ContainsFunc(l.types, func(t *lensType) bool { return t.name == name }) {
+		if !slices.ContainsFunc(l.types, func(t *goType) bool { return t.name == name }) {
 			l.problem("type %s is not used by any method", name)
 		}
 	}
-	slices.SortFunc(l.types, func(a, b *lensType) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(l.types, func(a, b *goType) int { return strings.Compare(a.name, b.name) })
 	return l
 }
 
@@ -138,7 +140,7 @@ func (l *lens) roots() (roots []root) {
 			is, ok := known[method]
 			switch {
 			case !ok:
-				l.problem("the method %s is gone", method)
+				l.problem("%s: the method is gone", method)
 				continue
 			case params != "-" && is != params:
 				l.problem("%s: its params are %s, not %s", method, is, params)
@@ -196,27 +198,29 @@ func (l *lens) visit(name string, f flow, done map[string]bool) {
 	} else {
 		done[key] = true
 	}
-	t := &lensType{name: name, sources: slices.Sorted(maps.Keys(l.Types[name])), asked: f == asked}
-	for _, source := range t.sources {
-		l.source(t, source, f, done)
+	sources := slices.Sorted(maps.Keys(l.Types[name]))
+	t := &goType{name: name, origin: strings.Join(sources, ", "), kind: kindPlain, closed: f != asked}
+	have := map[string]int{}
+	for _, source := range sources {
+		l.source(t, source, f, done, have)
 	}
 	for _, field := range t.fields {
-		field.optional = field.optional || field.sources < len(t.sources)
+		field.required = field.required && have[field.json] == len(sources)
 	}
-	slices.SortFunc(t.fields, func(a, b *lensField) int { return strings.Compare(a.json, b.json) })
-	if i := slices.IndexFunc(l.types, func(old *lensType) bool { return old.name == name }); i < 0 {
+	slices.SortFunc(t.fields, func(a, b *field) int { return strings.Compare(a.json, b.json) })
+	if i := slices.IndexFunc(l.types, func(old *goType) bool { return old.name == name }); i < 0 {
 		l.types = append(l.types, t)
 	} else {
-		l.types[i].asked = l.types[i].asked || t.asked
+		l.types[i].closed = l.types[i].closed && t.closed
 	}
 }
 
-// source adds the members of a source to a Go type.
-func (l *lens) source(t *lensType, source string, f flow, done map[string]bool) {
+// source adds the members of a source to a Go type. It counts in have how many sources have a member.
+func (l *lens) source(t *goType, source string, f flow, done map[string]bool, have map[string]int) {
 	definition, tag, isArm := strings.Cut(source, ":")
 	node := l.definitions[definition]
 	if node == nil {
-		l.problem("the definition %s is gone", definition)
+		l.problem("%s: the definition is gone", definition)
 		return
 	}
 	by, members, required := "", map[string]any{}, []string{}
@@ -246,7 +250,7 @@ func (l *lens) source(t *lensType, source string, f flow, done map[string]bool) 
 	}
 	if isArm {
 		required = slices.DeleteFunc(required, func(s string) bool { return s == by })
-		l.field(t, by, &lensField{typ: "string"})
+		l.field(t, &field{json: by, typ: ref{kind: refString}, required: true}, have)
 	}
 	named := map[string]bool{by: true}
 	for word := range strings.FieldsSeq(l.Types[t.name][source]) {
@@ -258,17 +262,23 @@ func (l *lens) source(t *lensType, source string, f flow, done map[string]bool) 
 			l.problem("%s: the member is gone", place)
 			continue
 		}
-		l.use(owner[m.name], m.name)
-		field := &lensField{pointer: m.pointer, optional: !slices.Contains(required, m.name), ignored: m.ignored, typ: rawType}
-		if !m.ignored {
-			typ, null, err := l.goType(node, m.mark, f, done)
+		l.mark(owner[m.name], m.name)
+		add := &field{json: m.name, typ: ref{kind: refAny}, required: slices.Contains(required, m.name)}
+		if m.ignored {
+			add.doc = notUsed
+		} else {
+			typ, null, err := l.use(node, m.mark, f, done)
 			if err != nil {
 				l.problem("%s: %w", place, err)
 				continue
 			}
-			field.typ, field.optional = typ, field.optional || null
+			add.typ, add.required = typ, add.required && !null
 		}
-		l.field(t, m.name, field)
+		if m.pointer {
+			inner := add.typ
+			add.typ = ref{kind: refNullable, elem: &inner}
+		}
+		l.field(t, add, have)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch {
@@ -281,52 +291,55 @@ func (l *lens) source(t *lensType, source string, f flow, done map[string]bool) 
 	}
 }
 
-// use records that a member is used.
-func (l *lens) use(source, name string) {
+// mark records that a member is used.
+func (l *lens) mark(source, name string) {
 	if l.used[source] == nil {
 		l.used[source] = map[string]bool{}
 	}
 	l.used[source][name] = true
 }
 
+// notUsed is the comment of a member that is known and not used.
+const notUsed = "not used"
+
 // field adds a member to a Go type, or merges it with that of another source.
-func (l *lens) field(t *lensType, name string, f *lensField) {
-	f.json, f.name, f.sources = name, nameOr(name, "Member"), 1
+func (l *lens) field(t *goType, f *field, have map[string]int) {
+	f.name = nameOr(f.json, "Member")
+	have[f.json]++
 	for _, old := range t.fields {
-		if old.json == name {
-			if old.typ != f.typ || old.pointer != f.pointer {
-				l.problem("%s/%s: its sources have the types %s and %s", t.name, name, old.typ, f.typ)
+		if old.json == f.json {
+			if old.typ.String() != f.typ.String() {
+				l.problem("%s/%s: its sources have the types %s and %s", t.name, f.json, old.typ, f.typ)
 			}
-			old.sources++
-			old.optional = old.optional || f.optional
-			old.ignored = old.ignored && f.ignored
+			old.required = old.required && f.required
+			if f.doc == "" {
+				old.doc = ""
+			}
 			return
 		}
 	}
 	t.fields = append(t.fields, f)
 }
 
-const rawType = "json.RawMessage"
-
-// goType returns the Go type of a member, and whether null is one of its values.
-func (l *lens) goType(node any, mark string, f flow, done map[string]bool) (typ string, null bool, err error) {
+// use returns the Go type of a member, and whether null is one of its values.
+func (l *lens) use(node any, mark string, f flow, done map[string]bool) (typ ref, null bool, err error) {
 	node, null, definition := plain(l.definitions, node)
 	schema, _ := node.(map[string]any)
 	kind, _ := schema["type"].(string)
-	if rest, ok := strings.CutPrefix(mark, "[]"); ok {
-		if kind != "array" {
-			return "", null, errors.New("it is not a list")
-		}
-		elem, _, err := l.goType(schema["items"], rest, f, done)
-		return "[]" + elem, null, err
-	}
 	values := enumOf(node)
 	if len(values) > 0 && definition != "" {
 		l.enums[nameOr(definition, "")] = values
 	}
+	list, isList := strings.CutPrefix(mark, "[]")
+	simple, isSimple := map[string]refKind{"string": refString, "integer": refInt, "number": refNumber, "boolean": refBool}[kind]
+	more, isMap := schema["additionalProperties"]
 	switch {
+	case isList && kind != "array":
+		err = errors.New("it is not a list")
+	case isList:
+		return l.elements(refArray, schema["items"], list, null, f, done)
 	case mark == "any":
-		return rawType, null, nil
+		return ref{kind: refAny}, null, nil
 	case mark == "raw":
 		views := l.views(definition, "")
 		for _, name := range views {
@@ -335,69 +348,60 @@ func (l *lens) goType(node any, mark string, f flow, done map[string]bool) (typ 
 		if len(views) == 0 {
 			l.keep(definition, node)
 		}
-		return rawType, null, nil
+		return ref{kind: refAny}, null, nil
+	case mark == "map" && kind != "object":
+		err = errors.New("it is not an object")
 	case mark == "map":
-		if kind != "object" {
-			return "", null, errors.New("it is not an object")
-		}
 		l.objects[definition] = definition != ""
-		return "map[string]" + rawType, null, nil
+		return ref{kind: refMembers}, null, nil
 	case mark == "string":
 		l.keep(definition, node)
 		if kind != "string" && len(values) == 0 {
-			return "", null, errors.New("it is never a string")
+			err = errors.New("it is never a string")
 		}
-		return "string", null, nil
+		return ref{kind: refString}, null, err
 	case mark != "":
-		name, err := l.typeOf(definition, mark)
-		if err == nil {
-			l.visit(name, f, done)
-		}
-		return name, null, err
+		return l.named(definition, mark, null, f, done)
 	case len(values) > 0 && len(values) == len(armsOf(node)):
 		l.keep(definition, node)
-		return "string", null, nil
-	}
-	l.keepName(definition, kind)
-	switch kind {
-	case "string":
-		return "string", null, nil
-	case "integer":
-		return "int64", null, nil
-	case "number":
-		return "float64", null, nil
-	case "boolean":
-		return "bool", null, nil
-	case "array":
-		elem, _, err := l.goType(schema["items"], "", f, done)
-		return "[]" + elem, null, err
-	}
-	if more, ok := schema["additionalProperties"]; ok && len(objectMembers(node)) == 0 && kind == "object" {
-		elem, null2, err := l.goType(more, "", f, done)
-		if null2 {
-			elem = "*" + elem
+		return ref{kind: refString}, null, nil
+	case isSimple || kind == "array":
+		if definition != "" {
+			l.whole[definition] = true
 		}
-		return "map[string]" + elem, null, err
+		if isSimple {
+			return ref{kind: simple}, null, nil
+		}
+		return l.elements(refArray, schema["items"], "", null, f, done)
+	case isMap && len(objectMembers(node)) == 0 && kind == "object":
+		return l.elements(refMap, more, "", null, f, done)
+	case definition != "":
+		return l.named(definition, "", null, f, done)
+	case kind == "" && len(listOf(node, "oneOf"))+len(listOf(node, "anyOf")) == 0:
+		return ref{kind: refAny}, null, nil // any value
+	default:
+		err = errors.New("it is a choice or an object without a name")
 	}
-	switch {
-	case definition == "" && kind == "" && len(listOf(node, "oneOf"))+len(listOf(node, "anyOf")) == 0:
-		return rawType, null, nil // any value
-	case definition == "":
-		return "", null, errors.New("it is a choice or an object without a name")
-	}
-	name, err := l.typeOf(definition, "")
-	if err != nil {
-		return "", null, err
-	}
-	l.visit(name, f, done)
-	return name, null, nil
+	return typ, null, err
 }
 
-// keepName keeps a definition of a simple type.
-func (l *lens) keepName(definition, kind string) {
-	if definition != "" && kind != "object" && kind != "" {
-		l.whole[definition] = true
+// elements returns the Go type of a list or a map with elements of a schema.
+func (l *lens) elements(kind refKind, elem any, mark string, null bool, f flow, done map[string]bool) (ref, bool, error) {
+	of, nullable, err := l.use(elem, mark, f, done)
+	if kind == refMap && nullable {
+		inner := of
+		of = ref{kind: refNullable, elem: &inner}
 	}
+	return ref{kind: kind, elem: &of}, null, err
+}
+
+// named returns the Go type of a definition.
+func (l *lens) named(definition, wanted string, null bool, f flow, done map[string]bool) (ref, bool, error) {
+	name, err := l.typeOf(definition, wanted)
+	if err == nil {
+		l.visit(name, f, done)
+	}
+	return ref{kind: refNamed, name: name}, null, err
 }
 
 // keep records that all of a definition is used, and what it refers to.
@@ -411,13 +415,4 @@ func (l *lens) keep(definition string, node any) {
 	for _, ref := range refsOf(node) {
 		l.keep(ref, l.definitions[ref])
 	}
-}
-
-// readUsage reads the file that says what a package uses.
-func readUsage(text []byte) (usage, error) {
-	var u usage
-	if err := json.Unmarshal(text, &u); err != nil {
-		return u, fmt.Errorf("uses: %w", err)
-	}
-	return u, nil
 }

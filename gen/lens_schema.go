@@ -9,61 +9,17 @@ import (
 	"strings"
 )
 
-// bundleOf reads a schema whose definitions may be nested by version, as those of Codex are, and
-// returns them without prose, by name.
-func bundleOf(text []byte) (map[string]any, error) {
-	var schema struct {
-		Definitions map[string]any `json:"definitions"`
-	}
-	if err := json.Unmarshal(text, &schema); err != nil {
+// structure returns the definitions of a schema without prose, by name.
+func structure(text []byte) (map[string]any, error) {
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	all := map[string]any{}
-	add := func(name string, d any) error {
-		d = strip(localRefs(d))
-		if old, ok := all[name]; ok && canonical(old) != canonical(d) {
-			return fmt.Errorf("two definitions are named %s", name)
-		}
-		all[name] = d
-		return nil
+	definitions := hoist(tree).definitions
+	for name, d := range definitions {
+		definitions[name] = strip(d)
 	}
-	for _, name := range slices.Sorted(maps.Keys(schema.Definitions)) {
-		inner, nested := schema.Definitions[name].(map[string]any)
-		if nested = nested && strings.HasPrefix(name, "v") && inner["type"] == nil; nested {
-			for _, n := range slices.Sorted(maps.Keys(inner)) {
-				if err := add(n, inner[n]); err != nil {
-					return nil, err
-				}
-			}
-			continue
-		}
-		if err := add(name, schema.Definitions[name]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// localRefs returns a schema whose references have no version in them.
-func localRefs(node any) any {
-	switch v := node.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, value := range v {
-			if ref, ok := value.(string); ok && key == "$ref" {
-				value = "#/definitions/" + path.Base(ref)
-			}
-			out[key] = localRefs(value)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, value := range v {
-			out[i] = localRefs(value)
-		}
-		return out
-	}
-	return node
+	return definitions, nil
 }
 
 // unwrap follows references and choices of one, and returns the name of the last definition.
@@ -173,8 +129,7 @@ func armOf(node any, tag string) (by string, arm any) {
 	return "", nil
 }
 
-// tagOf returns the tag of an arm: the value of its constant member, its only value, or its only
-// member.
+// tagOf returns the tag of an arm: the value of its constant member, its values, or its members; "" if it has none.
 func tagOf(arm any) string {
 	names := slices.Sorted(maps.Keys(objectMembers(arm)))
 	for _, name := range names {
@@ -185,10 +140,7 @@ func tagOf(arm any) string {
 	if values := enumOf(arm); len(values) > 0 {
 		return strings.Join(values, "|")
 	}
-	if len(names) > 0 {
-		return strings.Join(names, "+")
-	}
-	return canonical(arm)
+	return strings.Join(names, "+")
 }
 
 // refsOf returns the definitions that a schema refers to.

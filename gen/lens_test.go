@@ -99,107 +99,94 @@ func TestNextCodex(t *testing.T) {
 	rows := []row{
 		{"nothing", func(n next) {}, "", "", ""},
 		{"a member of an answer is renamed", func(n next) { n.rename("Thread", "path", "rolloutPath") },
-			"Thread: perhaps path is called rolloutPath now", "Thread/path: the member is gone", ""},
+			`- #/$defs/Thread/properties/path {"type"`, "Thread/path: the member is gone", ""},
 		{"a member of params is renamed", func(n next) { n.rename("ThreadStartParams", "cwd", "folder") },
-			"ThreadStartParams: the member cwd is gone (used)", "ThreadStartParams/cwd: the member is gone", ""},
+			`- #/$defs/ThreadStartParams/properties/cwd {"type"`, "ThreadStartParams/cwd: the member is gone", ""},
 		{"a member of an item is renamed", func(n next) { n.rename("ThreadItem:fileChange", "changes", "edits") },
-			"ThreadItem:fileChange: perhaps changes is called edits now", "ThreadItem:fileChange/changes: the member is gone", ""},
+			"+ #/$defs/ThreadItem/oneOf/fileChange/properties/edits true", "ThreadItem:fileChange/changes: the member is gone", ""},
 		{"a member that is not used is renamed", func(n next) { n.rename("Thread", "gitInfo", "git") },
-			"Thread: perhaps gitInfo is called git now", "", ""},
+			"- #/$defs/Thread/properties/gitInfo true", "", ""},
 		{"params need a new member", func(n next) { n.add("TurnStartParams", "consent", text, true) },
-			"TurnStartParams: the member consent is new, and required", "TurnStartParams/consent: a required member that is not sent", ""},
+			`+ #/$defs/TurnStartParams/required/* "consent"`, "TurnStartParams/consent: a required member that is not sent", ""},
 		{"an arm of params needs a new member", func(n next) { n.add("UserInput:text", "language", text, true) },
-			"UserInput:text: the member language is new, and required", "UserInput:text/language: a required member that is not sent", ""},
+			`+ #/$defs/UserInput/oneOf/text/required/* "language"`, "UserInput:text/language: a required member that is not sent", ""},
 		{"an answer to a question needs a new member", func(n next) { n.add("FileChangeRequestApprovalResponse", "signature", text, true) },
-			"FileChangeRequestApprovalResponse: the member signature is new, and required", "a required member that is not sent", ""},
+			`+ #/$defs/FileChangeRequestApprovalResponse/required/* "signature"`, "a required member that is not sent", ""},
 		{"params take a new member", func(n next) { n.add("TurnStartParams", "colour", text, false) },
-			"TurnStartParams: the member colour is new", "", ""},
+			"+ #/$defs/TurnStartParams/properties/colour true", "", ""},
 		{"a member of params becomes required", func(n next) {
 			n.part("TurnStartParams")["required"] = append(listOf(n["TurnStartParams"], "required"), "personality")
-		}, "TurnStartParams: personality is required now", "TurnStartParams/personality: a required member that is not sent", ""},
-		{"an answer has a new member", func(n next) { n.add("Turn", "cost", number, true) }, "Turn: the member cost is new", "", ""},
+		}, `+ #/$defs/TurnStartParams/required/* "personality"`, "TurnStartParams/personality: a required member that is not sent", ""},
+		{"an answer has a new member", func(n next) { n.add("Turn", "cost", number, true) }, "+ #/$defs/Turn/properties/cost true", "", ""},
 		{"a member of an answer becomes optional", func(n next) {
 			n.part("Thread")["required"] = slices.DeleteFunc(listOf(n["Thread"], "required"), func(v any) bool { return v == "preview" })
-		}, "Thread: preview is optional now (used)", "", ""},
+		}, `- #/$defs/Thread/required/* "preview"`, "", ""},
 		{"a new item", func(n next) {
 			n.addArm("ThreadItem", `{"type":"object","properties":{"type":{"type":"string","enum":["hologram"]},"id":{"type":"string"}},"required":["id","type"]}`)
-		}, "ThreadItem: the choice hologram is new", "", ""},
+		}, "+ #/$defs/ThreadItem/oneOf/hologram {", "", ""},
 		{"an item is gone", func(n next) { n.replace("ThreadItem", `"fileChange"`, "") },
-			"ThreadItem: the choice fileChange is gone (used)", "ThreadItem:fileChange: the arm is gone", ""},
+			"- #/$defs/ThreadItem/oneOf/fileChange {", "ThreadItem:fileChange: the arm is gone", ""},
 		{"an item that is not used is gone", func(n next) { n.replace("ThreadItem", `"sleep"`, "") },
-			"ThreadItem: the choice sleep is gone", "", ""},
+			"- #/$defs/ThreadItem/oneOf/sleep {", "", ""},
 		{"a method is gone", func(n next) { n.replace(allCalls, `"turn/steer"`, "") },
-			"method is gone: turn/steer (used)", "the method turn/steer is gone", ""},
-		{"a method that is not used is gone", func(n next) { n.replace(allCalls, `"thread/goal/clear",`, ` `) }, "method is gone: thread/goal/clear", "", ""},
+			"- #/$defs/ClientRequest/oneOf/turn/steer {", "turn/steer: the method is gone", ""},
+		{"a method that is not used is gone", func(n next) { n.replace(allCalls, `"thread/goal/clear",`, ` `) }, `- #/$defs/ClientRequest/oneOf/method/properties/method/enum/* "thread/goal/clear"`, "", ""},
 		{"the end of a turn is renamed", func(n next) { n.replace(allNotes, `"turn/completed"`, `"turn/ended"`) },
-			"new notification: turn/ended", "the method turn/completed is gone", ""},
+			`+ #/$defs/ServerNotification/oneOf/method/properties/method/enum/* "turn/ended"`, "turn/completed: the method is gone", ""},
 		{"a new approval", func(n next) {
 			n.addArm(allAsks, `{"properties":{"method":{"type":"string","enum":["item/hologram/requestApproval"]}}}`)
-		}, "new request to us: item/hologram/requestApproval; it is refused", "", ""},
+		}, `+ #/$defs/ServerRequest/oneOf/method/properties/method/enum/* "item/hologram/requestApproval"`, "", ""},
 		{"an approval is renamed", func(n next) {
 			n.replace(allAsks, `"item/fileChange/requestApproval"`, `"item/edit/requestApproval"`)
-		}, "request to us is gone: item/fileChange/requestApproval (used)", "the method item/fileChange/requestApproval is gone", ""},
+		}, "- #/$defs/ServerRequest/oneOf/item/fileChange/requestApproval {", "item/fileChange/requestApproval: the method is gone", ""},
 		{"an approval has a new member", func(n next) { n.add("CommandExecutionRequestApprovalParams", "asRoot", `{"type":"boolean"}`, false) },
-			"CommandExecutionRequestApprovalParams: the member asRoot is new", "CommandExecutionRequestApprovalParams/asRoot: a new member of a request", ""},
+			"+ #/$defs/CommandExecutionRequestApprovalParams/properties/asRoot true", "CommandExecutionRequestApprovalParams/asRoot: a new member of a request", ""},
 		{"a change of a file has a new member", func(n next) { n.add("FileUpdateChange", "mode", text, false) },
-			"FileUpdateChange: the member mode is new", "FileUpdateChange/mode: a new member of a request", ""},
+			"+ #/$defs/FileUpdateChange/properties/mode true", "FileUpdateChange/mode: a new member of a request", ""},
 		{"a new kind of command", func(n next) { n.addArm("CommandExecutionApprovalKind", `{"type":"string","enum":["script"]}`) },
-			"CommandExecutionApprovalKind: the choice script is new", "", ""},
+			"+ #/$defs/CommandExecutionApprovalKind/oneOf/script {", "", ""},
 		{"a new kind of change", func(n next) {
 			n.addArm("PatchChangeKind", `{"type":"object","properties":{"type":{"type":"string","enum":["symlink"]}},"required":["type"]}`)
-		}, "PatchChangeKind: the choice symlink is new", "", ""},
+		}, "+ #/$defs/PatchChangeKind/oneOf/symlink {", "", ""},
 		{"a decision is gone", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, "") },
-			"FileChangeApprovalDecision: the choice acceptForSession is gone (used)", "", "FileChangeApprovalDecisionAcceptForSession"},
+			"- #/$defs/FileChangeApprovalDecision/oneOf/acceptForSession {", "", "FileChangeApprovalDecisionAcceptForSession"},
 		{"a decision is another word", func(n next) { n.replace("CommandExecutionApprovalDecision", `"decline"`, `"refuse"`) },
-			"CommandExecutionApprovalDecision: the choice refuse is new", "", "CommandExecutionApprovalDecisionDecline"},
+			"+ #/$defs/CommandExecutionApprovalDecision/oneOf/refuse {", "", "CommandExecutionApprovalDecisionDecline"},
 		{"decisions about patches are written otherwise", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, `"accept_for_session"`) },
-			"FileChangeApprovalDecision: the choice accept_for_session is new", "", "duplicate key false"},
+			"+ #/$defs/FileChangeApprovalDecision/oneOf/accept_for_session {", "", "duplicate key false"},
 		{"a word of the sandbox is written otherwise", func(n next) { n.replace("SandboxMode", `"read-only"`, `"read_only"`) },
-			"SandboxMode: the choice read_only is new", "", "duplicate key false"},
+			`~ #/$defs/SandboxMode/enum/* "read-only" -> "read_only"`, "", "duplicate key false"},
 		{"a number becomes a text", func(n next) { objectMembers(n.part("Thread"))["createdAt"] = parse(text) },
-			"Thread: the type of createdAt has changed (used)", "", "time.Unix"},
+			`~ #/$defs/Thread/properties/createdAt/type "integer" -> "string"`, "", "time.Unix"},
 		{"a text becomes an object", func(n next) {
 			objectMembers(n.part("ThreadItem:commandExecution"))["command"] = parse(`{"type":"array","items":{"type":"string"}}`)
-		}, "ThreadItem:commandExecution: the type of command has changed (used)", "", "o.Command"},
+		}, `~ #/$defs/ThreadItem/oneOf/commandExecution/properties/command/type "string" -> "array"`, "", "o.Command"},
 		{"an object becomes a choice", func(n next) {
 			n["TurnError"] = map[string]any{"oneOf": []any{n["TurnError"], parse(`{"properties":{"type":{"type":"string","enum":["none"]}}}`)}}
-		}, "TurnError: the member message is gone", "TurnError: it is a choice now", ""},
+		}, "+ #/$defs/TurnError/oneOf [", "TurnError: it is a choice now", ""},
 		{"params are another definition", func(n next) { n.move("ThreadStartParams", "ThreadBeginParams") },
-			"thread/start: its params are ThreadBeginParams, not ThreadStartParams", "thread/start: its params are ThreadBeginParams", ""},
+			`~ #/$defs/ClientRequest/oneOf/thread/start/properties/params/$ref "#/$defs/ThreadStartParams" -> "#/$defs/ThreadBeginParams"`, "thread/start: its params are ThreadBeginParams", ""},
 		{"what is read by hand", func(n next) { n.replace("CodexErrorInfo", "httpStatusCode", "status") },
-			"CodexErrorInfo:httpConnectionFailed: the type of httpConnectionFailed has changed", "", ""},
+			`+ #/$defs/CodexErrorInfo/anyOf/* {"additionalProperties":false,"properties":{"httpConnectionFailed":{"properties":{"status":`, "", ""},
 		{"a keyword that gen does not know", func(n next) { n.part("Thread")["mustHave"] = []any{"id"} }, "", `keyword "mustHave" is not known`, ""},
 	}
-	text2, err := os.ReadFile(filepath.Join(wireFolder, "schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := user{uses: filepath.Join(wireFolder, "uses.json"), schema: "schema.json", out: wireFolder}
-	words, err := os.ReadFile(u.uses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	usage, err := readUsage(words)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := project{uses: filepath.Join(wireFolder, "uses.json"), schema: filepath.Join(wireFolder, "schema.json"), out: wireFolder}
+	text2 := readFile(t, p.schema)
 	c := newCompiler(t)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			old, err := bundleOf(text2)
+			old, err := structure(text2)
 			if err != nil {
 				t.Fatal(err)
 			}
-			changed := next(parse(compact(old)).(map[string]any))
+			changed := next(parse(strings.ReplaceAll(compact(old), "#/$defs/", "#/definitions/")).(map[string]any))
 			row.change(changed)
-			if (compact(old) == compact(map[string]any(changed))) != (row.name == "nothing") {
+			if (canonical(old) == canonical(map[string]any(changed))) != (row.name == "nothing") {
 				t.Fatal("the row changes nothing")
 			}
 			var report strings.Builder
-			u := u
-			u.report = &report
-			kept, err := u.refresh(usage, old, changed)
-			if row.name == "nothing" && report.String() != "changes for this package: 0\n" || !strings.Contains(report.String(), row.report) {
+			kept, err := refresher{project: p, report: &report}.compare(text2, []byte(compact(map[string]any{"definitions": changed})))
+			if row.name == "nothing" && report.String() != "schema: 0\n" || !strings.Contains(report.String(), row.report) {
 				t.Errorf("the report does not say %q:\n%s", row.report, &report)
 			}
 			if row.refused != "" {
@@ -211,7 +198,7 @@ func TestNextCodex(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &report)
 			}
-			files, err := u.generate(usage, kept)
+			files, err := p.generate(kept)
 			if err != nil {
 				t.Fatal(err)
 			}

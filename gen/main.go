@@ -24,7 +24,7 @@
 //
 // -uses names a file with the methods and members that a package uses of a schema. The package
 // then gets plain structs for these, and -schema the structure of only that part. -codex takes the
-// schema of the app-server of an installed Codex first, and prints what changed for the package.
+// schema of the app-server of an installed Codex first, and prints what changed in that part.
 //
 // Annotations are dropped. Assertions that have no form in Go, such as a pattern, are checked
 // by the strict decoder with a part of the schema. A keyword or construct without a rule is an
@@ -35,6 +35,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -67,21 +68,22 @@ func run(args []string, report io.Writer) error {
 		p.extensions = append(p.extensions, file)
 		return nil
 	})
+	flags.StringVar(&p.uses, "uses", "", "generate plain structs for what this `file` says is used of the schema")
 	check := flags.Bool("check", false, "write nothing, fail if a file would change")
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
+	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
 	dryRun := flags.Bool("n", false, "with -refresh or -codex: report only, write nothing")
-	uses := flags.String("uses", "", "generate plain structs for what this `file` says is used of the schema")
-	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *uses != "" {
-		return user{*uses, p.schema, p.out, os.Stdout}.run(context.Background(), *codex, *check, *dryRun)
-	}
-	if *source != "" {
-		r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}
-		return r.refresh(context.Background(), *source)
+	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}
+	switch from := cmp.Or(*codex, *source); {
+	case from == "":
+	case (p.uses != "") != (*codex != ""):
+		return errors.New("-codex goes with -uses, and -refresh with a whole schema")
+	default:
+		return r.refresh(context.Background(), from)
 	}
 	text, err := os.ReadFile(p.schema)
 	if err != nil {
@@ -100,10 +102,19 @@ type project struct {
 	extensions []string // the schema files of its extensions
 	base       string   // the schema file of the base package, "" if this is the base package
 	out        string   // the package's folder
+	uses       string   // the file that says what the package uses of the schema, "" for all
 }
 
-// model returns the model of the schema in text and of the project's extensions.
+// model returns the model of the schema in text and of the project's extensions, or of the part that
+// the package uses.
 func (p project) model(text []byte) (*model, error) {
+	if p.uses != "" {
+		l, err := p.look(text)
+		if err != nil {
+			return nil, err
+		}
+		return &model{lens: l, types: l.types}, errors.Join(l.problems...)
+	}
 	var extensions [][]byte
 	for _, name := range p.extensions {
 		more, err := os.ReadFile(name)
@@ -125,10 +136,16 @@ func (p project) generate(text []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.version = filepath.Base(p.schema); m.mcp {
+	m.version, m.from = filepath.Base(p.schema), filepath.Base(p.schema)
+	if m.mcp {
 		m.version = filepath.Base(filepath.Dir(p.schema))
+		m.from = "schema/" + m.version + "/schema.json"
 	}
-	m.digest = fmt.Sprintf("%x", sha256.Sum256(text))
+	if p.uses != "" {
+		m.from += " and " + filepath.Base(p.uses)
+	} else {
+		m.from += fmt.Sprintf(" (sha256 %.4x)", sha256.Sum256(text))
+	}
 	out, err := filepath.Abs(p.out)
 	if err != nil {
 		return nil, err

@@ -41,23 +41,34 @@ type refresher struct {
 	test   func(out string) error // runs the tests of the new package, if not nil
 }
 
-// refresh reads the schema at source, a file or a URL. It reports the changes in the schema
-// and in the Go API, then writes the schema, its origin and the generated types. A schema
-// of another version gets its own folders and starts with copies of the project's
-// deviations, extensions and files that are written by hand. For the schema of an extension, whose file is not named schema.json, it
-// writes no types: go generate does.
+// refresh reads the schema at source: a file, a URL or, for a package that uses a part of it, the program
+// of a Codex. It reports the changes in the schema and in the Go API, then writes the schema, its origin
+// and the generated types. A schema of another version gets its own folders and starts with copies of
+// the project's deviations, extensions and files that are written by hand. For the schema of an
+// extension, whose file is not named schema.json, it writes no types: go generate does.
 func (r refresher) refresh(ctx context.Context, source string) error {
-	text, err := readSource(ctx, source)
+	var codex codexBundle
+	var text []byte
+	var err error
+	if r.uses != "" {
+		codex, err = codexSchema(ctx, source)
+		text = codex.all
+	} else {
+		text, err = readSource(ctx, source)
+	}
 	if err != nil {
 		return err
 	}
 	old, err := os.ReadFile(r.schema)
+	if r.uses != "" && errors.Is(err, fs.ErrNotExist) {
+		old, err = []byte("{}"), nil // the first schema of the package
+	}
 	if err != nil {
 		return err
 	}
 	from := r.project
 	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
-	if isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
+	if r.uses == "" && isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
 		r.project = from.of(isVersion)
 	}
 	stripped, err := r.compare(old, text)
@@ -82,7 +93,12 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
 		return err
 	}
-	if err := r.record(source, text); err != nil {
+	if r.uses != "" {
+		err = r.recordCodex(codex)
+	} else {
+		err = r.record(source, text)
+	}
+	if err != nil {
 		return err
 	}
 	if err := write(r.out, files, false); err != nil || r.test == nil || r.isExtension() {
@@ -218,6 +234,18 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err := json.Unmarshal(upstream, &is); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
+	var problems error
+	if r.uses != "" {
+		before, err := r.look(old)
+		if err != nil {
+			return nil, err
+		}
+		after, err := r.look(upstream)
+		if err != nil {
+			return nil, err
+		}
+		was, is, problems = before.prune(), after.prune(), errors.Join(after.problems...)
+	}
 	if err := checkKeywords(is, "#"); err != nil {
 		return nil, err
 	}
@@ -231,8 +259,8 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.isExtension() {
-		return stripped, nil // its types are generated with those of the core schema
+	if r.isExtension() || r.uses != "" {
+		return stripped, problems // the types of an extension are generated with those of the core schema
 	}
 	oldModel, err := r.model(old)
 	if err != nil {

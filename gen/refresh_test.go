@@ -22,7 +22,7 @@ import (
 func copyProject(t *testing.T) (r refresher, dir string, report *bytes.Buffer) {
 	dir = t.TempDir()
 	files := []string{"go.mod", "go.sum", "schema/2025-06-18/schema.json"}
-	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/codec/*.go", "mcptypes/codec/assert/*.go", "mcptypes/internal/*/*.go", "internal/outputschema/*.go"} {
+	for _, pattern := range []string{"mcptypes/*.go", "mcptypes/codec/*.go", "mcptypes/codec/assert/*.go", "mcptypes/internal/*/*.go", "internal/outputschema/*.go", "internal/text/*.go"} {
 		names, err := filepath.Glob("../" + pattern)
 		if err != nil {
 			t.Fatal(err)
