@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
@@ -100,28 +103,52 @@ func (c *configuration) forWorkers() []string {
 	return slices.DeleteFunc(slices.Clone(c.overrides), func(override string) bool { return settings.Table(override) == "http" })
 }
 
-// files are the files to which all workers append. A file that is not configured is nil.
-type files struct{ record, trace *os.File }
+// files are the logs of all workers. One that is not configured is nil.
+type files struct{ record, trace *safefile.Log }
 
 func (o *options) openFiles(c *configuration) (*files, error) {
 	f := &files{}
 	for _, file := range []struct {
 		key, path string
-		to        **os.File
+		to        **safefile.Log
 	}{{"approvals.log", c.settings.ApprovalLog, &f.record}, {"--trace", o.trace, &f.trace}} {
 		if file.path == "" {
 			continue
 		}
-		var err error
-		if *file.to, err = os.OpenFile(file.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		err := c.checkPlace(file.path)
+		if err == nil {
+			*file.to, err = safefile.OpenLog(file.path, 0) // a file that is renamed would no longer be hidden from users
+		}
+		if err != nil {
+			*file.to = nil
 			return nil, errors.Join(fmt.Errorf("%s: %w", file.key, err), f.close())
 		}
 	}
 	return f, nil
 }
 
+// checkPlace returns an error if a user's commands could replace the log at path, or a link on the way to
+// it.
+func (c *configuration) checkPlace(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	for name, user := range c.http.Principals {
+		folders := append(slices.Clone(user.Folders), cmp.Or(user.Home, filepath.Join(c.home, "codex-mcp", "principals", name)))
+		if policy.LeadsThrough(dir, policy.Folders(folders)) {
+			return fmt.Errorf("commands of %s can write on the way to %s; name a file elsewhere", name, path)
+		}
+	}
+	return nil
+}
+
 func (f *files) close() (err error) {
-	for _, file := range []*os.File{f.record, f.trace} {
+	for _, file := range []*safefile.Log{f.record, f.trace} {
 		if file != nil {
 			err = errors.Join(err, file.Close())
 		}
@@ -132,7 +159,7 @@ func (f *files) close() (err error) {
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
 func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err error) {
 	paths = c.service.NATS.Files()
-	for _, file := range []*os.File{f.record, f.trace} {
+	for _, file := range []*safefile.Log{f.record, f.trace} {
 		if file != nil {
 			paths = append(paths, file.Name())
 		}

@@ -409,7 +409,7 @@ func TestEndToEndUsersRefused(t *testing.T) {
 		"no program":                             {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/absent"}, "--codex-mcp: "},
 		"a program in a folder that is a user's": {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"--codex-mcp", top + "/ann/codex-mcp"}, "http.principals.ann.folders: "},
 		"a system without namespaces":            {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, nil, "cannot keep several users apart"},
-		"a record in a folder that is a user's":  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "http.principals.ann.folders: "},
+		"a record in a folder that is a user's":  {`folders = ["TOP/ann"]`, `folders = ["TOP/bob"]`, []string{"-c", "approvals.log=" + top + "/ann/log"}, "approvals.log: commands of ann can write on the way to "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.ReplaceAll(fmt.Sprintf("[http.principals.ann]\ntokens = [%q]\n%s\n[http.principals.bob]\ntokens = [%q]\n%s\n", hash("a"), tt.ann, hash("b"), tt.bob), "TOP", top)

@@ -3,16 +3,14 @@ package telemetry
 import (
 	"context"
 
-	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// call observes a tools/call. Its span ends with the answer. Its turns may end later.
-type call struct {
+// Call records a tools/call. Its span ends with the answer. Its turns may end later.
+type Call struct {
 	u    *User
 	ctx  context.Context // has the span
 	span trace.Span
@@ -22,8 +20,8 @@ type call struct {
 // The call belongs to the last of the traces that is valid. If one before it names another span
 // of the same trace, that one is the parent: it is the span of the node, and the other one that
 // of the client. A trace has the members traceparent and tracestate.
-func (u *User) Begin(principal, tool string, traces []map[string]string) codexserver.CallObserver {
-	c := &call{u: u, ctx: context.Background()}
+func (u *User) Begin(principal, tool string, traces []map[string]string) *Call {
+	c := &Call{u: u, ctx: context.Background()}
 	for _, named := range traces {
 		next := u.t.w3c.Extract(c.ctx, propagation.MapCarrier(named)) // ignores an invalid traceparent
 		if trace.SpanContextFromContext(next).TraceID() != trace.SpanContextFromContext(c.ctx).TraceID() {
@@ -43,17 +41,12 @@ func (u *User) Begin(principal, tool string, traces []map[string]string) codexse
 	return c
 }
 
-// End implements [codexserver.CallObserver].
-func (c *call) End(err error) {
+// End records the end of the call.
+func (c *Call) End(err error) {
 	if err != nil {
 		c.span.SetStatus(codes.Error, "") // no text: the error may quote the client
 	}
 	c.span.End()
-}
-
-// Turn implements [codexserver.CallObserver].
-func (c *call) Turn(thread string, used protocol.TokenUsage) codexserver.TurnObserver {
-	return newTurn(c.u, c.ctx, thread, used)
 }
 
 // knownTool returns name if the server has such a tool, otherwise "". So a span never has a

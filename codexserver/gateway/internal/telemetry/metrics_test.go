@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
@@ -32,7 +31,7 @@ func newTelemetry(t *testing.T, env map[string]string) *telemetry.Telemetry {
 }
 
 // beginCall begins a call of ann.
-func beginCall(tel *telemetry.Telemetry, traces ...map[string]string) codexserver.CallObserver {
+func beginCall(tel *telemetry.Telemetry, traces ...map[string]string) *telemetry.Call {
 	return tel.User("ann").Begin("ann", "codex", traces)
 }
 
@@ -40,24 +39,30 @@ func tokens(input, output int64) protocol.TokenCount {
 	return protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: input, OutputTokens: output}}}
 }
 
+// step records what an event means.
+func step(o *telemetry.Turn, m protocol.EventMsg) {
+	if s, needed := workerlink.StepOf(m); needed {
+		o.Step(s)
+	}
+}
+
 // work is a turn with two requests to the model, and a question and a command between them.
 // Each takes a second.
-func work(o codexserver.TurnObserver) {
-	r := &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "c", Command: []string{"a-command"}}}
+func work(o *telemetry.Turn) {
 	for _, step := range []func(){
-		func() { o.Event(protocol.TaskStarted{}) },
-		func() { o.Event(tokens(110, 7)); o.Asked(r) },
+		func() { step(o, protocol.TaskStarted{}) },
+		func() { step(o, tokens(110, 7)); o.Asked(1, "command") },
 		func() {
-			o.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient})
-			o.Event(protocol.ExecCommandBegin{CallID: "c", Command: []string{"a-command"}, Cwd: "/a/path"})
+			o.Decided(1, elicit.Approved, approval.ByClient)
+			step(o, protocol.ExecCommandBegin{CallID: "c", Command: []string{"a-command"}, Cwd: "/a/path"})
 		},
-		func() { o.Event(protocol.ExecCommandEnd{CallID: "c", ExitCode: 3, Stdout: "an output"}) },
-		func() { o.Event(tokens(130, 9)); o.Event(tokens(130, 9)) },
+		func() { step(o, protocol.ExecCommandEnd{CallID: "c", ExitCode: 3, Stdout: "an output"}) },
+		func() { step(o, tokens(130, 9)); step(o, tokens(130, 9)) },
 	} {
 		step()
 		<-time.After(time.Second)
 	}
-	o.Event(protocol.TaskComplete{})
+	step(o, protocol.TaskComplete{})
 	o.End(nil)
 }
 
@@ -84,11 +89,10 @@ func TestMetrics(t *testing.T) {
 		tel.User("").Report("", http.StatusUnauthorized)
 		tel.User("ann").Report("ping", 2000)
 		unknown := beginCall(tel).Turn("thread", protocol.TokenUsage{})
-		q := &approval.Request{}
-		unknown.Asked(q)
-		unknown.Decided(q, approval.Decision{Outcome: elicit.Outcome{Decision: "a-decision"}, By: "a-decider"})
-		unknown.Decided(q, approval.Decision{})
-		unknown.Asked(&approval.Request{}) // which is open at the end
+		unknown.Asked(7, "")
+		unknown.Decided(7, "a-decision", "a-decider")
+		unknown.Decided(7, "", "")
+		unknown.Asked(8, "") // which is open at the end
 		unknown.End(errors.New("failed"))
 		got := unsteady.ReplaceAllString(read(tel), "…")
 		lines := []string{}
@@ -204,7 +208,7 @@ func TestModelRequests(t *testing.T) {
 				tel := newTelemetry(t, nil)
 				o := beginCall(tel).Turn("thread", protocol.TokenUsage{})
 				for _, m := range tt.events {
-					o.Event(m)
+					step(o, m)
 					<-time.After(time.Second)
 				}
 				o.End(nil)

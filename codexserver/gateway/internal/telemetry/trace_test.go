@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -100,15 +99,14 @@ func (c *collector) spans(t *testing.T) map[string]span {
 }
 
 // quickWork is a turn with one span of each kind.
-func quickWork(o codexserver.TurnObserver) {
-	r := &approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"a-command"}}}
-	o.Event(protocol.TaskStarted{})
-	o.Event(tokens(1, 1))
-	o.Asked(r)
-	o.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved, Detail: "a-detail"}, By: approval.ByClient})
-	o.Event(protocol.ExecCommandBegin{CallID: "c", Command: []string{"a-command"}, Cwd: "/a/path"})
-	o.Event(protocol.ExecCommandEnd{CallID: "c", Stdout: "an output"})
-	o.Event(protocol.TaskComplete{})
+func quickWork(o *telemetry.Turn) {
+	step(o, protocol.TaskStarted{})
+	step(o, tokens(1, 1))
+	o.Asked(1, "command")
+	o.Decided(1, elicit.Approved, approval.ByClient)
+	step(o, protocol.ExecCommandBegin{CallID: "c", Command: []string{"a-command"}, Cwd: "/a/path"})
+	step(o, protocol.ExecCommandEnd{CallID: "c", Stdout: "an output"})
+	step(o, protocol.TaskComplete{})
 	o.End(nil)
 }
 

@@ -3,12 +3,13 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -21,69 +22,74 @@ const (
 	aborted   = "aborted"
 )
 
-// turn observes one turn.
-type turn struct {
+// maxOpen limits the open commands and the open questions of a turn that are recorded, each.
+const maxOpen = 256
+
+// Turn records one turn that a worker reports. A worker that a command has taken over may report
+// anything: what does not fit together is ignored, and what is remembered is bounded. Only one
+// goroutine may use it.
+type Turn struct {
 	u     *User
 	ctx   context.Context
 	span  trace.Span
 	began time.Time
 
-	mu        sync.Mutex
 	model     modelClock
 	used      protocol.TokenUsage
-	commands  map[string]trace.Span
-	questions map[*approval.Request]trace.Span
+	calls     map[string]trace.Span // by id; nil for those of tools and patches
+	questions map[uint64]trace.Span
 }
 
-func newTurn(u *User, ctx context.Context, thread string, used protocol.TokenUsage) *turn {
-	o := &turn{u: u, began: time.Now(), used: used, commands: map[string]trace.Span{}, questions: map[*approval.Request]trace.Span{}}
-	o.ctx, o.span = u.t.tracer.Start(ctx, "turn", trace.WithAttributes(label("codex_mcp.thread", thread)))
-	u.t.running.Add(ctx, 1, u.labels())
+// Turn records the start of a turn of a thread, which has used tokens before.
+func (c *Call) Turn(thread string, used protocol.TokenUsage) *Turn {
+	o := &Turn{u: c.u, began: time.Now(), used: used, calls: map[string]trace.Span{}, questions: map[uint64]trace.Span{}}
+	o.ctx, o.span = c.u.t.tracer.Start(c.ctx, "turn", trace.WithAttributes(label("codex_mcp.thread", thread)))
+	c.u.t.running.Add(c.ctx, 1, c.u.labels())
 	return o
 }
 
-// Event implements [codexserver.TurnObserver].
-func (o *turn) Event(m protocol.EventMsg) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch m := m.(type) {
-	case protocol.TaskStarted:
+// Step records what happens.
+func (o *Turn) Step(s workerlink.Step) {
+	switch s.What {
+	case workerlink.Started:
 		o.model.begin()
-	case protocol.TokenCount:
-		o.count(m.Info)
-	case protocol.StreamError:
+	case workerlink.Counted:
+		o.count(s.Used)
+	case workerlink.Retried:
 		o.answered(failed, false)
 		o.model.begin()
-	case protocol.Error:
+	case workerlink.Failed:
 		o.answered(failed, false)
-	case protocol.TurnAborted:
+	case workerlink.Aborted:
 		o.answered(aborted, false)
-	case protocol.TaskComplete:
+	case workerlink.Completed:
 		o.answered(completed, true) // without effect, unless the provider does not count tokens
-	case protocol.ExecCommandBegin:
-		o.model.beginCall(m.CallID)
-		_, o.commands[m.CallID] = o.u.t.tracer.Start(o.ctx, "command")
-	case protocol.ExecCommandEnd:
-		o.model.endCall(m.CallID)
-		o.commandEnded(m)
-	case protocol.MCPToolCallBegin:
-		o.model.beginCall(m.CallID)
-	case protocol.MCPToolCallEnd:
-		o.model.endCall(m.CallID)
-	case protocol.PatchApplyBegin:
-		o.model.beginCall(m.CallID)
-	case protocol.PatchApplyEnd:
-		o.model.endCall(m.CallID)
+	case workerlink.Runs, workerlink.Calls:
+		if len(o.calls) == maxOpen {
+			return
+		}
+		o.model.beginCall(s.Call)
+		o.calls[s.Call] = nil
+		if s.What == workerlink.Runs {
+			_, o.calls[s.Call] = o.u.t.tracer.Start(o.ctx, "command")
+		}
+	case workerlink.Ran, workerlink.Called:
+		o.model.endCall(s.Call)
+		span := o.calls[s.Call]
+		delete(o.calls, s.Call)
+		if s.What == workerlink.Ran {
+			o.commandEnded(span, s.Exit)
+		}
 	}
 }
 
-// count records the tokens of a request to the model. An event without new usage reports a
+// count records the tokens of a request to the model. A count without new usage reports a
 // rate limit, and is ignored.
-func (o *turn) count(info *protocol.TokenUsageInfo) {
-	if info == nil || info.TotalTokenUsage == o.used {
+func (o *Turn) count(now protocol.TokenUsage) {
+	before := o.used
+	if now == before {
 		return
 	}
-	before, now := o.used, info.TotalTokenUsage
 	o.used = now
 	add := func(kind string, n int64) {
 		if n > 0 {
@@ -100,8 +106,8 @@ func (o *turn) count(info *protocol.TokenUsageInfo) {
 }
 
 // answered records the end of a request to the model, if one is open. done means that the
-// turn is over. The caller holds o.mu.
-func (o *turn) answered(outcome string, done bool, attributes ...attribute.KeyValue) {
+// turn is over.
+func (o *Turn) answered(outcome string, done bool, attributes ...attribute.KeyValue) {
 	since := o.model.end(done)
 	if since.IsZero() {
 		return
@@ -114,59 +120,54 @@ func (o *turn) answered(outcome string, done bool, attributes ...attribute.KeyVa
 	span.End()
 }
 
-func (o *turn) commandEnded(m protocol.ExecCommandEnd) {
+// commandEnded records the end of a command. Its span is nil if its begin was not recorded.
+func (o *Turn) commandEnded(span trace.Span, exit int) {
 	outcome := completed
-	if m.ExitCode != 0 {
+	if exit != 0 {
 		outcome = failed
 	}
 	o.u.count(o.u.t.commands, label("outcome", outcome))
-	if span, ok := o.commands[m.CallID]; ok {
-		delete(o.commands, m.CallID)
-		span.SetAttributes(attribute.Int("process.exit.code", m.ExitCode))
+	if span != nil {
+		span.SetAttributes(attribute.Int("process.exit.code", exit))
 		span.End()
 	}
 }
 
-// Asked implements [codexserver.TurnObserver].
-func (o *turn) Asked(r *approval.Request) {
-	kind := "other"
-	switch r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		kind = "command"
-	case protocol.PatchApprovalRequest:
-		kind = "patch"
+// Asked records a question about a "command", a "patch" or something else.
+func (o *Turn) Asked(id uint64, about string) {
+	if len(o.questions) == maxOpen || o.questions[id] != nil {
+		return
+	}
+	if about != "command" && about != "patch" {
+		about = "other"
 	}
 	o.u.t.open.Add(o.ctx, 1, o.u.labels())
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.model.beginCall(r)
-	_, o.questions[r] = o.u.t.tracer.Start(o.ctx, "question", trace.WithAttributes(label("codex_mcp.question.kind", kind)))
+	o.model.beginCall(id)
+	_, o.questions[id] = o.u.t.tracer.Start(o.ctx, "question", trace.WithAttributes(label("codex_mcp.question.kind", about)))
 }
 
-// Decided implements [codexserver.TurnObserver].
-func (o *turn) Decided(r *approval.Request, d approval.Decision) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	span, ok := o.questions[r]
+// Decided records the decision about a question.
+func (o *Turn) Decided(id uint64, d elicit.Decision, decider approval.Decider) {
+	span, ok := o.questions[id]
 	if !ok {
 		return
 	}
-	decision, by := label("decision", decisionLabel(d.Decision)), label("by", byLabel(d.By))
+	decision, by := label("decision", decisionLabel(d)), label("by", byLabel(decider))
 	o.u.count(o.u.t.questions, decision, by)
-	o.model.endCall(r)
+	o.model.endCall(id)
 	span.SetAttributes(label("codex_mcp.question.decision", decision.Value.AsString()), label("codex_mcp.question.by", by.Value.AsString()))
-	o.closed(r, span)
+	o.closed(id, span)
 }
 
-// closed ends an open question. The caller holds o.mu.
-func (o *turn) closed(r *approval.Request, span trace.Span) {
-	delete(o.questions, r)
+// closed ends an open question.
+func (o *Turn) closed(id uint64, span trace.Span) {
+	delete(o.questions, id)
 	o.u.t.open.Add(o.ctx, -1, o.u.labels())
 	span.End()
 }
 
-// End implements [codexserver.TurnObserver].
-func (o *turn) End(err error) {
+// End records the end of the turn.
+func (o *Turn) End(err error) {
 	outcome := completed
 	var abort *engine.AbortError
 	switch {
@@ -178,15 +179,15 @@ func (o *turn) End(err error) {
 	}
 	o.u.t.running.Add(o.ctx, -1, o.u.labels())
 	o.u.t.turns.Record(o.ctx, time.Since(o.began).Seconds(), o.u.labels(label("outcome", outcome)))
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.answered(outcome, true)
-	for _, span := range o.commands { // commands without an end event
-		span.End()
+	for _, span := range o.calls { // those without an end
+		if span != nil {
+			span.End()
+		}
 	}
-	clear(o.commands)
-	for r, span := range o.questions { // those of a worker that was killed
-		o.closed(r, span)
+	clear(o.calls)
+	for id, span := range o.questions { // those of a worker that was killed
+		o.closed(id, span)
 	}
 	o.span.SetAttributes(label("codex_mcp.outcome", outcome))
 	o.span.End()

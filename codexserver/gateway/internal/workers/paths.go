@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // userPaths are the paths of the users and of the server, without symbolic links.
@@ -93,16 +94,16 @@ func (p *userPaths) check() error {
 	names := slices.Sorted(maps.Keys(p.homes))
 	for _, name := range names {
 		home, key := p.homes[name], "http.principals."+name
-		if within(p.server, home) {
+		if paths.Below(p.server, home) {
 			return fmt.Errorf("%s.home: %s contains the server's home", key, home)
 		}
-		if within(p.program, home) { // which runs outside of the enclosure at first
+		if paths.Below(p.program, home) { // which runs outside of the enclosure at first
 			return fmt.Errorf("%s.home: %s contains %s, the program of the workers", key, home, p.program)
 		}
 		homes[home] = append(homes[home], name)
 		for _, folder := range p.folders[name] {
 			for _, path := range append([]string{p.server, p.program}, p.hidden...) {
-				if within(path, folder) {
+				if paths.Below(path, folder) {
 					return fmt.Errorf("%s.folders: %s contains %s, which belongs to the server", key, folder, path)
 				}
 			}
@@ -145,11 +146,6 @@ func around(path string) iter.Seq[string] {
 			path = parent
 		}
 	}
-}
-
-func within(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // tempFolder is a folder in a user's home. The user's worker sees it as /tmp.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
 // TestPathsApart compares check with a plain comparison of all users, for random paths.
@@ -47,18 +49,18 @@ func (p *userPaths) apart() bool {
 	for name, home := range p.homes {
 		for other, theirs := range p.homes {
 			for _, own := range p.folders[name] {
-				if within(theirs, own) {
+				if paths.Below(theirs, own) {
 					return false
 				}
 			}
 			if other == name {
 				continue
 			}
-			if within(theirs, home) {
+			if paths.Below(theirs, home) {
 				return false
 			}
 			for _, folder := range p.folders[other] {
-				if within(folder, home) || slices.ContainsFunc(p.folders[name], func(own string) bool { return folder != own && within(folder, own) }) {
+				if paths.Below(folder, home) || slices.ContainsFunc(p.folders[name], func(own string) bool { return folder != own && paths.Below(folder, own) }) {
 					return false
 				}
 			}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"golang.org/x/time/rate"
 )
@@ -38,9 +38,9 @@ type Options struct {
 	// Settings are the settings that all workers share. Its Locked are the arguments that
 	// no user may set. The pool sets the fields that differ between users.
 	Settings workerlink.Settings
-	// Record is the approval log and Trace the trace file. All workers append to them. Nil
-	// means that there is no such file.
-	Record, Trace *os.File
+	// Record is the approval log and Trace the trace file. The pool appends the lines of all
+	// workers, and stamps them. Nil means that there is no such file.
+	Record, Trace *safefile.Log
 	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
 	// Fenced means that workers only run until the deadlines of [Pool.Extend]. Another process

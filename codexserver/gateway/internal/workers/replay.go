@@ -3,7 +3,6 @@ package workers
 import (
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
@@ -20,31 +19,21 @@ type replay struct {
 	name     string
 	approver string
 
-	calls map[uint64]codexserver.CallObserver
-	turns map[uint64]*replayedTurn
-}
-
-// replayedTurn is a turn that runs.
-type replayedTurn struct {
-	codexserver.TurnObserver
-	commands  map[string]bool // the ids of open commands, tools and patches
-	questions map[uint64]*approval.Request
+	calls map[uint64]*telemetry.Call
+	turns map[uint64]*telemetry.Turn
 }
 
 const (
 	// maxReplayed limits the open calls and the running turns of a worker that are
 	// recorded, each.
 	maxReplayed = 4096
-	// maxInTurn limits the open commands and the open questions of a turn that are
-	// recorded, each.
-	maxInTurn = 256
 	// maxID limits the id of a thread or a command, in bytes.
 	maxID = 128
 )
 
 // replay returns a replay for the worker of a user.
 func (p *Pool) replay(name string) *replay {
-	r := &replay{name: name, approver: p.o.HTTP.Principals[name].Approver, calls: map[uint64]codexserver.CallObserver{}, turns: map[uint64]*replayedTurn{}}
+	r := &replay{name: name, approver: p.o.HTTP.Principals[name].Approver, calls: map[uint64]*telemetry.Call{}, turns: map[uint64]*telemetry.Turn{}}
 	if p.o.Telemetry != nil {
 		r.user = p.o.Telemetry.User(name)
 	}
@@ -69,15 +58,29 @@ func (r *replay) observe(o *workerlink.Observation) {
 	case workerlink.KindTurnBegin:
 		c := r.calls[o.Call]
 		if c != nil && r.turns[o.Turn] == nil && len(r.turns) < maxReplayed && len(o.Thread) <= maxID {
-			r.turns[o.Turn] = &replayedTurn{c.Turn(o.Thread, o.Used), map[string]bool{}, map[uint64]*approval.Request{}}
+			r.turns[o.Turn] = c.Turn(o.Thread, o.Used)
 		}
 	default:
 		if t := r.turns[o.Turn]; t != nil {
-			if o.Kind == workerlink.KindTurnEnd {
-				delete(r.turns, o.Turn)
-			}
-			t.observe(o)
+			r.observeTurn(t, o)
 		}
+	}
+}
+
+// observeTurn replays an observation of a turn.
+func (r *replay) observeTurn(t *telemetry.Turn, o *workerlink.Observation) {
+	switch o.Kind {
+	case workerlink.KindStep:
+		if len(o.Step.Call) <= maxID {
+			t.Step(o.Step)
+		}
+	case workerlink.KindAsked:
+		t.Asked(o.Question, o.Asks)
+	case workerlink.KindDecided:
+		t.Decided(o.Question, elicit.Decision(o.Decision), approval.Decider(o.By))
+	case workerlink.KindTurnEnd:
+		delete(r.turns, o.Turn)
+		t.End(failure(o))
 	}
 }
 
@@ -89,71 +92,6 @@ func (r *replay) begin(o *workerlink.Observation) {
 	if r.calls[o.Call] == nil && len(r.calls) < maxReplayed {
 		r.calls[o.Call] = r.user.Begin(principal, o.Tool, o.Traces)
 	}
-}
-
-// observe replays an observation of the turn.
-func (t *replayedTurn) observe(o *workerlink.Observation) {
-	switch o.Kind {
-	case workerlink.KindEvent:
-		if m, err := protocol.ParseEvent(o.Event); err == nil && t.expects(m) {
-			t.Event(m)
-		}
-	case workerlink.KindAsked:
-		m, err := protocol.ParseEvent(o.Event)
-		if err == nil && t.questions[o.Question] == nil && len(t.questions) < maxInTurn {
-			q := &approval.Request{Event: question(m)}
-			t.questions[o.Question] = q
-			t.Asked(q)
-		}
-	case workerlink.KindDecided:
-		if q := t.questions[o.Question]; q != nil {
-			delete(t.questions, o.Question)
-			t.Decided(q, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Decision(o.Decision)}, By: approval.Decider(o.By)})
-		}
-	case workerlink.KindTurnEnd:
-		t.End(failure(o))
-	}
-}
-
-// expects reports whether an event fits to the ones before it.
-func (t *replayedTurn) expects(m protocol.EventMsg) bool {
-	id, begins := "", false
-	switch m := m.(type) {
-	case protocol.ExecCommandBegin:
-		id, begins = m.CallID, true
-	case protocol.MCPToolCallBegin:
-		id, begins = m.CallID, true
-	case protocol.PatchApplyBegin:
-		id, begins = m.CallID, true
-	case protocol.ExecCommandEnd:
-		id = m.CallID
-	case protocol.MCPToolCallEnd:
-		id = m.CallID
-	case protocol.PatchApplyEnd:
-		id = m.CallID
-	default:
-		return true
-	}
-	if !begins {
-		delete(t.commands, id)
-		return true
-	}
-	if len(id) > maxID || len(t.commands) >= maxInTurn {
-		return false
-	}
-	t.commands[id] = true
-	return true
-}
-
-// question returns the event of a question without its members.
-func question(m protocol.EventMsg) protocol.EventMsg {
-	switch m.(type) {
-	case protocol.ExecApprovalRequest:
-		return protocol.ExecApprovalRequest{}
-	case protocol.PatchApprovalRequest:
-		return protocol.PatchApprovalRequest{}
-	}
-	return nil
 }
 
 var (

@@ -55,7 +55,7 @@ func (r *replay) run(t *testing.T, lines ...string) {
 const (
 	replayCall     = `{"kind":"begin","call":1,"principal":"ann","tool":"codex"}`
 	replayTurn     = `{"kind":"turn","call":1,"turn":2,"thread":"t"}`
-	replayAsked    = `{"kind":"asked","turn":2,"question":3,"event":{"type":"exec_approval_request"}}`
+	replayAsked    = `{"kind":"asked","turn":2,"question":3,"asks":"command"}`
 	replayTurnDone = `{"kind":"turn-ended","turn":2}`
 )
 
@@ -69,11 +69,11 @@ func TestReplay(t *testing.T) {
 	}{
 		{"a turn", []string{
 			`{"kind":"report","method":"tools/call","status":200}`, replayCall, replayTurn,
-			`{"kind":"event","turn":2,"event":{"type":"task_started"}}`,
-			`{"kind":"event","turn":2,"event":{"type":"exec_command_begin","call_id":"c"}}`,
-			`{"kind":"event","turn":2,"event":{"type":"exec_command_end","call_id":"c","exit_code":1}}`,
+			`{"kind":"step","turn":2,"step":{"what":"started"}}`,
+			`{"kind":"step","turn":2,"step":{"what":"runs","call":"c"}}`,
+			`{"kind":"step","turn":2,"step":{"what":"ran","call":"c","exit":1}}`,
 			replayAsked, `{"kind":"decided","turn":2,"question":3,"decision":"denied","by":"client"}`,
-			`{"kind":"event","turn":2,"event":{"type":"token_count","info":{"total_token_usage":{"input_tokens":5}}}}`,
+			`{"kind":"step","turn":2,"step":{"what":"counted","used":{"input_tokens":5}}}`,
 			`{"kind":"end","call":1}`, replayTurnDone,
 		}, []string{
 			`commands_total{outcome="failed"} 1`, `http_requests_total{method="tools/call",status="200"} 1`, `model_request_duration_seconds_count{outcome="completed"} 1`,
@@ -85,10 +85,10 @@ func TestReplay(t *testing.T) {
 			replayTurn, replayAsked, replayTurnDone, `{"kind":"end","call":1}`, replayCall, replayCall, replayTurn, replayTurn,
 			`{"kind":"decided","turn":2,"question":3}`, replayAsked, replayAsked, replayTurnDone, replayTurnDone, `{"kind":"what"}`, `{}`,
 		}, []string{`turn_duration_seconds_count{outcome="completed"} 1`}},
-		{"broken events", []string{
-			replayCall, replayTurn, `{"kind":"event","turn":2}`, `{"kind":"event","turn":2,"event":[]}`, `{"kind":"event","turn":2,"event":{"type":"unheard-of"}}`,
+		{"broken steps", []string{
+			replayCall, replayTurn, `{"kind":"step","turn":2}`, `{"kind":"step","turn":2,"step":{"what":"unheard-of"}}`, `{"kind":"step","turn":2,"step":{"what":"ran","call":"unheard-of"}}`,
 			`{"kind":"asked","turn":2,"question":3}`, replayTurnDone,
-		}, []string{`turn_duration_seconds_count{outcome="completed"} 1`}},
+		}, []string{`commands_total{outcome="completed"} 1`, `turn_duration_seconds_count{outcome="completed"} 1`}},
 		{"labels that nobody has", []string{
 			replayCall, replayTurn, replayAsked, `{"kind":"decided","turn":2,"question":3,"decision":"\u202e","by":"x"}`,
 			`{"kind":"report","method":"x","status":7}`, replayTurnDone,
@@ -116,14 +116,14 @@ func TestReplayBounds(t *testing.T) {
 		r.observe(&workerlink.Observation{Kind: workerlink.KindBegin, Call: n, Principal: long, Tool: long})
 		r.observe(&workerlink.Observation{Kind: workerlink.KindTurnBegin, Call: n, Turn: n, Thread: "t"})
 	}
-	for n := range uint64(2 * maxInTurn) {
-		for _, event := range []string{"exec_command_begin", "patch_apply_begin", "mcp_tool_call_begin"} {
-			r.observe(&workerlink.Observation{Kind: workerlink.KindEvent, Turn: 1, Event: fmt.Appendf(nil, `{"type":%q,"call_id":"%s%d"}`, event, long[:n%2*200], n)})
+	for n := range uint64(512) {
+		for _, what := range []workerlink.What{workerlink.Runs, workerlink.Calls} {
+			r.observe(&workerlink.Observation{Kind: workerlink.KindStep, Turn: 1, Step: workerlink.Step{What: what, Call: fmt.Sprint(long[:n%2*200], n)}})
 		}
-		r.observe(&workerlink.Observation{Kind: workerlink.KindAsked, Turn: 1, Question: n + 1, Event: fmt.Appendf(nil, `{"type":"exec_approval_request","call_id":%q,"cwd":%[1]q}`, long)})
+		r.observe(&workerlink.Observation{Kind: workerlink.KindAsked, Turn: 1, Question: n + 1, Asks: long})
 	}
-	if len(r.calls) != maxReplayed || len(r.turns) != maxReplayed || len(r.turns[1].commands) != maxInTurn || len(r.turns[1].questions) != maxInTurn {
-		t.Errorf("%d calls, %d turns, %d commands, %d questions", len(r.calls), len(r.turns), len(r.turns[1].commands), len(r.turns[1].questions))
+	if len(r.calls) != maxReplayed || len(r.turns) != maxReplayed || !slices.Contains(samples(), "questions_open{} 256") {
+		t.Errorf("%d calls, %d turns, %q", len(r.calls), len(r.turns), samples())
 	}
 	r.observe(&workerlink.Observation{Kind: workerlink.KindBegin, Call: 1 << 40})
 	r.observe(&workerlink.Observation{Kind: workerlink.KindTurnBegin, Call: 2, Turn: 1 << 40, Thread: long})

@@ -206,24 +206,25 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 	}
 	defer statusWriter.Close()
 	files := []*os.File{controlReader, statusWriter, listener} // in the order of ControlFD, StatusFD and ListenerFD
-	for _, file := range []*os.File{p.o.Record, p.o.Trace} {
-		if file != nil {
-			files = append(files, file)
-		}
-	}
-	serve := func() {}
-	if kept != nil {
+	var served []func()
+	for _, serve := range p.served(name, kept) {
 		conn, end, err := socketPair()
 		if err != nil {
 			return nil, nil, errors.Join(err, control.Close(), status.Close())
 		}
 		defer end.Close()
-		files = append(files, end)
-		serve = func() {
-			if err := workerlink.ServeStore(context.Background(), conn, kept); err != nil {
-				p.log.Warn("a worker sends what is no call of its store", "principal", name, "error", err)
+		defer func() {
+			if !started {
+				conn.Close()
 			}
-		}
+		}()
+		files = append(files, end)
+		served = append(served, func() {
+			if err := serve(conn); err != nil { // a command has taken the worker over
+				p.log.Warn("a worker sends nonsense and is killed", "principal", name, "error", err)
+				_ = w.kill()
+			}
+		})
 	}
 	cmd := &exec.Cmd{Path: paths.program, Args: []string{workerlink.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
 	if err := paths.enclosure(name).Start(cmd); err != nil {
@@ -236,7 +237,9 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 		}
 	}
 	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
-	p.running.Go(serve)
+	for _, serve := range served {
+		p.running.Go(serve)
+	}
 	p.running.Go(func() {
 		defer close(w.exited)
 		err := cmd.Wait()
