@@ -66,7 +66,7 @@ func pluginVersion(t *testing.T) string {
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
-// docs/hosts/claude-code.md, and that the plugin starts the npm package of its own version.
+// docs/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path.
 func TestPlugin(t *testing.T) {
 	var market struct {
 		Name    string
@@ -91,8 +91,7 @@ func TestPlugin(t *testing.T) {
 	if got, want := documented(t, page, "claude plugin marketplace add "), "claude plugin marketplace add "+strings.TrimPrefix(module, "github.com/"); got != want {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
-	words := strings.Fields(documented(t, "docs/releasing.md", "npx -y ") + "@" + pluginVersion(t))
-	want := map[string]any{"codex": map[string]any{"command": words[0], "args": []any{words[1], words[2]}}}
+	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js"}}}
 	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
 		t.Error(diff)
 	}
@@ -108,10 +107,8 @@ func documented(t *testing.T, page, words string) string {
 	return found[0]
 }
 
-// TestInstallLinks decodes the links that install the server in editors: they are what the page
-// says to write, with the command of the npm package.
+// TestInstallLinks decodes the links that add the server to editors: they are what the page says to write.
 func TestInstallLinks(t *testing.T) {
-	words := strings.Fields(documented(t, "docs/releasing.md", "npx -y "))
 	for file, tt := range map[string]struct {
 		table string
 		links []string
@@ -130,7 +127,6 @@ func TestInstallLinks(t *testing.T) {
 		if want["command"] != "codex-mcp" {
 			t.Fatalf("%s: %v", file, want)
 		}
-		want["command"], want["args"] = words[0], []any{words[1], words[2]}
 		for _, prefix := range tt.links {
 			found := regexp.MustCompile(regexp.QuoteMeta(prefix)+`[^\s)]+`).FindAllString(text, -1)
 			if len(found) != 1 {

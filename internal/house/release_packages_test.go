@@ -69,10 +69,10 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// tryNPX publishes the packages to a registry, and starts the program with the command of
+// tryRegistry publishes the packages to a registry, and installs the program with the command of
 // docs/releasing.md. With -claude the real Claude Code installs the plugin of the repository, and
 // connects to the server.
-func tryNPX(t *testing.T, dist, repo, version string) {
+func tryRegistry(t *testing.T, dist, repo, version string) {
 	r := newRegistry(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -92,12 +92,10 @@ func tryNPX(t *testing.T, dist, repo, version string) {
 	for _, file := range packages {
 		command(t, dist, "npm", "publish", "--access", "public", file)
 	}
-	npx := filepath.Join(home, "codex-mcp")
-	line := documented(t, "docs/releasing.md", "npx -y ")
-	if err := os.WriteFile(npx, []byte("#!/bin/sh\nexec "+line+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	try(t, npx, version)
+	t.Setenv("npm_config_prefix", filepath.Join(home, "global"))
+	words := strings.Fields(documented(t, "docs/releasing.md", "npm install --global @"))
+	command(t, home, words[0], words[1:]...)
+	try(t, filepath.Join(home, "global/bin/codex-mcp"), version)
 	if *claude == "" {
 		return
 	}
@@ -108,7 +106,7 @@ func tryNPX(t *testing.T, dist, repo, version string) {
 		add[len(add)-1] = repo // which is not published
 		command(t, dir, bin, add[1:]...)
 		command(t, dir, bin, strings.Fields(documented(t, page, "claude plugin install "))[1:]...)
-		if out := command(t, dir, bin, "mcp", "list"); !strings.Contains(out, "npx -y @codexmcp/codex-mcp@"+version+" - ✔ Connected") {
+		if out := command(t, dir, bin, "mcp", "list"); !strings.Contains(out, "/start.js - ✔ Connected") {
 			t.Error(out)
 		}
 	})

@@ -108,7 +108,7 @@ func TestRelease(t *testing.T) {
 	t.Run("parts of the gateway", func(t *testing.T) { checkParts(t, dist, "codex-mcp-gateway", version, system) })
 	t.Run("signature", func(t *testing.T) { checkSignature(t, dist) })
 	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
-	t.Run("npx", func(t *testing.T) { tryNPX(t, dist, one, version) })
+	t.Run("registry", func(t *testing.T) { tryRegistry(t, dist, one, version) })
 	t.Run("debian", func(t *testing.T) { tryDebian(t, dist, version) })
 	t.Run("formula", func(t *testing.T) { checkFormula(t, dist, version) })
 	t.Run("modules", func(t *testing.T) { tryModules(t, one, version) })

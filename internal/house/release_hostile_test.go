@@ -1,0 +1,143 @@
+//go:build release
+
+package house_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// hostileProjects are files of projects that want the client to start their own program, by path. WORK
+// stands for the project's folder, REGISTRY for a registry of the project. A file that begins with
+// #! can be started.
+var hostileProjects = map[string]map[string]string{
+	"nothing": {"README.md": "a project"},
+	"the package in node_modules": {
+		"package.json": `{"name":"p"}`, "node_modules/@codexmcp/codex-mcp/package.json": `{"name":"@codexmcp/codex-mcp","version":"VERSION","bin":{"codex-mcp":"codex-mcp.js"}}`,
+		"node_modules/@codexmcp/codex-mcp/codex-mcp.js": evilScript, "node_modules/.bin/codex-mcp": evilScript,
+	},
+	"the package in the folder":       {"package.json": `{"name":"@codexmcp/codex-mcp","version":"VERSION","bin":{"codex-mcp":"evil.js"}}`, "evil.js": evilScript},
+	"a program of the name":           {"package.json": `{"name":"p","version":"1.0.0","bin":{"codex-mcp":"evil.js","@codexmcp/codex-mcp@VERSION":"evil.js"}}`, "evil.js": evilScript},
+	"a script of the name":            {"package.json": `{"name":"p","scripts":{"npx":"echo EVIL","install":"echo EVIL","preinstall":"echo EVIL","env":"echo EVIL"}}`},
+	"a registry":                      {".npmrc": "registry=REGISTRY\n"},
+	"a registry of the scope":         {".npmrc": "@codexmcp:registry=REGISTRY\n"},
+	"a shell for scripts":             {".npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
+	"options of node":                 {".npmrc": "node-options=--require WORK/evil.js\n", "evil.js": "console.log('EVIL')"},
+	"a prefix":                        {".npmrc": "prefix=WORK/global\n", "global/bin/codex-mcp": evilScript},
+	"another configuration":           {".npmrc": "userconfig=WORK/npmrc\nglobalconfig=WORK/npmrc\n", "npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
+	"a cache":                         {".npmrc": "cache=WORK/cache\n"},
+	"a git":                           {".npmrc": "git=WORK/evil.sh\n", "evil.sh": evilScript},
+	"node":                            {"node_modules/.bin/node": evilScript},
+	"sh":                              {"node_modules/.bin/sh": evilScript, "node_modules/.bin/bash": evilScript},
+	"npm":                             {"node_modules/.bin/npm": evilScript, "node_modules/.bin/npx": evilScript, "npm": evilScript, "npx": evilScript},
+	"node in the folder around":       {"main.js": "", "../node_modules/.bin/node": evilScript},
+	"workspaces in the folder around": {"../package.json": `{"workspaces":["work"]}`, "package.json": `{"name":"w"}`, "../.npmrc": "script-shell=WORK/evil.sh\n", "evil.sh": evilScript},
+	"modules of node":                 {"node_modules/child_process/index.js": "console.log('EVIL')", "node_modules/@codexmcp/codex-mcp-SYSTEM/codex-mcp": evilScript, "node_modules/@codexmcp/codex-mcp-SYSTEM/package.json": `{"name":"x"}`},
+}
+
+const evilScript = "#!/bin/sh\necho EVIL\n"
+
+// TestReleaseInHostileProject starts the program as the plugin does, and as the pages say, with the real npm in
+// projects that want their own program started. The project chooses neither the program nor what starts it.
+func TestReleaseInHostileProject(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := filepath.Join(root, "plugin")
+	version := pluginVersion(t)
+	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	system := runtime.GOOS + "-" + cpu
+
+	user := t.TempDir()
+	t.Setenv("HOME", user)
+	t.Setenv("PATH", filepath.Join(user, "global/bin")+":"+os.Getenv("PATH"))
+	r, evil := newRegistry(t), newRegistry(t)
+	npmrc := func(r *registry) string {
+		return "registry=" + r.url + "\nprefix=" + user + "/global\nupdate-notifier=false\nnoproxy=127.0.0.1\naudit=false\nfund=false\n" + strings.TrimPrefix(r.url, "http:") + "/:_authToken=any\n"
+	}
+	put := func(file, text string) {
+		t.Helper()
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r, word := range map[*registry]string{evil: "EVIL", r: "REAL"} {
+		put(filepath.Join(user, ".npmrc"), npmrc(r))
+		dir := t.TempDir()
+		put(filepath.Join(dir, "program/package.json"), `{"name":"@codexmcp/codex-mcp-`+system+`","version":"`+version+`","files":["codex-mcp"]}`)
+		put(filepath.Join(dir, "program/codex-mcp"), "#!/bin/sh\necho "+word+" $0 $PWD\n")
+		launcher := readJSON(t, "npm/package.json").(map[string]any)
+		launcher["version"], launcher["optionalDependencies"] = version, map[string]string{"@codexmcp/codex-mcp-" + system: version}
+		text, err := json.Marshal(launcher)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(filepath.Join(dir, "launcher/package.json"), string(text))
+		put(filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "npm/codex-mcp.js"))
+		for _, name := range []string{"program", "launcher"} {
+			command(t, filepath.Join(dir, name), "npm", "publish", "--access", "public")
+		}
+	}
+	put(filepath.Join(user, ".npmrc"), npmrc(r))
+
+	var set struct {
+		MCPServers struct {
+			Codex struct {
+				Command string
+				Args    []string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "plugin/.claude-plugin/plugin.json")), &set); err != nil {
+		t.Fatal(err)
+	}
+	server := set.MCPServers.Codex
+	install := documented(t, "docs/releasing.md", "npm install --global @")
+	for name, files := range hostileProjects {
+		t.Run(name, func(t *testing.T) {
+			around := t.TempDir()
+			work := filepath.Join(around, "work")
+			in := strings.NewReplacer("WORK", work, "REGISTRY", evil.url, "VERSION", version, "SYSTEM", system)
+			for file, text := range files {
+				put(filepath.Join(work, in.Replace(file)), in.Replace(text))
+			}
+			run := func(name string, args ...string) string {
+				cmd := exec.Command(name, args...)
+				cmd.Dir = work
+				cmd.Env = append(os.Environ(), "CLAUDE_PLUGIN_ROOT="+plugin, "CLAUDE_PLUGIN_DATA="+filepath.Join(around, "data"), "npm_config_cache="+filepath.Join(around, "cache"))
+				out, err := cmd.CombinedOutput()
+				if err != nil || strings.Contains(string(out), "EVIL") {
+					t.Errorf("%s %q: %v\n%s", name, args, err, out)
+				}
+				return string(out)
+			}
+			var args []string
+			for _, arg := range server.Args {
+				args = append(args, strings.ReplaceAll(arg, "${CLAUDE_PLUGIN_ROOT}", plugin))
+			}
+			for range 2 { // the second start finds the first one's program
+				if out := run(server.Command, args...); !strings.HasSuffix(out, " "+work+"\n") || !strings.Contains(out, "REAL") {
+					t.Errorf("the plugin: %q", out)
+				}
+			}
+			words := strings.Fields(install)
+			run(words[0], words[1:]...)
+			if out := run("codex-mcp"); !strings.HasPrefix(out, "REAL "+user+"/global/") || !strings.HasSuffix(out, " "+work+"\n") {
+				t.Errorf("%s: %q", install, out)
+			}
+		})
+	}
+}
