@@ -27,7 +27,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 		{"cancel", true, "cancel", "old", 1, "not deleted: the client cancelled the approval request", true},
 		{"error", true, "", "old", 1, "not deleted: the client could not show the approval request", true},
 		{"no capability", false, "accept", "old", 0,
-			"not deleted: this MCP client cannot show approval requests; the branch was not deleted", true},
+			"not deleted: this MCP client cannot show approval requests", true},
 		{"no such branch", true, "accept", "--all", 0, `there is no branch "--all"`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

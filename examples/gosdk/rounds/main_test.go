@@ -27,7 +27,7 @@ func TestDeleteBranchAsksFirst(t *testing.T) {
 		{"cancel", true, "cancel", "old", 1, "not deleted: the client cancelled the approval request", true},
 		{"error", true, "", "old", 1, "", true},
 		{"no capability", false, "accept", "old", 0,
-			"not deleted: this MCP client cannot show approval requests; the branch was not deleted", true},
+			"not deleted: this MCP client cannot show approval requests", true},
 		{"no such branch", true, "accept", "--all", 0, `there is no branch "--all"`, true},
 	} {
 		for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {

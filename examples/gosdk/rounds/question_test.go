@@ -48,9 +48,9 @@ func TestOnlyAnOpenQuestionIsAnswered(t *testing.T) {
 	}{
 		{"made up", "old", "AAAAAAAAAAAAAAAAAAAAAAAAAA", accept, refused},
 		{"another branch", "main", ask(), accept, refused},
-		{"no answer", "old", ask(), nil, "not deleted: the approval answer was not understood, so the branch was not deleted"},
-		{"another key", "old", ask(), mcp.InputResponseMap{"x": accept[key]}, "not deleted: the approval answer was not understood, so the branch was not deleted"},
-		{"another kind", "old", ask(), mcp.InputResponseMap{key: &mcp.ListRootsResult{}}, "not deleted: the approval answer was not understood, so the branch was not deleted"},
+		{"no answer", "old", ask(), nil, "not deleted: the approval answer was not understood"},
+		{"another key", "old", ask(), mcp.InputResponseMap{"x": accept[key]}, "not deleted: the approval answer was not understood"},
+		{"another kind", "old", ask(), mcp.InputResponseMap{key: &mcp.ListRootsResult{}}, "not deleted: the approval answer was not understood"},
 	} {
 		if got := textOf(call(tt.branch, tt.state, tt.responses)); got != tt.want {
 			t.Errorf("%s: got %q", tt.name, got)
