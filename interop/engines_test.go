@@ -52,7 +52,7 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 	}
 	if e.over == overShared {
 		s.Command = slices.Concat(server, flags, []string{"--shared"})
-		s.Env["XDG_RUNTIME_DIR"] = sockets(t, server, home)
+		stopShared(t, server, home)
 		return s
 	}
 	s.remote = serveHTTP(t, server, home, append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)...)

@@ -56,6 +56,9 @@ func TestHosts(t *testing.T) {
 			}
 		}
 	})
+	if *everyHost {
+		t.Run("one shared server", func(t *testing.T) { shareOne(t, server, "Copilot CLI", "Gemini CLI") })
+	}
 	if t.Failed() {
 		return
 	}

@@ -57,7 +57,7 @@ func TestServers(t *testing.T) {
 				home := newHome(t, model, "chat")
 				appendTo(t, filepath.Join(home, "config.toml"), fmt.Sprintf("[mcp_servers.docs]\nurl = %q\n", s.url(t)))
 				asked := callWithServer(t, engines(t)[0].open(t, server, home, t.TempDir()), tt.answer)
-				if len(asked) != 1 || asked[0] != `The MCP server "docs" asks: Deploy to production?` {
+				if len(asked) != 1 || asked[0] != `The MCP server "docs" asks: "Deploy to production?"` {
 					t.Errorf("asked %q", asked)
 				}
 				requests := model.Requests()

@@ -7,21 +7,16 @@ import (
 	"testing"
 )
 
-// sockets returns a folder for the sockets of shared servers, which end with the test.
-func sockets(t *testing.T, server []string, home string) string {
+// stopShared ends the shared servers of a home with the test.
+func stopShared(t *testing.T, server []string, home string) {
 	t.Helper()
-	dir, err := os.MkdirTemp(scratch, "s") // a short path
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		cmd := exec.Command(server[0], "shared", "stop")
-		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "CODEX_HOME="+home)
+		cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("shared stop: %v\n%s", err, out)
 		}
 	})
-	return dir
 }
 
 // TestShared runs official clients, one of each SDK, against a server that they share with

@@ -33,7 +33,7 @@ func sharing(ctx context.Context, program string) error {
 			return err
 		}
 		defer os.RemoveAll(home)
-		environ := append(os.Environ(), "CODEX_HOME="+home, "XDG_RUNTIME_DIR=")
+		environ := append(os.Environ(), "CODEX_HOME="+home)
 		control := func(words ...string) (string, error) {
 			cmd := exec.CommandContext(ctx, program, append([]string{"shared"}, words...)...)
 			cmd.Env = environ

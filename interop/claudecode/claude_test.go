@@ -5,12 +5,13 @@
 // at what the commands made and at what the model received. Both models are scripts on
 // loopback; no account and no key are needed, and the caller's home is not touched.
 //
-//	npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.329
+//	npm install --prefix /tmp/claude @anthropic-ai/claude-code@2.1.330
 //	cd interop
 //	go test -tags claudecode -parallel 1 ./claudecode -claude /tmp/claude/node_modules/.bin
 //	go test -tags claudecode ./claudecode -claude ... -run /task -keep
 //
-// With -keep the folder of each script remains, with its screens, the trace of codex-mcp and
+// A file "flags" of a script has further arguments of codex-mcp. With -update what the scripts
+// compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its screens, the trace of codex-mcp and
 // what the model received. It needs Linux or macOS with tmux. The gate does not run it.
 package claudecode
 
@@ -38,6 +39,7 @@ import (
 
 var (
 	folder = flag.String("claude", "", "the `folder` of the program claude")
+	update = flag.Bool("update", false, "rewrite what the scripts compare screens with")
 	keep   = flag.Bool("keep", false, "keep the folders of the scripts")
 )
 
@@ -59,7 +61,9 @@ const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 //	                                    or "fail"; it answers TEXT only, and after "release"
 //	claude [ARGUMENT...]                start Claude Code in a terminal, and wait for its prompt
 //	says TEXT, press KEY...             type
+//	size COLUMNS LINES                  those of the next terminals, 120 and 50 by default
 //	sees PATTERN                        wait for a screen
+//	shows FILE PATTERN                  wait for a question, and write what is seen of it to FILE
 //	leaves PATTERN KEY                  press a key until the screen does not match
 //	accepts PATTERN, declines PATTERN   answer a question on the screen
 //	hears PART...                       wait until the model receives what contains all parts
@@ -91,7 +95,7 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata", TestWork: *keep,
+		Dir: "testdata", TestWork: *keep, UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error { return setup(e, bin, number, server) },
 		Cmds:  commands,
 	})
@@ -105,9 +109,10 @@ type stage struct {
 	codex    *providertest.Server
 	release  chan struct{} // closed by "release"
 	terminal *terminal
-	started  int    // terminals
-	heard    string // what the last "hears" found
-	pid      int    // of "runs"
+	size     []string // of terminals: columns and lines
+	started  int      // terminals
+	heard    string   // what the last "hears" found
+	pid      int      // of "runs"
 }
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value("stage").(*stage) }
@@ -117,7 +122,7 @@ func stageOf(ts *testscript.TestScript) *stage { return ts.Value("stage").(*stag
 func setup(e *testscript.Env, bin, version, server string) error {
 	in := func(path ...string) string { return filepath.Join(append([]string{e.WorkDir}, path...)...) }
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errors.New("the time is over"))
-	s := &stage{ctx: ctx, work: e.WorkDir, claude: newClaude(), codex: providertest.New(), release: make(chan struct{})}
+	s := &stage{ctx: ctx, work: e.WorkDir, claude: newClaude(), codex: providertest.New(), release: make(chan struct{}), size: []string{"120", "50"}}
 	e.Values["stage"] = s
 	e.Defer(func() {
 		s.quit()
@@ -126,13 +131,13 @@ func setup(e *testscript.Env, bin, version, server string) error {
 		s.codex.Close()
 		os.WriteFile(in("model.txt"), []byte(s.claude.received()), 0o600)
 	})
-	e.Cd = in("work")
+	e.Cd = in("home", "app")
 	e.Vars = []string{
 		"WORK=" + e.WorkDir, "PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + in("home"), "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"TMPDIR=" + in("tmp"), "ANTHROPIC_API_KEY=" + key, "ANTHROPIC_BASE_URL=" + s.claude.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "ENABLE_TOOL_SEARCH=false",
 	}
-	for _, dir := range []string{"work", "tmp", "screens", "codex", "home/.claude"} {
+	for _, dir := range []string{"home/app", "tmp", "screens", "codex", "home/.claude"} {
 		if err := os.MkdirAll(in(dir), 0o700); err != nil {
 			return err
 		}
@@ -142,17 +147,15 @@ func setup(e *testscript.Env, bin, version, server string) error {
 		settings["hooks"] = object{"Elicitation": []object{{"hooks": []object{{"type": "command", "command": "sh " + in("hook")}}}}}
 	}
 	args, variables := []string{"-engine", "native", "-trace", in("trace.txt")}, object{"CODEX_HOME": in("codex")}
+	if flags, err := os.ReadFile(in("flags")); err == nil {
+		args = append(args, strings.Fields(string(flags))...)
+	}
 	if _, err := os.Stat(in("shared")); err == nil { // the server outlives Claude Code
-		sockets, err := os.MkdirTemp("", "s") // a short path
-		if err != nil {
-			return err
-		}
-		args, variables["XDG_RUNTIME_DIR"] = append(args, "--shared"), sockets
+		args = append(args, "--shared")
 		e.Defer(func() {
 			stop := exec.Command(server, "shared", "stop")
-			stop.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+sockets, "CODEX_HOME="+in("codex"))
+			stop.Env = append(os.Environ(), "CODEX_HOME="+in("codex"))
 			_ = stop.Run() // the script has passed or failed
-			os.RemoveAll(sockets)
 		})
 	}
 	config := fmt.Sprintf("model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"chat\"\n", s.codex.BaseURL())
@@ -183,7 +186,9 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"codex":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).turn(ts, args) },
 	"release": func(ts *testscript.TestScript, _ bool, _ []string) { close(stageOf(ts).release) },
 	"claude":  func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).start(ts, args) },
+	"size":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).size = args },
 	"sees":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).sees(ts, args[0]) },
+	"shows":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).shows(ts, args[0], args[1]) },
 	"press":   func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(stageOf(ts).terminal.press(args...)) },
 	"leaves": func(ts *testscript.TestScript, _ bool, args []string) {
 		stageOf(ts).pressUntil(ts, args[0], args[1], false)
@@ -306,7 +311,7 @@ func (s *stage) start(ts *testscript.TestScript, args []string) {
 	s.started++
 	s.terminal = &terminal{socket: filepath.Join(s.work, fmt.Sprint("tmux", s.started)), screens: filepath.Join(s.work, "screens")}
 	// By the script, for its environment.
-	ts.Check(ts.Exec("tmux", append([]string{"-S", s.terminal.socket, "-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "50", "--", "claude"}, args...)...))
+	ts.Check(ts.Exec("tmux", append([]string{"-S", s.terminal.socket, "-f", "/dev/null", "new-session", "-d", "-x", s.size[0], "-y", s.size[1], "--", "claude"}, args...)...))
 	ts.Check(s.terminal.opened())
 	s.sees(ts, `(?m)^❯`)
 	s.until(ts, "list of the server's tools", func() bool {
@@ -339,6 +344,17 @@ func (s *stage) sees(ts *testscript.TestScript, pattern string) (found string) {
 	})
 	ts.Check(s.terminal.keep())
 	return found
+}
+
+// shows waits for a question on the screen that matches, and writes what is seen of it to a file.
+func (s *stage) shows(ts *testscript.TestScript, file, pattern string) {
+	s.sees(ts, pattern)
+	shown := s.sees(ts, `(?s)[^\n]*requests your input.*Esc to (cancel|answer|collapse)[^\n]*`)
+	var lines []string
+	for line := range strings.Lines(shown) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(file), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
 // pressUntil presses a key until the screen matches, or does not. For a moment a new question

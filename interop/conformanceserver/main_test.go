@@ -109,8 +109,8 @@ func TestRounds(t *testing.T) {
 		{"accept and what was not asked", asksOK + arguments, `{"confirm":{"action":"accept"},"x":[7]}`, "state-ok", 0},
 		{"decline", asksOK + arguments, `{"confirm":{"action":"decline"}}`, "not done: declined", 0},
 		{"cancel", asksOK + arguments, `{"confirm":{"action":"cancel"}}`, "not done: the client cancelled the approval request", 0},
-		{"flat", asksOK + arguments, `{"confirm":{"decision":"approved"}}`, "not done: the approval answer was not understood, so nothing was done", 0},
-		{"not understood", asksOK + arguments, `{"confirm":{"action":"ok"}}`, "not done: the approval answer was not understood, so nothing was done", 0},
+		{"flat", asksOK + arguments, `{"confirm":{"decision":"approved"}}`, "not done: the approval answer was not understood", 0},
+		{"not understood", asksOK + arguments, `{"confirm":{"action":"ok"}}`, "not done: the approval answer was not understood", 0},
 		{"no answer", asksOK + arguments, `{"x":{"action":"accept"}}`, "input_required", 0},
 		{"no object", asksOK + arguments, `{"confirm":true}`, "input_required", 0},
 		{"twice", asksOK + arguments, `{"confirm":{"action":"accept"},"confirm":{"action":"accept"}}`, "", modern.CodeInvalidParams},
@@ -146,7 +146,7 @@ func TestRounds(t *testing.T) {
 		t.Errorf("an answer to nothing: %v, %v", r, err)
 	}
 	r, err := do(t, c, "tools/call", unable, asksOK)
-	if err != nil || said(r) != "not done: this MCP client cannot show approval requests; nothing was done" {
+	if err != nil || said(r) != "not done: this MCP client cannot show approval requests" {
 		t.Errorf("a client that cannot be asked: %v, %v", r, err)
 	}
 }
