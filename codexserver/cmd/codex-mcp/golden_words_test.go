@@ -113,12 +113,12 @@ func TestGoldenPage(t *testing.T) {
 			last["conversation"] = map[string]any{"task": c.Task, "model": c.Model, "state": c.State}
 			for _, e := range c.Entries {
 				last[fmt.Sprintf("entry %03.0f", e["id"])] = e
+				ended = ended || e["kind"] == "end"
 				if q, ok := e["question"].(map[string]any); ok && q["state"] == "open" && !answered {
 					answered = true
 					v.answer(int(e["id"].(float64)), `{"action":"accept"}`)
 				}
 			}
-			ended = len(c.Entries) > 0 && strings.Contains(text, "All is done.") && c.State != "running" && c.State != "working"
 		}
 	}
 	n := &normaliser{ids: map[string]string{}, words: strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")}
