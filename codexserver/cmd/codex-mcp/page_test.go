@@ -199,8 +199,13 @@ func pageAndClient(t *testing.T, start launcher) {
 		if p.server != nil {
 			p = p.server
 		}
-		_, link, _ := strings.Cut(p.errors(), "see and decide at ")
-		link, _, _ = strings.Cut(link, "\n")
+		var link string
+		until(t, "the link was not printed", func() bool { // standard error has a reader of its own
+			_, rest, _ := strings.Cut(p.errors(), "see and decide at ")
+			var ok bool
+			link, _, ok = strings.Cut(rest, "\n")
+			return ok
+		})
 		return link
 	}
 	t.Run("the client first", func(t *testing.T) {
