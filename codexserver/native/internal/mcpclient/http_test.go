@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -53,13 +52,14 @@ func reach(t *testing.T, url string, change func(*mcpclient.Options)) (*mcpclien
 
 // ours is this module's server, whose turns ask whether they may run a command. With older it
 // has only the versions with a handshake.
-func ours(t *testing.T, older bool) (url string, ended <-chan struct{}, sessions *atomic.Int32) {
+func ours(t *testing.T, older bool) (url string, waits <-chan string, sessions *atomic.Int32) {
 	t.Helper()
-	over := make(chan struct{}, 8)
+	over := make(chan string, 2)
 	turn := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
-		if in[0].Text == "wait" {
+		if in[0].Text == "wait" { // a turn tells waits of its begin and its end
+			over <- "began"
 			<-ctx.Done()
-			over <- struct{}{}
+			over <- "ended"
 			return context.Cause(ctx)
 		}
 		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
@@ -99,7 +99,7 @@ func ours(t *testing.T, older bool) (url string, ended <-chan struct{}, sessions
 func TestServerByURL(t *testing.T) {
 	for _, older := range []bool{false, true} {
 		t.Run(map[bool]string{false: "2026-07-28", true: "a handshake"}[older], func(t *testing.T) {
-			url, ended, sessions := ours(t, older)
+			url, waits, sessions := ours(t, older)
 			var asked atomic.Value
 			c, err := reach(t, url, func(o *mcpclient.Options) {
 				o.Elicit = func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
@@ -133,11 +133,14 @@ func TestServerByURL(t *testing.T) {
 
 			ctx, cancel := context.WithCancelCause(t.Context())
 			why := errors.New("interrupted")
-			time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+			go func() {
+				<-waits
+				cancel(why)
+			}()
 			if _, err := c.Call(ctx, "codex", json.RawMessage(`{"prompt":"wait"}`)); !errors.Is(err, why) {
 				t.Errorf("a cancelled call: %v", err)
 			}
-			<-ended // the server has learnt of it
+			<-waits // the server has learnt of it
 		})
 	}
 }
