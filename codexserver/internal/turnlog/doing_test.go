@@ -1,6 +1,7 @@
 package turnlog_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -15,6 +16,7 @@ func TestDoing(t *testing.T) {
 	}{
 		{protocol.TaskStarted{}, "thinking"},
 		{protocol.ExecCommandBegin{Command: []string{"make", "all"}}, "running make all"},
+		{protocol.ExecCommandBegin{Command: []string{"echo", "b" + strings.Repeat("🦊", 300)}}, "running echo 'b" + strings.Repeat("🦊", 185) + "…"},
 		{protocol.PatchApplyBegin{}, "changing files"},
 		{protocol.BackgroundEvent{Message: "one\ntwo"}, "one two"},
 		{protocol.StreamError{Message: "asking again in 7s: the provider answered 429"}, "asking again in 7s: the provider answered 429"},

@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 // maxDoing is how many characters a status line has at most.
@@ -142,7 +143,7 @@ func Subject(r *approval.Request) string {
 func first(argv []string) []string {
 	var words []string
 	for room := 4 * maxDoing; len(argv) > 0 && room > 0; argv = argv[1:] {
-		word := argv[0][:min(len(argv[0]), room)]
+		word := utf8text.Head(argv[0], room)
 		words = append(words, word)
 		room -= len(word) + 1
 	}
