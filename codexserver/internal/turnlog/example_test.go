@@ -1,0 +1,47 @@
+package turnlog_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// The events of a turn are written once. The turn has them as values, the log of its thread as
+// texts.
+func Example() {
+	log := turnlog.NewStore(1 << 20).New() // of one thread
+	defer log.Close()
+	turn := turnlog.NewTurn()
+
+	log.Begin("say hello")
+	turn.Begin(protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
+	news := turn.Changed()
+	step := log.Add(turn, protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
+	<-news // a command has begun
+	fmt.Println(step.Doing)
+	log.Add(turn, protocol.ExecCommandEnd{CallID: "1", Stdout: "hello\n", AggregatedOutput: "hello\n"})
+	log.Add(turn, protocol.AgentMessage{Message: "I said it."})
+	log.End(nil)
+	turn.End(nil)
+
+	did := turn.Did()
+	fmt.Println(did.Status, did.Commands[0].Shown, did.Commands[0].Exit.Code)
+	output, _, _ := log.Output(0, 0, 1000) // of the last command
+	fmt.Printf("%q\n", output.Text)
+	transcript, _ := log.Transcript(0, 1000)
+	_, said, _ := strings.Cut(transcript.Text, "\n") // after the line with the time
+	fmt.Print(said)
+	// Output:
+	// running echo hello
+	// completed echo hello 0
+	// "hello\n"
+	// user:
+	//   say hello
+	// command 1: echo hello
+	//   in /work
+	// command 1 ended: exit code 0 after 0s, 6 bytes of output
+	// codex:
+	//   I said it.
+}
