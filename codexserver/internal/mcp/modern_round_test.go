@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -206,6 +207,34 @@ func TestAlwaysInARound(t *testing.T) {
 			}
 			a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`).wait()
 			if a.text() != string(want) {
+				t.Errorf("%s: %s, want %s", form, a.text(), want)
+			}
+		})
+	}
+}
+
+// TestFormsOfEngines sends a form that an engine made only if clients can read it. One that they
+// cannot would fail the result with all questions, and nobody would answer.
+func TestFormsOfEngines(t *testing.T) {
+	for form, want := range map[string]string{
+		`{"type":"object","properties":{"sure":{"type":"boolean"}}}`: "approved",
+		`{"type":"object","properties":{"sure":{"type":7}}}`:         "denied",
+		`{"type":"array"}`: "denied",
+		`{`:                "denied",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := connectModern(t, engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				out := host.Approve(ctx, &elicit.Question{Message: "Sure?", Schema: json.RawMessage(form)})
+				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+				return nil
+			}), nil)
+			a := c.codex("p")
+			if asked := strings.Contains(string(a.raw), `"requestedSchema":`+form); asked != (want == "approved") {
+				t.Errorf("%s: %s", form, a.raw)
+			} else if asked {
+				a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"sure":true}}}`).wait()
+			}
+			if !strings.HasPrefix(a.text(), want) {
 				t.Errorf("%s: %s, want %s", form, a.text(), want)
 			}
 		})

@@ -23,7 +23,7 @@ const maxOpen = 24 * time.Hour
 // question is an open question of a call.
 type question struct {
 	key      string
-	request  modern.InputRequest
+	request  stdjson.RawMessage   // of elicitation/create, as it is sent
 	answered chan struct{}        // closed with the first answer
 	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
 }
@@ -43,7 +43,7 @@ type questionnaire struct {
 func (q *questionnaire) requests() modern.InputRequests {
 	requests := modern.InputRequests{}
 	for _, open := range q.questions {
-		requests[open.key] = open.request
+		requests[open.key] = &modern.Unknown{Raw: open.request} // which is written as it is
 	}
 	return requests
 }
@@ -57,16 +57,12 @@ func (s *Server) slots() *elicit.Slots {
 // The order of the two is not known, so the stricter one counts.
 const race = 20 * time.Millisecond
 
-// ask opens the question of an elicitation/create request and waits for its answer, or until
+// ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
 // ctx ends. It returns more than one answer if several raced.
 func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMessage, error) {
-	request := &modern.ElicitRequest{}
-	if err := request.UnmarshalJSON(raw); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
-	q := &question{request: request, answered: make(chan struct{})}
+	q := &question{request: raw, answered: make(chan struct{})}
 	c.mu.Lock()
 	c.keys++
 	q.key = "q" + strconv.Itoa(c.keys)
@@ -94,6 +90,12 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMe
 		return nil, elicit.ErrUnsupported
 	}
 	return answers, nil
+}
+
+// checkForm returns why a client could not read a request whose form is not of package elicit. It
+// would fail the whole result, and nobody would answer.
+func checkForm(request stdjson.RawMessage) error {
+	return new(modern.ElicitRequest).UnmarshalJSON(request)
 }
 
 // refuse answers the open questions for a client that cannot be asked: its newest request
@@ -195,6 +197,9 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	p.mu.Unlock()
 	question := r.Question.For(who, o)
 	request, err := question.InputRequest(who, o)
+	if err == nil && question.Schema != nil {
+		err = checkForm(request)
+	}
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
@@ -249,6 +254,9 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	who := c.client
 	c.mu.Unlock()
 	request, err := f.InputRequest(who)
+	if err == nil {
+		err = checkForm(request)
+	}
 	if err != nil {
 		return nil, err
 	}
