@@ -82,7 +82,7 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	if report.Err == nil {
 		reason := "found Codex " + report.Version
 		if report.Shared {
-			reason = "found the daemon of Codex " + report.Version
+			reason = "found an app-server of Codex " + report.Version // the daemon, or another one
 		}
 		return &choice{bridge, bridge, "codex", reason}, nil
 	}
