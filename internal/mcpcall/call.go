@@ -51,8 +51,8 @@ const (
 
 // running is a call in progress.
 type running struct {
-	*Session
-	*Call
+	s     *Session
+	c     *Call
 	box   *inbox
 	token string
 }
@@ -61,16 +61,14 @@ type running struct {
 const tokens = "call-"
 
 func (s *Session) begin(c *Call) (r *running, end func()) {
-	r = &running{Session: s, Call: c, box: newInbox(s.o.MaxMessage)}
-	s.mu.Lock()
-	s.calls++
-	r.token = tokens + strconv.Itoa(s.calls)
-	s.open[r.token] = r.box
-	s.mu.Unlock()
+	r = &running{s: s, c: c, box: newInbox(s.o.MaxMessage)}
+	deaf := s.listen(r.box, func() string {
+		s.calls++
+		r.token = tokens + strconv.Itoa(s.calls)
+		return r.token
+	})
 	return r, func() {
-		s.mu.Lock()
-		delete(s.open, r.token)
-		s.mu.Unlock()
+		deaf()
 		r.box.done(-1)
 	}
 }
@@ -137,28 +135,23 @@ func (s *Session) Call(ctx context.Context, c *Call) (json.RawMessage, error) {
 // send sends tools/call and returns the answer. Meanwhile it handles notifications.
 func (r *running) send(ctx context.Context, params map[string]any) (raw json.RawMessage, err error) {
 	token := ""
-	if r.Progress != nil {
+	if r.c.Progress != nil {
 		token = r.token
 	}
 	switch {
-	case r.modern:
-		params["_meta"] = r.metadata(r.Tasks, token)
+	case r.s.modern:
+		params["_meta"] = r.s.metadata(r.c.Tasks, token)
 	case token != "":
 		params["_meta"] = map[string]any{"progressToken": token}
 	}
-	if r.Over() {
+	if r.s.Over() {
 		return nil, ErrUnsent
 	}
-	r.mu.Lock() // no notification is handled before its call is known
-	call := r.peer.Start(ctx, mcptypes.ToolsCall.Name(), params)
-	id := call.ID().String()
-	r.Session.open[id] = r.box
-	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		delete(r.Session.open, id)
-		r.mu.Unlock()
-	}()
+	var call *jsonrpc.Call
+	defer r.s.listen(r.box, func() string {
+		call = r.s.peer.Start(ctx, mcptypes.ToolsCall.Name(), params)
+		return call.ID().String()
+	})()
 	for done := false; !done; {
 		select {
 		case <-call.Done():
@@ -169,7 +162,7 @@ func (r *running) send(ctx context.Context, params map[string]any) (raw json.Raw
 			return nil, err
 		}
 	}
-	err = r.closed(call.Result(&raw))
+	err = r.s.closed(call.Result(&raw))
 	if err != nil && ctx.Err() != nil && !errors.Is(err, jsonrpc.ErrClosed) {
 		err = context.Cause(ctx)
 		if !errors.Is(err, ErrLeave) {
@@ -182,22 +175,22 @@ func (r *running) send(ctx context.Context, params map[string]any) (raw json.Raw
 // farewell handles the notifications of a cancelled call until it has ended. Those that were on
 // the way arrive before the answer to a ping.
 func (r *running) farewell() {
-	if r.Call.Open == nil || r.o.Farewell <= 0 {
+	if r.c.Open == nil || r.s.o.Farewell <= 0 {
 		return
 	}
-	late, stop := context.WithTimeout(context.Background(), r.o.Farewell)
+	late, stop := context.WithTimeout(context.Background(), r.s.o.Farewell)
 	defer stop()
 	method, params := mcptypes.Ping.Name(), any(nil)
-	if r.modern {
-		method, params = modern.ServerDiscover.Name(), map[string]any{"_meta": r.metadata(false, "")}
+	if r.s.modern {
+		method, params = modern.ServerDiscover.Name(), map[string]any{"_meta": r.s.metadata(false, "")}
 	}
-	echo := r.peer.Start(late, method, params).Done()
-	for echo != nil || r.Call.Open() {
+	echo := r.s.peer.Start(late, method, params).Done()
+	for echo != nil || r.c.Open() {
 		select {
 		case <-r.box.news:
 		case <-echo:
 			echo = nil
-		case <-r.peer.Done():
+		case <-r.s.peer.Done():
 			_ = r.read()
 			return
 		case <-late.Done():
@@ -215,8 +208,8 @@ func (r *running) read() error {
 	defer r.box.done(len(notes))
 	for _, n := range notes {
 		if n.method != mcptypes.NotificationsProgress.Name() {
-			if r.Notify != nil {
-				r.Notify(n.method, n.params)
+			if r.c.Notify != nil {
+				r.c.Notify(n.method, n.params)
 			}
 			continue
 		}
@@ -231,26 +224,26 @@ func (r *running) read() error {
 }
 
 func (r *running) report(message string) {
-	if r.Progress != nil && message != "" {
-		r.Progress(message)
+	if r.c.Progress != nil && message != "" {
+		r.c.Progress(message)
 	}
 }
 
 // answerRound asks the questions of an answer, and sets the params of the next request.
 func (r *running) answerRound(ctx context.Context, raw json.RawMessage, params map[string]any) error {
 	var asked round
-	if err := decode(r.Tool, raw, &asked); err != nil {
+	if err := decode(r.c.Tool, raw, &asked); err != nil {
 		return err
 	}
-	if err := bounded(r.Tool, asked.InputRequests); err != nil {
+	if err := bounded(r.c.Tool, asked.InputRequests); err != nil {
 		return err
 	}
 	state := asked.RequestState
 	switch {
 	case len(state) > maxState:
-		return fmt.Errorf("%s: %w: a requestState of %d bytes", r.Tool, ErrAnswer, len(state))
+		return fmt.Errorf("%s: %w: a requestState of %d bytes", r.c.Tool, ErrAnswer, len(state))
 	case len(state) > 0 && state.Kind() != '"' && state.Kind() != 'n':
-		return fmt.Errorf("%s: %w: a requestState that is no text", r.Tool, ErrAnswer)
+		return fmt.Errorf("%s: %w: a requestState that is no text", r.c.Tool, ErrAnswer)
 	}
 	answers, err := r.answerAll(ctx, asked.InputRequests)
 	params["inputResponses"] = answers
@@ -316,9 +309,9 @@ func (r *running) answer(ctx context.Context, q inputRequest) (json.RawMessage, 
 	case mcptypes.RootsList.Name():
 		return json.RawMessage(`{"roots":[]}`), nil
 	default:
-		return nil, fmt.Errorf("%s: %w: it requests %q", r.Tool, ErrAnswer, Brief(q.Method))
+		return nil, fmt.Errorf("%s: %w: it requests %q", r.c.Tool, ErrAnswer, Brief(q.Method))
 	}
-	a, err := r.askUntil(ctx, json.RawMessage(q.Params))
+	a, err := r.s.askUntil(ctx, json.RawMessage(q.Params))
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -335,8 +328,8 @@ func (r *running) refuse(ctx context.Context, params map[string]any, requests ma
 	for key := range requests {
 		answers[key] = cancelled
 	}
-	params["inputResponses"], params["_meta"] = answers, r.metadata(r.Tasks, "")
+	params["inputResponses"], params["_meta"] = answers, r.s.metadata(r.c.Tasks, "")
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer stop()
-	_ = r.peer.Call(ctx, mcptypes.ToolsCall.Name(), params, nil) // best effort: otherwise they time out
+	_ = r.s.peer.Call(ctx, mcptypes.ToolsCall.Name(), params, nil) // best effort: otherwise they time out
 }

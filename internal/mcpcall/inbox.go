@@ -101,6 +101,20 @@ func (b *inbox) settle(ctx context.Context) {
 // taskNotes is the beginning of the names of the inboxes for notifications about tasks.
 const taskNotes = "task "
 
+// listen passes the notifications of a name to an inbox, until deaf is called. None is handled
+// before name returns.
+func (s *Session) listen(box *inbox, name func() string) (deaf func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := name()
+	s.open[own] = box
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, own)
+	}
+}
+
 // notified passes a notification to the call that it names: by the id of its request, by the
 // progress token, or by the task.
 func (s *Session) notified(r *jsonrpc.Request) {

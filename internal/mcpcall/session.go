@@ -330,16 +330,23 @@ func (s *Session) serve(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no method %s", r.Method)
 }
 
+// beginAsking counts a question for Close, and reports false after it: Close may be waiting already.
+func (s *Session) beginAsking() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending.Err() != nil {
+		return false
+	}
+	s.asking.Add(1)
+	return true
+}
+
 // asked answers an elicitation/create.
 func (s *Session) asked(ctx context.Context, r *jsonrpc.Request) {
-	s.mu.Lock()
-	if s.ending.Err() != nil { // asking may be waited for
-		s.mu.Unlock()
+	if !s.beginAsking() {
 		_ = r.Responder().Reply(nil, jsonrpc.ErrClosed)
 		return
 	}
-	s.asking.Add(1)
-	s.mu.Unlock()
 	defer s.asking.Done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -358,13 +365,9 @@ func (s *Session) asked(ctx context.Context, r *jsonrpc.Request) {
 
 // askUntil is ask for a caller that does not wait longer than ctx. Close waits for the function.
 func (s *Session) askUntil(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	s.mu.Lock()
-	if s.ending.Err() != nil { // asking may be waited for
-		s.mu.Unlock()
+	if !s.beginAsking() {
 		return nil, jsonrpc.ErrClosed
 	}
-	s.asking.Add(1)
-	s.mu.Unlock()
 	type answered struct {
 		answer json.RawMessage
 		err    error

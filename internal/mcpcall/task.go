@@ -94,7 +94,7 @@ type answered struct {
 
 // poller polls one task.
 type poller struct {
-	*running
+	r         *running
 	id        string
 	questions map[string]*question // the open ones
 	answers   chan answered
@@ -103,7 +103,7 @@ type poller struct {
 
 // poll polls a task to its end, and answers its questions.
 func (r *running) poll(ctx context.Context, t task, started func(string)) (_ json.RawMessage, err error) {
-	p := &poller{running: r, id: t.ID, questions: map[string]*question{}, answers: make(chan answered)}
+	p := &poller{r: r, id: t.ID, questions: map[string]*question{}, answers: make(chan answered)}
 	asking, stop := context.WithCancel(ctx)
 	defer p.people.Wait()
 	defer stop()
@@ -116,17 +116,9 @@ func (r *running) poll(ctx context.Context, t task, started func(string)) (_ jso
 	if started != nil {
 		started(t.ID)
 	}
-	name := taskNotes + t.ID
-	r.mu.Lock()
-	r.Session.open[name] = r.box
-	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		delete(r.Session.open, name)
-		r.mu.Unlock()
-	}()
-	r.peer.Start(asking, modern.SubscriptionsListen.Name(), map[string]any{ // a server without it is only polled
-		"_meta": r.metadata(true, ""), "notifications": map[string]any{"taskIds": []string{t.ID}},
+	defer r.s.listen(r.box, func() string { return taskNotes + t.ID })()
+	r.s.peer.Start(asking, modern.SubscriptionsListen.Name(), map[string]any{ // a server without it is only polled
+		"_meta": r.s.metadata(true, ""), "notifications": map[string]any{"taskIds": []string{t.ID}},
 	})
 	result, err := p.run(ctx, asking, t)
 	returned = true
@@ -138,9 +130,9 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 	for seen := time.Now(); ; {
 		select {
 		case <-time.After(t.interval()):
-		case <-p.box.news: // a notification is not a state, but a reason to poll
-			notes, _ := p.box.take()
-			p.box.done(len(notes))
+		case <-p.r.box.news: // a notification is not a state, but a reason to poll
+			notes, _ := p.r.box.take()
+			p.r.box.done(len(notes))
 			select {
 			case <-time.After(fastest):
 			case <-ctx.Done():
@@ -163,12 +155,12 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 			t, seen, heard = next, time.Now(), true
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case (errors.Is(err, context.DeadlineExceeded) || p.o.Again != nil && p.o.Again(err)) && time.Since(seen) < patience:
+		case (errors.Is(err, context.DeadlineExceeded) || p.r.s.o.Again != nil && p.r.s.o.Again(err)) && time.Since(seen) < patience:
 			continue
 		default:
 			return nil, &PollError{p.id, heard, err}
 		}
-		p.report(t.StatusMessage)
+		p.r.report(t.StatusMessage)
 		switch t.Status {
 		case "working", "input_required":
 			p.ask(ctx, asking, t.InputRequests)
@@ -181,7 +173,7 @@ func (p *poller) run(ctx, asking context.Context, t task) (json.RawMessage, erro
 			if t.Error == nil {
 				return nil, fmt.Errorf("tasks/get: %w: no error", ErrAnswer)
 			}
-			return nil, p.refusal(t.Error.Code, t.Error.Message, t.Error.Data)
+			return nil, p.r.s.refusal(t.Error.Code, t.Error.Message, t.Error.Data)
 		case "cancelled":
 			return nil, ErrCancelled
 		default:
@@ -212,7 +204,7 @@ func (p *poller) ask(ctx, asking context.Context, open map[string]inputRequest) 
 		q := &question{inputRequest: request, withdraw: withdraw}
 		p.questions[key] = q
 		p.people.Go(func() {
-			a, err := p.answer(one, request)
+			a, err := p.r.answer(one, request)
 			if one.Err() != nil {
 				return
 			}
@@ -231,7 +223,7 @@ func (p *poller) ask(ctx, asking context.Context, open map[string]inputRequest) 
 func (p *poller) get(ctx context.Context) (t task, err error) {
 	limited, stop := context.WithTimeout(ctx, held)
 	defer stop()
-	err = p.Request(limited, modern.TasksGet.Name(), map[string]any{"taskId": p.id}, &t)
+	err = p.r.s.Request(limited, modern.TasksGet.Name(), map[string]any{"taskId": p.id}, &t)
 	if err == nil && t.ID != p.id {
 		err = fmt.Errorf("tasks/get: %w: it is about another task", ErrAnswer)
 	}
@@ -245,12 +237,12 @@ func (p *poller) get(ctx context.Context) (t task, err error) {
 func (p *poller) update(ctx context.Context, answers map[string]json.RawMessage) error {
 	limited, stop := context.WithTimeout(ctx, held)
 	defer stop()
-	return p.Request(limited, modern.TasksUpdate.Name(), map[string]any{"taskId": p.id, "inputResponses": answers}, &struct{}{})
+	return p.r.s.Request(limited, modern.TasksUpdate.Name(), map[string]any{"taskId": p.id, "inputResponses": answers}, &struct{}{})
 }
 
 // abandon cancels a task after ctx has ended.
 func (r *running) abandon(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer stop()
-	_ = r.CancelTask(ctx, id) // the caller has another error
+	_ = r.s.CancelTask(ctx, id) // the caller has another error
 }
