@@ -70,7 +70,7 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 // upload copies the client's messages until the end of in, and calls ended before the server
 // learns of it.
 func (c *Conn) upload(in io.Reader, open *unanswered, ended func()) {
-	messages := reader{each: open.sent}
+	messages := lines{each: open.sent, most: maxLine}
 	for b := make([]byte, 16<<10); ; {
 		n, err := in.Read(b)
 		messages.read(b[:n])
@@ -90,7 +90,6 @@ func (c *Conn) upload(in io.Reader, open *unanswered, ended func()) {
 // download copies the server's messages, whole lines only, until the end of the
 // connection. The error is that of out.
 func (c *Conn) download(out io.Writer, open *unanswered) error {
-	messages := reader{each: open.received}
 	var long []byte // a line that does not fit into the reader's buffer
 	for {
 		line, err := c.in.ReadSlice('\n')
@@ -105,7 +104,7 @@ func (c *Conn) download(out io.Writer, open *unanswered) error {
 			line = append(long, line...)
 			long = nil
 		}
-		messages.read(line)
+		open.received(line)
 		if _, err := out.Write(line); err != nil {
 			return err
 		}

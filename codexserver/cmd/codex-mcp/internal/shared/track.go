@@ -1,11 +1,15 @@
 package shared
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // unanswered has the ids of the client's requests that the server has not answered. It is
@@ -15,14 +19,15 @@ type unanswered struct {
 	ids map[jsonrpc.ID]bool
 }
 
-// sent records a message of the client.
-func (u *unanswered) sent(m message) {
+// sent records a line of the client.
+func (u *unanswered) sent(line []byte) {
+	m := read(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if id, ok := idOf(m.requestID); ok && m.method == "notifications/cancelled" { // it needs no answer
+	if id, ok := m.cancelled(); ok { // it needs no answer
 		delete(u.ids, id)
 	}
-	if id, ok := idOf(m.id); ok && m.method != "" {
+	if id, ok := idOf(m.ID); ok && m.Method != nil {
 		if u.ids == nil {
 			u.ids = map[jsonrpc.ID]bool{}
 		}
@@ -30,9 +35,10 @@ func (u *unanswered) sent(m message) {
 	}
 }
 
-// received records a message of the server.
-func (u *unanswered) received(m message) {
-	if id, ok := idOf(m.id); ok && m.method == "" {
+// received records a line of the server.
+func (u *unanswered) received(line []byte) {
+	m := read(line)
+	if id, ok := idOf(m.ID); ok && m.Method == nil {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		delete(u.ids, id)
@@ -51,120 +57,67 @@ func idOf(text []byte) (id jsonrpc.ID, ok bool) {
 	return id, len(text) > 0 && id.UnmarshalJSON(text) == nil
 }
 
-// message has what [reader] finds of a message.
+// message has the members of a message that [unanswered] needs, nil those that are missing.
 type message struct {
-	method        string
-	id, requestID []byte // JSON
+	ID     jsontext.Value `json:"id"`
+	Method jsontext.Value `json:"method"`
+	Params jsontext.Value `json:"params"`
 }
 
-// reader finds the messages in lines of JSON-RPC, without keeping more of them than the
-// members that [message] names. It leaves out lines that are not one object, such as batches:
-// the server refuses them in an answer without an id. The zero value is ready.
-type reader struct {
-	each func(message)
-
-	depth   int  // of the brackets: 1 in the message, 2 in the value of a member
-	begun   bool // the message has begun
-	broken  bool // the line is not one object
-	text    bool // within a string
-	escaped bool
-	name    bool      // the next string is a member's name
-	keep    bool      // the value is kept
-	path    [2]string // the names around: of a member of the message, and in its value
-	value   []byte
-	now     message
+// lenient accepts what the server has to refuse.
+func lenient() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// maxKept is the length of the longest name or value that is kept.
-const maxKept = 4 << 10
+// read reads a line of JSON-RPC. One that is not one object, such as a batch, has no members: the
+// server refuses it in an answer without an id.
+func read(line []byte) (m message) {
+	if json.Unmarshal(line, &m, lenient()) != nil {
+		return message{}
+	}
+	return m
+}
+
+// cancelled returns the id of the request that the message cancels.
+func (m *message) cancelled() (id jsonrpc.ID, ok bool) {
+	var method string
+	var params struct {
+		RequestID jsontext.Value `json:"requestId"`
+	}
+	if json.Unmarshal(m.Method, &method, lenient()) != nil || method != mcptypes.NotificationsCancelled.Name() ||
+		json.Unmarshal(m.Params, &params, lenient()) != nil {
+		return id, false
+	}
+	return idOf(params.RequestID)
+}
+
+// lines cuts what it reads into lines. It leaves out one that is longer than most.
+type lines struct {
+	each  func(line []byte)
+	most  int
+	begun []byte // of the line that has not ended
+	over  bool   // it is too long
+}
+
+// maxLine is the longest message that the server accepts, in bytes.
+const maxLine = 64 << 20
 
 // read reads more of the lines.
-func (r *reader) read(b []byte) {
-	for _, c := range b {
-		switch {
-		case c == '\n': // JSON escapes it in strings
-			if r.begun && r.depth == 0 && !r.broken {
-				r.each(r.now)
-			}
-			*r = reader{each: r.each, value: r.value[:0]}
-		case r.text:
-			r.add(c)
-			switch {
-			case r.escaped:
-				r.escaped = false
-			case c == '\\':
-				r.escaped = true
-			case c == '"':
-				r.text = false
-			}
-		default:
-			r.structure(c)
+func (l *lines) read(b []byte) {
+	for len(b) > 0 {
+		part, rest, whole := bytes.Cut(b, []byte("\n"))
+		if l.over = l.over || len(l.begun)+len(part) > l.most; l.over {
+			l.begun = nil
+		} else if !whole || len(l.begun) > 0 {
+			l.begun = append(l.begun, part...)
+			part = l.begun
 		}
-	}
-}
-
-// add adds a character to the name or value.
-func (r *reader) add(c byte) {
-	if (r.name || r.keep) && len(r.value) < maxKept {
-		r.value = append(r.value, c)
-	}
-}
-
-// structure reads a character outside strings.
-func (r *reader) structure(c byte) {
-	if r.depth == 0 && c > ' ' {
-		r.broken = r.broken || r.begun || c != '{'
-		r.begun = true
-	}
-	switch c {
-	case '"':
-		r.text = true
-		r.add(c)
-	case '{', '[':
-		r.depth++
-		r.name, r.keep, r.value = c == '{' && r.depth <= 2, false, r.value[:0]
-	case ':':
-		if r.name {
-			r.path[r.depth-1] = string(r.value)
-			r.name, r.keep, r.value = false, r.wanted(), r.value[:0]
+		if !whole {
+			return
 		}
-	case ',', '}', ']':
-		if r.keep {
-			r.found()
+		if !l.over {
+			l.each(part)
 		}
-		r.keep, r.value = false, r.value[:0]
-		if c == ',' {
-			r.name = r.depth == 1 || r.depth == 2 && r.path[0] == `"params"`
-			break
-		}
-		r.depth = max(r.depth-1, 0)
-		r.name = false
-	case ' ', '\t', '\r':
-	default:
-		r.add(c)
-	}
-}
-
-// wanted reports whether the value of the member that has just been named is kept.
-func (r *reader) wanted() bool {
-	switch r.path[r.depth-1] {
-	case `"id"`, `"method"`:
-		return r.depth == 1
-	case `"requestId"`:
-		return r.depth == 2 && r.path[0] == `"params"`
-	}
-	return false
-}
-
-// found takes the kept value.
-func (r *reader) found() {
-	value := slices.Clone(r.value)
-	switch name := r.path[r.depth-1]; {
-	case name == `"method"`:
-		r.now.method = string(value[min(1, len(value)):max(len(value)-1, min(1, len(value)))])
-	case name == `"id"`:
-		r.now.id = value
-	default:
-		r.now.requestID = value
+		*l, b = lines{each: l.each, most: l.most}, rest
 	}
 }

@@ -2,26 +2,30 @@ package shared
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// read returns the messages in lines that arrive in pieces of a size.
-func read(lines []byte, size int) (found []string) {
-	r := reader{each: func(m message) { found = append(found, fmt.Sprintf("%s %s %s", m.method, m.id, m.requestID)) }}
-	for len(lines) > 0 {
-		n := min(size, len(lines))
-		r.read(lines[:n])
-		lines = lines[n:]
+// longest is the longest line in these tests.
+const longest = 200
+
+// pieces returns the lines of a text that arrives in pieces of a size.
+func pieces(text []byte, size int) (found []string) {
+	l := lines{each: func(line []byte) { found = append(found, string(line)) }, most: longest}
+	for len(text) > 0 {
+		n := min(size, len(text))
+		l.read(text[:n])
+		text = text[n:]
 	}
 	return found
 }
 
-func TestReader(t *testing.T) {
-	lines := []byte(`{"jsonrpc":"2.0","id":1,"method":"a","params":{"id":7,"method":"no","requestId":{}}}
+// TestMessages checks what is found of a message, in pieces of any size.
+func TestMessages(t *testing.T) {
+	text := []byte(`{"jsonrpc":"2.0","id":1,"method":"a","params":{"id":7,"method":"no","requestId":{}}}
 {"method":"b","id":"x\"}","params":{"deep":{"requestId":4},"requestId":"q"}}
 {"id" : 2 , "result":{"method":"no"}}
 
@@ -32,42 +36,66 @@ func TestReader(t *testing.T) {
 {"id":"an open string
 ]]}{"id":5,"method":"e"}
 {"method":"notifications/cancelled","params":{"requestId":-1}}
+{"method":"notifications/cancelled","params":[-1]}
+{"id":6,"method":"twice","id":7}
+{"id":8,"method":` + "\"\xff\"" + `,"params":{"requestId":9}}
 {"id":{"id":1},"method":""}
-`)
-	want := []string{"a 1 ", `b "x\"}" "q"`, " 2 ", "h 12 ", "notifications/cancelled  -1", "  "}
-	for size := 1; size <= len(lines); size += 1 + size/8 {
-		if diff := cmp.Diff(want, read(lines, size)); diff != "" {
+{"id":14,"method":"without an end"}`)
+	want := []string{`1 "a" `, `"x\"}" "b" `, "2  ", `12 "h" `, ` "notifications/cancelled" -1`, ` "notifications/cancelled" `, `7 "twice" `, "8 \"\xff\" ", `{"id":1} "" `}
+	for size := 1; size <= len(text); size += 1 + size/8 {
+		var got []string
+		for _, line := range pieces(text, size) {
+			m := read([]byte(line))
+			var cancelled string
+			if id, ok := m.cancelled(); ok {
+				cancelled = id.String()
+			}
+			if one := fmt.Sprintf("%s %s %s", string(m.ID), string(m.Method), cancelled); one != "  " {
+				got = append(got, one)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("pieces of %d (-want +got):\n%s", size, diff)
 		}
 	}
 }
 
-// FuzzReader compares the reader with encoding/json, for one whole object, and checks that the
-// size of the pieces has no effect.
-func FuzzReader(f *testing.F) {
+// TestOverlongLine has a line that is too long between two others.
+func TestOverlongLine(t *testing.T) {
+	most := strings.Repeat("x", longest)
+	text := []byte("a\nx" + most + "\n" + most + "\nb\n")
+	for size := 1; size <= len(text); size++ {
+		if diff := cmp.Diff([]string{"a", most, "b"}, pieces(text, size)); diff != "" {
+			t.Fatalf("pieces of %d: %s", size, diff)
+		}
+	}
+}
+
+// FuzzLines checks that the size of the pieces has no effect, and that read takes any line.
+func FuzzLines(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"a"}`, `{"id":"\"","result":{"id":2}}`, `[{"id":1,"method":"x"}]`, `]}{"a":1}`, `{"id":1,"params":{"requestId":2},"method":"n"}`, "{\n}",
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		got := read(line, len(line)+1)
-		if diff := cmp.Diff(read(line, 1), got); diff != "" {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got := pieces(text, len(text)+1)
+		if diff := cmp.Diff(pieces(text, 1), got); diff != "" {
 			t.Fatalf("whole and in bytes:\n%s", diff)
 		}
-		var m map[string]json.RawMessage
-		if bytes.ContainsAny(line, "\n\\") || bytes.Count(line, []byte("id")) != 1 || json.Unmarshal(line, &m) != nil || m["id"] == nil || len(m["id"]) > 100 {
-			return
+		var whole []string
+		for line := range bytes.Lines(text) {
+			if cut, ok := bytes.CutSuffix(line, []byte("\n")); ok && len(cut) <= longest {
+				whole = append(whole, string(cut))
+			}
 		}
-		var compact bytes.Buffer
-		if json.Compact(&compact, m["id"]) != nil || compact.String() != string(m["id"]) || compact.Bytes()[0] == '{' || compact.Bytes()[0] == '[' {
-			return
+		if diff := cmp.Diff(whole, got); diff != "" {
+			t.Fatal(diff)
 		}
-		var id string
-		r := reader{each: func(m message) { id = string(m.id) }}
-		r.read(append(bytes.Clone(line), '\n'))
-		if id != string(m["id"]) {
-			t.Errorf("%s: id %q, want %q", line, id, m["id"])
+		var open unanswered
+		for _, line := range got {
+			open.sent([]byte(line))
+			open.received([]byte(line))
 		}
 	})
 }
