@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -336,8 +335,6 @@ func (v *victim) patch(id, text string) providertest.Turn {
 func (v *victim) plant(file, text string) string {
 	return fmt.Sprintf("cat > %[1]s <<'END'\n%[2]sEND\nchmod +x %[1]s", file, text)
 }
-
-var whole = flag.Bool("whole", false, "play every attack at every entry, in both tiers")
 
 // attackCell is an entry, and a tier of the native engine.
 type attackCell struct {

@@ -24,9 +24,9 @@ func startConnected(t *testing.T, f folders, args ...string) *process {
 // wordsOfParser are the errors for invalid JSON, in which the proxy differs from the server.
 var wordsOfParser = regexp.MustCompile(`("code":-32700,)"message":"[^"]*"`)
 
-// TestEndToEndConnect runs the transcripts of TestEndToEnd with --connect.
+// TestEndToEndConnect runs transcripts of TestEndToEnd with --connect.
 func TestEndToEndConnect(t *testing.T) {
-	eachTranscript(t, func(t *testing.T, _ string, a *txtar.Archive) {
+	eachRelayed(t, func(t *testing.T, _ string, a *txtar.Archive) {
 		want, got := wordsOfParser.ReplaceAllString(section(a, "server"), "$1"), wordsOfParser.ReplaceAllString(playArchive(t, a, startConnected), "$1")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the server said (-want +got):\n%s", diff)

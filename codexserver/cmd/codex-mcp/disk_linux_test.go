@@ -18,6 +18,7 @@ import (
 // TestEndToEndFullDisk runs the tests below in a mount namespace of its own, where the home of
 // the program is a file system of a few MiB.
 func TestEndToEndFullDisk(t *testing.T) {
+	t.Parallel()
 	const child = "CODEX_MCP_TEST_SMALL_DISK"
 	if os.Getenv(child) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestEndToEndFullDisk$", "-test.v")
@@ -40,7 +41,10 @@ func TestEndToEndFullDisk(t *testing.T) {
 		return
 	}
 	for name, test := range fullDisks {
-		t.Run(name, func(t *testing.T) { test(newSmallDisk(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newSmallDisk(t))
+		})
 	}
 }
 

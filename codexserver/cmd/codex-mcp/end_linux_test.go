@@ -14,10 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// rounds is how often these tests try each kind of end. The gate repeats them.
-const rounds = 10
-
-var moments = flag.Int("moments", rounds, "end the server at this `number` of moments, in each way")
+var moments = flag.Int("moments", 3, "end the server or its command at this `number` of moments, in each way; the step soak has more")
 
 // daemons starts three processes that hold a named pipe: one in the background, and two that
 // forked twice, lead or left a session, and closed everything they inherited except the
@@ -78,17 +75,20 @@ func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {
 	for name, end := range map[string]struct {
 		script  string
 		timeout int // in milliseconds
-		rounds  int
 		end     func(p *process)
 	}{
-		"exit":    {"exit 0", 600_000, rounds, func(*process) {}},
-		"killed":  {"kill -KILL $$", 600_000, rounds, func(*process) {}},
-		"timeout": {"sleep 600", 3_000, rounds / 5, func(*process) {}},
-		"interrupt": {"sleep 600", 600_000, rounds, func(p *process) {
+		"exit":    {"exit 0", 600_000, func(*process) {}},
+		"killed":  {"kill -KILL $$", 600_000, func(*process) {}},
+		"timeout": {"sleep 600", 3_000, func(*process) {}},
+		"interrupt": {"sleep 600", 600_000, func(p *process) {
 			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		}},
 	} {
-		for range end.rounds { // each timeout takes its time
+		times := *moments
+		if name == "timeout" { // each takes its time
+			times = max(1, times/5)
+		}
+		for range times {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				p, children := runScript(t, "workspace-write", daemons+end.script, end.timeout)

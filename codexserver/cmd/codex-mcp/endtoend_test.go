@@ -16,7 +16,10 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-var update = flag.Bool("update", false, "rewrite the server sections of the transcripts")
+var (
+	update = flag.Bool("update", false, "rewrite the server sections of the transcripts")
+	whole  = flag.Bool("whole", false, "play every attack at every entry in both tiers, and every transcript through every relay")
+)
 
 // TestEndToEnd plays the transcripts in testdata against the program and a
 // scripted model. Each is a txtar archive:
@@ -44,6 +47,21 @@ func TestEndToEnd(t *testing.T) {
 	})
 }
 
+// relayed are the transcripts that the gate also plays through another process: messages in both
+// directions, invalid ones, the end of the input in a turn, and calls at once.
+var relayed = []string{"cancel_stream", "codex_reply_ok", "codex_two_at_once", "eof_mid_turn", "exec_both", "init_basic", "malformed_lines", "no_answer", "no_capability"}
+
+// eachRelayed calls f with each archive in relayed, or with all if whole.
+func eachRelayed(t *testing.T, f func(t *testing.T, file string, a *txtar.Archive)) {
+	if *whole {
+		eachTranscript(t, f)
+		return
+	}
+	for _, name := range relayed {
+		playTranscript(t, filepath.Join("testdata", name+".txtar"), f)
+	}
+}
+
 // eachTranscript calls f with each archive in testdata, in subtests.
 func eachTranscript(t *testing.T, f func(t *testing.T, file string, a *txtar.Archive)) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
@@ -51,15 +69,20 @@ func eachTranscript(t *testing.T, f func(t *testing.T, file string, a *txtar.Arc
 		t.Fatalf("no transcripts: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f(t, file, a)
-		})
+		playTranscript(t, file, f)
 	}
+}
+
+// playTranscript calls f with the archive in a file, in a subtest.
+func playTranscript(t *testing.T, file string, f func(t *testing.T, file string, a *txtar.Archive)) {
+	t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		t.Parallel()
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, file, a)
+	})
 }
 
 const usualConfig = `model = "mock-model"

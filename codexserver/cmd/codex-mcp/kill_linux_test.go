@@ -29,7 +29,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var kills = flag.Int("kills", 20, "kill the server at this `number` of moments of its tasks")
+var kills = flag.Int("kills", 5, "kill the server at this `number` of moments of its tasks")
 
 // worked matches the name of a task in a request to the model.
 var worked = regexp.MustCompile(`task-(n[0-9]+)`)
@@ -71,9 +71,10 @@ func workModel(f folders) providertest.Turn {
 
 // TestEndToEndKilledTasks kills the program at moments of tasks: after a change of the
 // conversation's file, or at any time; some servers that continue a task are killed too. The
-// next program continues each task to its end. Package history checks what happened. With -short
-// there are a quarter of the kills.
+// next program continues each task to its end. Package history checks what happened. The step soak
+// kills more often.
 func TestEndToEndKilledTasks(t *testing.T) {
+	t.Parallel()
 	f := newFolders(t)
 	model := providertest.New(workModel(f))
 	t.Cleanup(model.Close)
@@ -94,9 +95,6 @@ func (k *killer) killTasks(home string, record func() string) {
 	t, f := k.t, k.f
 	h := &history.History{Free: func([]string) bool { return false }}
 	times := *kills
-	if testing.Short() {
-		times /= 4
-	}
 	foreground, killed, interrupted := 0, 0, 0
 	var rollouts []string
 	for n, hit := 0, 0; hit < times && n < 4*times; n++ {

@@ -23,6 +23,7 @@ const patchFiles = 40
 // after another file has appeared. The next server does not apply the patch again, and says to the
 // model and to a person which files have changed.
 func TestEndToEndKilledInPatch(t *testing.T) {
+	t.Parallel()
 	f := newFolders(t)
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(worked.FindSubmatch(r.Body)[1])
@@ -45,7 +46,7 @@ func TestEndToEndKilledInPatch(t *testing.T) {
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	h := &history.History{}
-	runs, half := max(*kills/4, 1), 0
+	runs, half := max(*kills/4, 3), 0
 	for n := range runs {
 		name := fmt.Sprintf("n%d", n)
 		s := k.start()

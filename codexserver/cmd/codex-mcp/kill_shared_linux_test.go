@@ -19,8 +19,9 @@ import (
 
 // TestSharedBackgroundKilled kills the shared server and the relay at moments of a turn in the
 // background. The next client learns what ran, and nothing is left of the killed server: no process, no
-// private git folder. With -short there are a quarter of the kills.
+// private git folder. The step soak kills more often.
 func TestSharedBackgroundKilled(t *testing.T) {
+	t.Parallel()
 	f := newFolders(t)
 	for _, words := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "begin"}} {
 		if out, err := exec.Command("git", append([]string{"-C", f.cwd}, words...)...).CombinedOutput(); err != nil {
@@ -41,12 +42,8 @@ func TestSharedBackgroundKilled(t *testing.T) {
 		cmd.Env = append(cmd.Env, k.mark)
 		return k.launch(cmd)
 	}
-	times := *kills
-	if testing.Short() {
-		times /= 4
-	}
 	kinds := map[string]int{}
-	for n := range times {
+	for n := range *kills {
 		name := fmt.Sprintf("n%d", n)
 		relay := k.start()
 		_, structured := relay.tool("codex", fmt.Sprintf(`{"prompt":"task-%s","background":true}`, name))

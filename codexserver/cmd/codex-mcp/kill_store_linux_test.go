@@ -27,6 +27,7 @@ import (
 // the next worker has an empty one, as on another machine. What it knows comes from the store of
 // its node, which is a folder here.
 func TestEndToEndLostMachines(t *testing.T) {
+	t.Parallel()
 	w := newWorkers(t)
 	w.killTasks(w.kept, w.record)
 }

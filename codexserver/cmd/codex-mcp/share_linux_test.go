@@ -101,10 +101,10 @@ func (s *sharing) link() string {
 	return link
 }
 
-// TestEndToEndShared plays the transcripts of TestEndToEnd through a relay. The server's
+// TestEndToEndShared plays transcripts of TestEndToEnd through a relay. The server's
 // messages are the same.
 func TestEndToEndShared(t *testing.T) {
-	eachTranscript(t, func(t *testing.T, _ string, a *txtar.Archive) {
+	eachRelayed(t, func(t *testing.T, _ string, a *txtar.Archive) {
 		var s *sharing
 		got := playArchive(t, a, func(t *testing.T, f folders, args ...string) *process {
 			s = newSharing(t, f)
