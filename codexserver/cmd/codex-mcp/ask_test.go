@@ -344,6 +344,8 @@ func TestEndToEndAskProcess(t *testing.T) {
 // TestAskCommandLine has no terminal and nothing on standard input.
 func TestAskCommandLine(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
+	t.Setenv("CODEX_BIN", "/no/codex")
+	t.Setenv("OPENAI_API_KEY", "")
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -361,7 +363,8 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
-		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "model"},
+		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "there is no key for OpenAI: set OPENAI_API_KEY"},
+		{[]string{"-engine", "codex", "ask", "x"}, 1, "codex not found: "},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", tt.args, &stdout, &stderr)
