@@ -19,8 +19,12 @@ import (
 // patience bounds each wait. Only a failing test reaches it.
 const patience = 20 * time.Second
 
-// ttl is that of the tests: the shortest that is sensible.
-const ttl = time.Second
+const (
+	// ttl is that of the tests: the shortest that is sensible.
+	ttl = time.Second
+	// long is that of tests that fail if the system lets this process wait for a quarter of it.
+	long = 4 * time.Second
+)
 
 // start starts a NATS server.
 func start(t *testing.T) *server.Server {
@@ -146,10 +150,11 @@ func TestTake(t *testing.T) {
 
 // TestRenew checks that a lease that is renewed lasts, with its epoch.
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	s := start(t)
-	a, b := join(t, s, "a", ttl, nil), join(t, s, "b", ttl, nil)
+	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
 	want := a.take(t, "ann")
-	for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(ttl / 10) {
+	for end := time.Now().Add(2 * long); time.Now().Before(end); <-time.After(ttl / 10) {
 		if got := b.take(t, "ann"); got != want {
 			t.Fatalf("the lease is %+v, want %+v", got, want)
 		}
@@ -162,12 +167,6 @@ func TestRenew(t *testing.T) {
 // TestNeverTwo lets two nodes take a lease again and again, while the one that has it loses its
 // connection, its lease or its clock. At no time may two workers run.
 func TestNeverTwo(t *testing.T) {
-	s := start(t)
-	var running atomic.Int32
-	stop := func(string) {
-		<-time.After(ttl / 10) // as long as a worker may take to die
-		running.Add(-1)
-	}
 	for name, lose := range map[string]func(t *testing.T, n *node){
 		"no connection": func(_ *testing.T, n *node) { n.conn.Close() },
 		"deleted": func(t *testing.T, n *node) {
@@ -189,10 +188,17 @@ func TestNeverTwo(t *testing.T) {
 				t.Fatal("the node does not notice")
 			}
 		},
-		"suspended": func(_ *testing.T, n *node) { n.clock.Store(int64(ttl)) },
+		"suspended": func(_ *testing.T, n *node) { n.clock.Store(int64(long)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := join(t, s, "a", ttl, stop), join(t, s, "b", ttl, stop)
+			t.Parallel()
+			s := start(t)
+			var running atomic.Int32
+			stop := func(string) {
+				<-time.After(ttl / 10) // as long as a worker may take to die
+				running.Add(-1)
+			}
+			a, b := join(t, s, "a", long, stop), join(t, s, "b", long, stop)
 			first := a.take(t, "ann")
 			running.Add(1)
 			lose(t, a)
