@@ -65,7 +65,7 @@ func TestSharedBackgroundKilled(t *testing.T) {
 		relay.wait()
 		relay = k.start()
 		for {
-			_, structured := relay.tool("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":20}`, id))
+			_, structured := relay.tool("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":5}`, id)) // less than limit, which bounds the call
 			rows, _ := structured["threads"].([]any)
 			if len(rows) != 1 {
 				t.Fatalf("%v", structured)
