@@ -20,13 +20,16 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// within runs f and fails when it takes longer.
-func within(t *testing.T, limit time.Duration, f func()) {
+// soon bounds what takes milliseconds on an idle machine. Exact times are in failure_test.go.
+const soon = 10 * time.Second
+
+// within runs f and fails when it does not end soon.
+func within(t *testing.T, f func()) {
 	t.Helper()
 	begun := time.Now()
 	f()
-	if took := time.Since(begun); took > limit {
-		t.Errorf("took %v, more than %v", took, limit)
+	if took := time.Since(begun); took > soon {
+		t.Errorf("took %v, more than %v", took, soon)
 	}
 }
 
@@ -70,7 +73,7 @@ func TestRealKilledInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	within(t, time.Second, func() {
+	within(t, func() {
 		kill(t, r.engine.PID())
 		err = <-done
 	})
@@ -96,7 +99,7 @@ func TestRealKilledInApproval(t *testing.T) {
 	go func() { done <- conv.Turn(t.Context(), text("go")) }()
 	<-asked
 	var err error
-	within(t, time.Second, func() {
+	within(t, func() {
 		kill(t, r.engine.PID())
 		err = <-done
 	})
@@ -120,7 +123,7 @@ func TestRealCloseLeavesNothing(t *testing.T) {
 	if len(processes(t, r.home)) == 0 {
 		t.Fatal("no process to look for")
 	}
-	within(t, 3*time.Second, func() { r.engine.Close() })
+	within(t, func() { r.engine.Close() })
 	if err := <-done; err == nil {
 		t.Error("the turn ended well")
 	}
@@ -144,11 +147,11 @@ func TestRealHangsAndIsKilled(t *testing.T) {
 	if err := syscall.Kill(r.engine.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Second, func() {
+	within(t, func() {
 		cancel()
 		<-done
 	})
-	within(t, 3*time.Second, func() { r.engine.Close() })
+	within(t, func() { r.engine.Close() })
 	if left := processes(t, r.home); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
@@ -203,7 +206,7 @@ func must[T any](v T, err error) T {
 func TestRealNotSignedIn(t *testing.T) {
 	r := newReal(t, "")
 	writeFile(t, filepath.Join(r.home, "config.toml"), "")
-	within(t, 5*time.Second, func() {
+	within(t, func() {
 		_, err := r.engine.Start(t.Context(), protocol.Config{Cwd: r.cwd}, &recorder{})
 		if !errors.Is(err, appserver.ErrNotSignedIn) {
 			t.Errorf("error %v", err)
@@ -292,7 +295,7 @@ func TestRealInterruptEndsCommands(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// Codex ends them, but answers before they have exited.
-	until := time.After(time.Second)
+	until := time.After(soon)
 	for {
 		left := slices.DeleteFunc(processes(t, r.home), func(p string) bool { return !strings.Contains(p, "sleep\x0061") })
 		if len(left) == 0 {
