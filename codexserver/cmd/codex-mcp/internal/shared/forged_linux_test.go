@@ -81,7 +81,10 @@ func TestForged(t *testing.T) {
 			}
 			io.Copy(io.Discard, c)
 		}},
-		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) { p.must("1", "") }},
+		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
+			c := p.must("1", "")
+			t.Cleanup(func() { syscall.Kill(c.PID(), syscall.SIGKILL) }) // nobody finds it any more
+		}},
 		{name: "from a sandbox, into a folder that commands can write", forger: "confined claims", want: "in another sandbox"},
 		{name: "in a folder that takes the name of the open one", forger: "elsewhere", before: func(t *testing.T, p *place) {
 			c := p.must("1", "")
