@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -63,7 +64,9 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}
 	if t.Approve != nil {
-		a.Place = approver(t.Approve)
+		a.Place = board.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			return t.Approve(ctx, r), nil
+		})
 	}
 	var th *thread.Thread
 	if t.Thread == "" {
@@ -87,14 +90,3 @@ type callback struct {
 
 // Event implements [thread.Observer].
 func (c callback) Event(e thread.Event) { c.event(e.Msg) }
-
-// approver is the place of [Turn].Approve.
-type approver func(context.Context, *approval.Request) elicit.Outcome
-
-// Decider implements [board.Place].
-func (approver) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (f approver) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	return f(ctx, r), nil
-}

@@ -60,7 +60,7 @@ type Board struct {
 func New(o *Options, invite func(words string)) *Board {
 	b := &Board{places: places{log: o.logger()}, options: o, invite: invite}
 	if o.Desk != nil {
-		b.Attach(deskPlace{o.Desk, &o.Questions})
+		b.Attach(newDesk(o.Desk, &o.Questions))
 	}
 	return b
 }

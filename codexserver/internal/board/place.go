@@ -17,21 +17,35 @@ type Place interface {
 	Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
 }
 
-// deskPlace adapts a desk to a place.
-type deskPlace struct {
-	desk    approval.Desk
-	options *elicit.Options
+// Ask is the method Ask of a [Place].
+type Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
+
+// NewPlace returns the place of a decider whose questions ask asks.
+func NewPlace(by approval.Decider, ask Ask) Place { return place{by, ask} }
+
+type place struct {
+	by  approval.Decider
+	ask Ask
 }
 
-func (deskPlace) Decider() approval.Decider { return approval.ByDesk }
+// Decider implements [Place].
+func (p place) Decider() approval.Decider { return p.by }
 
-func (p deskPlace) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	answer, err := p.desk.Ask(ctx, r)
-	switch {
-	case err == nil:
-		return r.Question.Read(answer, p.options), nil
-	case ctx.Err() != nil:
-		return r.Question.ReadError(ctx.Err(), p.options), nil
-	}
-	return elicit.Outcome{}, err
+// Ask implements [Place].
+func (p place) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return p.ask(ctx, r)
+}
+
+// newDesk returns a desk as a place.
+func newDesk(desk approval.Desk, o *elicit.Options) Place {
+	return NewPlace(approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		answer, err := desk.Ask(ctx, r)
+		switch {
+		case err == nil:
+			return r.Question.Read(answer, o), nil
+		case ctx.Err() != nil:
+			return r.Question.ReadError(ctx.Err(), o), nil
+		}
+		return elicit.Outcome{}, err
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -61,33 +60,17 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	late, hurry := context.WithCancel(context.Background())
 	c.hurry = hurry
 	c.outlet = c.newOutlet(q, "starting")
-	tc := s.Client.call(q.ctx, q.rpc.ID, callWatcher{call: c}) // codex-wait reports a turn in the background
-	tc.Took = s.took                                           // callTool has begun it
-	tc.Attendance.Leaves, tc.Background.Leaves = true, true
+	c.form = q.form
+	tc := s.Client.call(q.rpc.ID, c.audience(q.ctx, q.unasked))
+	tc.Took = s.took // callTool has begun it
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
 	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keep(j, c.tool, q.form, q.client.Name) }
-	c.form = q.form
-	own, background := board.Place(deaf{s}), board.Place(deaf{s})
-	switch {
-	case q.form:
-		own, background = client{c}, hold{s.server}
-		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
-	case s.waits():
-		background = hold{s.server}
-		if c.taskable { // another client may poll the task
-			own = client{c}
-		}
-	}
-	s.places(tc, own, background, q.form, q.unasked)
 	if s.server.Tools.Patience(c.tool, q.client.Name, q.bare) > 0 {
 		tc.Late = late
 	}
 	c.call = tc
 	arguments := stdjson.RawMessage(p.arguments)
-	if c.taskable {
-		tc.Attendance.Patience = patience
-	}
 	stay := context.AfterFunc(s.present, c.orphan)
 	s.running.Go(func() {
 		defer close(c.done)
@@ -104,6 +87,28 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		}
 	})
 	return c, nil
+}
+
+// audience returns who is asked about the turns of the call, and who observes them: codex-wait reports
+// turns in the background.
+func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
+	s := c.session
+	w := way{turn: s.unable, background: s.unable, unasked: unasked}
+	if c.form {
+		w.turn, w.caller, w.elicit = c.asks, c.asks, c.elicit
+	}
+	if c.form || s.waits() {
+		w.background = s.hold
+		if c.taskable { // another client may poll the task
+			w.turn = c.asks
+		}
+	}
+	if c.taskable {
+		w.patience = patience
+	}
+	a := s.Client.audience(ctx, w, callWatcher{call: c})
+	a.Turn.Leaves, a.Background.Leaves = true, true
+	return a
 }
 
 // orphan ends the call of a client that has left, unless it is a task.

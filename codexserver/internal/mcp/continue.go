@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -108,10 +107,10 @@ func (k *kept) follow() {
 	}
 }
 
-// takeUp continues the work of servers that were killed, once, in the background. Place asks
+// takeUp continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *ModernSession) takeUp(place board.Place) <-chan struct{} {
+func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
 	s.taken.Do(func() {
 		if !s.server.Tasks.continues() {
 			close(s.took)
@@ -128,7 +127,7 @@ func (s *ModernSession) takeUp(place board.Place) <-chan struct{} {
 					return
 				}
 				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal && e.Task.Resume != nil {
-					s.continueAs(e.Task, place)
+					s.continueAs(e.Task, ask)
 				}
 			}
 		})
@@ -140,17 +139,17 @@ func (s *ModernSession) takeUp(place board.Place) <-chan struct{} {
 // prevents it is logged.
 func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
 
-func (s *ModernSession) continueAs(file taskfile.Task, place board.Place) {
+func (s *ModernSession) continueAs(file taskfile.Task, ask board.Ask) {
 	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
 		return
 	}
-	if err := s.continued(file.ID, place); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
+	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
 		s.log.Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
 	}
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
-func (s *ModernSession) continued(id string, place board.Place) error {
+func (s *ModernSession) continued(id string, ask board.Ask) error {
 	tasks := s.server.Tasks
 	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
@@ -185,7 +184,7 @@ func (s *ModernSession) continued(id string, place board.Place) error {
 	}
 	cut := mcptool.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did}
 	if k.Background {
-		err = s.continueInBackground(file, k, cut, place)
+		err = s.continueInBackground(file, k, cut, ask)
 	} else {
 		err = s.continueCall(file, k, cut)
 	}
@@ -200,23 +199,14 @@ func (s *ModernSession) continued(id string, place board.Place) error {
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
 	c := &call{session: s, tool: file.Tool, done: make(chan struct{}), changed: make(chan struct{}), hurry: func() {}}
 	c.slots = s.server.slots()
-	c.form, c.life, c.adrift = k.Form, k.Life, true
+	c.form, c.taskable, c.life, c.adrift = k.Form, true, k.Life, true
 	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		c.client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	tc := s.Client.call(c.ctx, jsonrpc.ID{}, callWatcher{call: c})
-	tc.Attendance.Leaves, tc.Attendance.Patience = true, patience
+	tc := s.Client.call(jsonrpc.ID{}, c.audience(c.ctx, false))
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host, tc.Durable = s.shared, maxText, c.begin, k.Host, true
-	own := board.Place(deaf{s})
-	if k.Form {
-		tc.Attendance.Elicit, tc.Place = c.elicit, client{c}
-	}
-	if k.Form || s.waits() { // another client may poll the task
-		own = client{c}
-	}
-	s.places(tc, own, own, k.Form, false)
 	c.call = tc
 	turn, err := s.server.Tools.Reopen(c.ctx, tc, cut)
 	if err != nil {
@@ -240,24 +230,18 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	return nil
 }
 
-// nobody observes nothing.
-type nobody struct{ thread.NoQuestions }
-
-// Event implements [thread.Observer].
-func (nobody) Event(thread.Event) {}
-
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, place board.Place) error {
-	tc := s.Client.call(s.ctx, jsonrpc.ID{}, nobody{})
-	tc.Shared, tc.MaxText, tc.Host, tc.Durable = s.shared, maxText, k.Host, true
+func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask board.Ask) error {
 	switch {
 	case !k.Form && !s.waits():
-		place = deaf{s}
-	case place == nil:
-		place = hold{s.server}
+		ask = s.unable
+	case ask == nil:
+		ask = s.hold
 	}
-	tc.Attendance = tc.Background
-	s.places(tc, place, place, k.Form, false)
+	a := s.audience(s.ctx, way{turn: ask, background: ask}, nil)
+	a.Turn = a.Background
+	tc := s.Client.call(jsonrpc.ID{}, a)
+	tc.Shared, tc.MaxText, tc.Host, tc.Durable = s.shared, maxText, k.Host, true
 	var job *mcptool.Job
 	tc.Begun = func(j *mcptool.Job) { job = j }
 	turn, err := s.server.Tools.Reopen(s.ctx, tc, cut)

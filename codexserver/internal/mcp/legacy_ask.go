@@ -12,46 +12,49 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// legacyClient is the place that asks the client the questions of a tool's call, by
-// elicitation/create.
-type legacyClient struct {
-	session *LegacySession
-	call    string // the id of the call
+// way returns how the client is asked about the turns of a call. One that cannot be asked may yet
+// be, while the turn runs, so it is asked in any case.
+func (ss *LegacySession) way(call string) way {
+	w := way{turn: ss.asks(call), background: ss.asks(call), elicit: ss.Elicit, session: ss.ctx, unasked: ss.unasked}
+	if ss.stays {
+		w.background = ss.asksOrHolds(call)
+	}
+	if ss.canAsk() {
+		w.caller = ss.asksOrHolds(call)
+	}
+	return w
 }
 
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
-func (ss *LegacySession) Place() board.Place { return legacyClient{session: ss} }
+func (ss *LegacySession) Place() board.Place { return byClient(ss.asks("")) }
 
-// Decider implements [board.Place].
-func (legacyClient) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (c legacyClient) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	asked := *r.Question // a copy, because others read it
-	asked.Extra = c.codexMembers(r)
-	return c.session.theAsker().Ask(ctx, &asked), nil
+// asks returns a function that asks the client about the turn of a call, by elicitation/create.
+func (ss *LegacySession) asks(call string) board.Ask {
+	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		asked := *r.Question // a copy, because others read it
+		asked.Extra = codexMembers(call, r)
+		return ss.theAsker().Ask(ctx, &asked), nil
+	}
 }
 
-// remaining asks the client the questions of turns that outlive it, or that other clients began.
-// When the client has gone, the question waits for another one.
-type remaining struct{ legacyClient }
-
-// Ask implements [board.Place].
-func (c remaining) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	ss := c.session
-	waits := hold{ss.server}
-	if !ss.canAsk() && ss.waits() {
-		return waits.Ask(ctx, r)
-	}
-	out, err := c.legacyClient.Ask(ctx, r)
-	if !ss.canAsk() {
+// asksOrHolds is asks for turns that outlive the client, or that other clients began. When the
+// client has gone, the question waits for another one.
+func (ss *LegacySession) asksOrHolds(call string) board.Ask {
+	asks := ss.asks(call)
+	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		if !ss.canAsk() && ss.waits() {
+			return ss.hold(ctx, r)
+		}
+		out, err := asks(ctx, r)
+		if !ss.canAsk() {
+			return out, err
+		}
+		if gone := out.Reason == elicit.ReasonPeerGone || ss.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
+			return ss.hold(ctx, r)
+		}
 		return out, err
 	}
-	if gone := out.Reason == elicit.ReasonPeerGone || ss.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
-		return waits.Ask(ctx, r)
-	}
-	return out, err
 }
 
 // answered reports whether a client gave an answer that could be read.
@@ -64,8 +67,8 @@ func answered(out elicit.Outcome) bool {
 }
 
 // codexMembers returns the facts of a question under Codex's names. They are next to the
-// message. Most SDKs drop them.
-func (c legacyClient) codexMembers(r *approval.Request) map[string]any {
+// message. Most SDKs drop them. Call is the id of the call.
+func codexMembers(call string, r *approval.Request) map[string]any {
 	m := map[string]any{"threadId": r.Thread.ID}
 	switch e := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
@@ -83,7 +86,7 @@ func (c legacyClient) codexMembers(r *approval.Request) map[string]any {
 	default:
 		return m
 	}
-	m["codex_mcp_tool_call_id"], m["codex_event_id"] = c.call, r.Turn
+	m["codex_mcp_tool_call_id"], m["codex_event_id"] = call, r.Turn
 	return m
 }
 

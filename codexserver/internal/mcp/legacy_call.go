@@ -58,26 +58,17 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		o.progress.start(ctx)
 		defer o.progress.end()
 	}
-	c := ss.call(ctx, r.ID, o, ss.outlet())
-	own := legacyClient{ss, c.ID}
-	background := board.Place(own)
-	if ss.stays {
-		background = remaining{own}
-	}
-	var place board.Place
-	if ss.canAsk() && !ss.unasked {
-		place = background
-	}
+	w := ss.way(callID(r.ID))
+	c := ss.call(r.ID, ss.audience(ctx, w, o, ss.outlet()))
 	if home := ss.home; home != nil {
-		c.Took = home.takeUp(place)
+		var background board.Ask
+		if w.caller != nil {
+			background = w.background
+		}
+		c.Took = home.takeUp(background)
 		c.Kept = func(j *mcptool.Job) { home.keep(j, p.Name, ss.canAsk(), ss.host()) }
 	}
-	ss.places(c, own, background, ss.canAsk(), ss.unasked)
-	if ss.canAsk() {
-		c.Visitor, c.Ends, c.Go = remaining{own}, ss.ctx, ss.running.Go
-	}
-	c.Attendance.Elicit, c.Background.Elicit = ss.Elicit, ss.Elicit
-	c.Asks, c.Folder, c.Begun, c.Host, c.Late = ss.canAsk(), ss.folder, job.Store, ss.host(), late
+	c.Folder, c.Begun, c.Host, c.Late = ss.folder, job.Store, ss.host(), late
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {
 		o.close()

@@ -182,19 +182,12 @@ func indexOf(questions []*question, keys []string, key string) int {
 	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
 }
 
-// client is the place that asks the client. Its questions are sent in the result of a
-// request.
-type client struct{ *call }
-
-// Decider implements [board.Place].
-func (client) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	o := &p.session.server.Approvals
-	p.mu.Lock()
-	who := p.client
-	p.mu.Unlock()
+// asks asks the client of the call. The question is sent in the result of a request.
+func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	o := &c.session.server.Approvals
+	c.mu.Lock()
+	who := c.client
+	c.mu.Unlock()
 	question := r.Question.For(who, o)
 	request, err := question.InputRequest(who, o)
 	if err == nil && question.Schema != nil {
@@ -204,9 +197,9 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	var answers []stdjson.RawMessage
-	if err = p.slots.Acquire(ctx); err == nil {
-		answers, err = p.ask(ctx, request)
-		p.slots.Release()
+	if err = c.slots.Acquire(ctx); err == nil {
+		answers, err = c.ask(ctx, request)
+		c.slots.Release()
 	}
 	switch {
 	case err == nil:
@@ -222,27 +215,9 @@ func (p client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		p.abandon()
+		c.abandon()
 	}
 	return r.Question.ReadError(err, o), nil
-}
-
-// Hold implements [mcptool.Place].
-func (p client) Hold(ctx context.Context) (waited bool) {
-	for {
-		p.mu.Lock()
-		out, changed := len(p.questions) > 0, p.changed
-		p.mu.Unlock()
-		if !out {
-			return waited
-		}
-		waited = true
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return waited
-		}
-	}
 }
 
 // elicit asks a question of another party.
@@ -287,30 +262,4 @@ func accepted(answer stdjson.RawMessage) bool {
 		Action string `json:"action"`
 	}
 	return json.Unmarshal(answer, &said) == nil && said.Action == "accept"
-}
-
-// deaf is the place for a client that does not support elicitation.
-type deaf struct{ session *ModernSession }
-
-// Decider implements [board.Place].
-func (deaf) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (p deaf) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
-	return r.Question.ReadError(elicit.ErrUnsupported, &p.session.server.Approvals), nil
-}
-
-// hold is a place that keeps the questions of turns in the background open until a call of
-// codex-wait asks the client.
-type hold struct{ server *Server }
-
-// Decider implements [board.Place].
-func (hold) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (p hold) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxOpen)
-	defer cancel()
-	<-ctx.Done()
-	return r.Question.ReadError(ctx.Err(), &p.server.Approvals), nil
 }

@@ -119,34 +119,6 @@ func (c *Client) Close() error {
 	return c.threads.Close()
 }
 
-// call returns a call of a tool by a request. O observes the turn that the call waits for, and
-// background others.
-func (c *Client) call(ctx context.Context, id jsonrpc.ID, o thread.Observer, background ...thread.Observer) *mcptool.Call {
-	observer := thread.ObserverOf(ctx)
-	return &mcptool.Call{
-		ID:         callID(id),
-		Threads:    c.threads,
-		Jobs:       c.jobs,
-		Attendance: thread.Attendance{Observers: []thread.Observer{o}, Observer: observer, Awaited: true},
-		Background: thread.Attendance{Observers: background, Observer: observer},
-		OpenOnly:   c.principal != "",
-	}
-}
-
-// places sets who is asked the questions of a call: own while the call waits for its turn, and
-// background for others, or the relay for a client that may not approve. A client of the
-// approver that is able to be asked is also asked the questions of others.
-func (c *Client) places(tc *mcptool.Call, own, background board.Place, able, unasked bool) {
-	relay := c.server.Relay
-	if able && c.principal == c.server.Approver {
-		tc.Relay, tc.Taker = relay, own
-	}
-	if unasked && relay != nil {
-		own, background = relay, relay
-	}
-	tc.Attendance.Place, tc.Background.Place = own, background
-}
-
 // callID returns a request's id, a string or a number, as text.
 func callID(id jsonrpc.ID) string {
 	if s, ok := id.Str(); ok {

@@ -143,9 +143,9 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 // attendance returns the attendance of a turn of the call.
 func (c *call) attendance(background bool) thread.Attendance {
 	if background {
-		return c.Background
+		return c.Audience.Background
 	}
-	return c.Attendance
+	return c.Audience.Turn
 }
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it

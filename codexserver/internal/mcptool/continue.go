@@ -98,7 +98,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 		return nil, err
 	}
 	own.leave = leave
-	j := own.newJob(c.Attendance)
+	j := own.newJob(c.Audience.Turn)
 	j.key, j.orphan, j.began, j.used = cut.turn.Key, &cut, cut.turn.Began, cut.turn.Used
 	if cut.turn.Tokens != nil || cut.turn.Minutes != nil {
 		j.meter.budget = &budget{Tokens: cut.turn.Tokens, Minutes: cut.turn.Minutes}

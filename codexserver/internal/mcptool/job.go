@@ -49,7 +49,7 @@ type Job struct {
 	background bool
 	remarks    []string // why questions could not be answered, and what was left out
 	end        ending
-	visitors   map[*Jobs]bool // clients that are asked besides its own
+	visitors   map[*Jobs]func() // how clients leave that are asked besides its own
 }
 
 // form is what a result must look like.
@@ -150,10 +150,7 @@ func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
 		j.end.result = failure(j.ThreadID(), words)
 	}
 	if !j.over() {
-		if j.leave != nil {
-			j.leave()
-		}
-		close(j.done)
+		j.close()
 	}
 	return j.end.result
 }
@@ -264,10 +261,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
 	}
 	forModel(j.end.result, lines...)
-	if j.leave != nil {
-		j.leave()
-	}
-	close(j.done)
+	j.close()
 	return j.end.result
 }
 

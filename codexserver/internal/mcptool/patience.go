@@ -85,9 +85,9 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 	case Waiting:
 		words = "Still running, and " + s.Words() + ". "
 		switch {
-		case c.Asks:
+		case c.Audience.Caller != nil && c.Audience.Session != nil:
 			words += "The client still has the question. "
-		case c.Place != nil:
+		case c.Audience.Caller != nil:
 			words += "codex-wait asks it again. "
 		default:
 			words += "A person has to answer it where this server asks, not in this client. "

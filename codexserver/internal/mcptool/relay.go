@@ -3,11 +3,9 @@ package mcptool
 import (
 	"context"
 	_ "embed"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -27,7 +25,7 @@ func (t *Table) Deciding() *Table {
 }
 
 func callDecide(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
-	if c.Relay == nil {
+	if c.Audience.Relay == nil {
 		return failure("", "codex-wait: this client cannot be asked: it shows no forms, or may not approve")
 	}
 	return c.decide(ctx, a)
@@ -37,15 +35,14 @@ func callDecide(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTo
 // returns after the first decision, or when the time is over. It does not return while the
 // client has an open question.
 func (c *call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolResult {
-	t := &taker{Place: c.Taker, changed: make(chan struct{})}
-	leave := c.Relay.Attach(t)
-	defer leave()
+	w := c.newWaiter()
+	defer c.Audience.Relay.Attach(w.place(func(*approval.Request) bool { return true }))()
 	ctx, stop := c.until(ctx)
 	defer stop()
 	timer := time.NewTimer(a.wait())
 	defer timer.Stop()
 	for over := false; ; {
-		rows, out, changed := t.state()
+		rows, out, changed := w.state()
 		if out == 0 && (over || len(rows) > 0) {
 			return rowsResult(rows, "No question was asked.")
 		}
@@ -59,41 +56,7 @@ func (c *call) decide(ctx context.Context, a *waitArguments) *mcptypes.CallToolR
 	}
 }
 
-// taker is the place that asks the client the questions of others.
-type taker struct {
-	board.Place
-
-	mu      sync.Mutex
-	rows    []row // decided
-	out     int   // with the client
-	changed chan struct{}
-}
-
-// Ask implements [board.Place].
-func (t *taker) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	t.change(1, nil)
-	out, err := t.Place.Ask(ctx, r)
-	if err != nil || ctx.Err() != nil || out.ForCaller() != "" {
-		t.change(-1, nil)
-		return out, err
-	}
-	t.change(-1, &row{ThreadID: thread.CanonicalID(r.Thread.ID), Status: Running, Content: string(out.Decision) + ": " + turnlog.Brief(turnlog.Subject(r))})
-	return out, nil
-}
-
-func (t *taker) change(out int, decided *row) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.out += out
-	if decided != nil {
-		t.rows = append(t.rows, *decided)
-	}
-	close(t.changed)
-	t.changed = make(chan struct{})
-}
-
-func (t *taker) state() (rows []row, out int, changed <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]row{}, t.rows...), t.out, t.changed
+// decidedRow is the row of codex-wait for a question that the client has decided.
+func decidedRow(r *approval.Request, out elicit.Outcome) *row {
+	return &row{ThreadID: thread.CanonicalID(r.Thread.ID), Status: Running, Content: string(out.Decision) + ": " + turnlog.Brief(turnlog.Subject(r))}
 }

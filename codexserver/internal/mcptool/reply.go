@@ -165,7 +165,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
 	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.owner != c.Jobs || other.durable || other.InBackground()) {
-		defer c.visit(other)()
+		defer c.visit(other, c.newWaiter())()
 	}
 	job.before = c.Jobs.lost(id)
 	c.read = append(c.read, job.before...)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -29,24 +28,8 @@ type Call struct {
 	// Threads are the threads that the client holds, Jobs its turns.
 	Threads *thread.Share
 	Jobs    *Jobs
-	// Attendance is for a turn that the call waits for, Background for others.
-	Attendance, Background thread.Attendance
-	// Place asks the questions of turns in the background while codex-wait waits for them.
-	// It is nil if the client is asked anyway, or cannot be asked.
-	Place Place
-	// Visitor, unless nil, is asked the questions of turns that other clients began, from the
-	// time when the client waits for one of them until the turn ends, or Ends does. Go runs a
-	// function that returns soon after Ends.
-	Visitor board.Place
-	Ends    context.Context
-	Go      func(func())
-	// Asks is true if the client is asked about turns in the background even when
-	// codex-wait does not wait for them.
-	Asks bool
-	// Relay has the questions that the client's principal decides for others while
-	// codex-wait waits. Taker asks them. Both are nil for other clients.
-	Relay *board.Relay
-	Taker board.Place
+	// Audience is who attends the turns of the call, and is asked.
+	Audience Audience
 	// OpenOnly hides threads that are not open, whose rollouts may belong to another
 	// principal.
 	OpenOnly bool
@@ -74,13 +57,6 @@ type Call struct {
 	Folder func(context.Context) string
 
 	read []*Job // the jobs whose results the call returns
-}
-
-// Place is a place whose client may have questions when the time of a call is over.
-type Place interface {
-	board.Place
-	// Hold waits while the client has open questions. It returns false if there were none.
-	Hold(context.Context) bool
 }
 
 // call is a call in a table.

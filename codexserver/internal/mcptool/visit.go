@@ -1,41 +1,54 @@
 package mcptool
 
 import (
+	"context"
+
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 )
 
-// visit makes the client a place for the questions of a turn that another client began. With
-// [Call.Place] it is one until leave is called, with [Call.Visitor] until the turn ends.
-func (c *call) visit(j *Job) (leave func()) {
+// visit makes the client a place for the questions of a turn: until leave is called, or, if it is
+// asked without a call, until the turn that another client began or its session ends.
+func (c *call) visit(j *Job, w *waiter) (leave func()) {
+	a := &c.Audience
 	switch {
-	case c.Place != nil:
-		return j.thread.Attach(ownQuestions{c.Place, j})
-	case c.Visitor == nil || j.owner == c.Jobs || !j.receive(c.Jobs):
-		return func() {}
+	case a.Caller == nil || a.Session != nil && j.owner == c.Jobs:
+	case a.Session == nil:
+		return j.thread.Attach(w.place(j.log.Asks))
+	default:
+		j.receive(c.Jobs, func() (leave func()) {
+			away := j.thread.Attach(w.place(j.log.Asks))
+			stop := context.AfterFunc(a.Session, away)
+			return func() {
+				stop()
+				away()
+			}
+		})
 	}
-	away := j.thread.Attach(ownQuestions{c.Visitor, j})
-	c.Go(func() {
-		select {
-		case <-j.done:
-		case <-c.Ends.Done():
-		}
-		away()
-	})
 	return func() {}
 }
 
-// receive records a visitor. It returns false if it is known, or if the turn has ended.
-func (j *Job) receive(visitor *Jobs) bool {
+// receive lets a visitor attend until the turn ends, unless it does already.
+func (j *Job) receive(visitor *Jobs, attend func() (leave func())) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.visitors[visitor] || j.end.result != nil {
-		return false
+	if j.visitors[visitor] != nil || j.end.result != nil {
+		return
 	}
 	if j.visitors == nil {
-		j.visitors = map[*Jobs]bool{}
+		j.visitors = map[*Jobs]func(){}
 	}
-	j.visitors[visitor] = true
-	return true
+	j.visitors[visitor] = attend()
+}
+
+// close ends the job, which has its result. The caller holds the lock.
+func (j *Job) close() {
+	if j.leave != nil {
+		j.leave()
+	}
+	for _, leave := range j.visitors {
+		leave()
+	}
+	close(j.done)
 }
 
 // runs returns the running or queued turn of a thread, or nil.

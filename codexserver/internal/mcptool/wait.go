@@ -7,11 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,7 +50,7 @@ const (
 )
 
 func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
-	if c.Relay != nil && a.ThreadIDs == nil {
+	if c.Audience.Relay != nil && a.ThreadIDs == nil {
 		return c.decide(ctx, a)
 	}
 	if c.Shared && a.ThreadIDs == nil {
@@ -71,19 +68,20 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 		}
 		jobs = c.jobs(a)
 	}
+	w := c.newWaiter()
 	for _, j := range jobs {
-		defer c.visit(j)()
+		defer c.visit(j, w)()
 	}
 	for {
 		timer := time.NewTimer(a.wait())
 		if len(jobs) == 0 {
 			c.awaitElsewhere(ctx, a, timer.C)
 		}
-		await(ctx, jobs, c.Place == nil && !c.Asks, timer.C)
+		await(ctx, jobs, c.Audience.Caller == nil, timer.C)
 		timer.Stop()
-		// The call stays open while the client has an open question, so that the answer
+		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.
-		if ctx.Err() != nil || c.Place == nil || !c.Place.Hold(ctx) {
+		if ctx.Err() != nil || c.Audience.Session != nil || !w.hold(ctx) {
 			return c.rows(ctx, a, jobs)
 		}
 	}
@@ -100,21 +98,6 @@ func (a *waitArguments) canonicalize() {
 		seen[id] = true
 		return again
 	})
-}
-
-// ownQuestions is a place for the questions of one job only. Another turn of the thread may
-// belong to another client.
-type ownQuestions struct {
-	board.Place
-	job *Job
-}
-
-// Ask implements [board.Place].
-func (p ownQuestions) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	if !p.job.log.Asks(r) {
-		return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
-	}
-	return p.Place.Ask(ctx, r)
 }
 
 // jobs returns the jobs that a call waits for.

@@ -74,7 +74,7 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 		return failure(id, "codex-worktree: argument /threadId: "+err.Error())
 	}
 	v := &visit{call: c, worktree: w, id: id, config: t.revived(id)}
-	v.job = c.newJob(c.Attendance)
+	v.job = c.newJob(c.Audience.Turn)
 	if ws.trouble != nil {
 		v.job.remark(ws.trouble.Error())
 	}

@@ -3,6 +3,8 @@ package methods
 import (
 	"context"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -69,7 +71,7 @@ func checkTurn(p *protocol.SendUserTurnParams) error {
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
 func (ss *session) attendance() thread.Attendance {
-	return thread.Attendance{Observers: []thread.Observer{ss.Outlet()}, Place: place{ss}, Elicit: ss.Elicit}
+	return thread.Attendance{Observers: []thread.Observer{ss.Outlet()}, Place: board.NewPlace(approval.ByClient, ss.ask), Elicit: ss.Elicit}
 }
 
 // submit queues a turn. Only the end of the session waits for it.

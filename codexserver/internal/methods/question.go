@@ -5,34 +5,25 @@ import (
 	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// place asks the client the questions of a message's turn, by execCommandApproval and
+// ask asks the client the questions of a message's turn, by execCommandApproval and
 // applyPatchApproval.
-type place struct{ session *session }
-
-var _ board.Place = place{}
-
-// Decider implements [board.Place].
-func (place) Decider() approval.Decider { return approval.ByClient }
-
-// Ask implements [board.Place].
-func (p place) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	method, params := approvalRequest(r.Thread.ID, r.Event)
 	if method == "" {
-		return p.session.Place().Ask(ctx, r)
+		return ss.Place().Ask(ctx, r)
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		var result json.RawMessage
-		err := p.session.Peer().Call(ctx, method, params, &result)
+		err := ss.Peer().Call(ctx, method, params, &result)
 		return result, err
 	})
 	// A client that uses these methods also handles these requests.
 	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
-	o := p.session.server.Approvals
+	o := ss.server.Approvals
 	o.NoLegacyFlat = false      // their answers are flat
 	o.Schema = elicit.FormEmpty // they show no form, so they offer no lasting rule
 	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil

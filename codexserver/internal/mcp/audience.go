@@ -1,0 +1,75 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// way is how the client of a call is asked. Its era says so: a client with a handshake gets
+// requests (legacy_ask.go), one of 2026-07-28 gets questions in results (question.go).
+type way struct {
+	turn       board.Ask // about the turn that the call waits for
+	background board.Ask // about others
+	caller     board.Ask // see [mcptool.Audience]; nil if the client cannot be asked
+	session    context.Context
+	elicit     func(context.Context, *elicit.Foreign) (json.RawMessage, error) // nil if the client cannot be asked
+	patience   time.Duration
+	unasked    bool // the client may not approve
+}
+
+// audience returns who attends the turns of a call and is asked: O observes the turn that the call
+// waits for, and background others. For a client that may not approve the relay is asked. One of the
+// approver is also asked the questions of others.
+func (c *Client) audience(ctx context.Context, w way, o thread.Observer, background ...thread.Observer) mcptool.Audience {
+	observer := thread.ObserverOf(ctx)
+	a := mcptool.Audience{
+		Turn:       thread.Attendance{Observers: []thread.Observer{o}, Observer: observer, Awaited: true, Elicit: w.elicit, Patience: w.patience},
+		Background: thread.Attendance{Observers: background, Observer: observer},
+		Session:    w.session,
+	}
+	if w.session != nil {
+		a.Background.Elicit = w.elicit
+	}
+	relay := c.server.Relay
+	if w.caller != nil {
+		a.Caller = byClient(w.caller)
+		if c.principal == c.server.Approver {
+			a.Relay = relay
+		}
+	}
+	if w.unasked && relay != nil {
+		a.Turn.Place, a.Background.Place = relay, relay
+		return a
+	}
+	a.Turn.Place, a.Background.Place = byClient(w.turn), byClient(w.background)
+	return a
+}
+
+// call returns a call of a tool by a request.
+func (c *Client) call(id jsonrpc.ID, a mcptool.Audience) *mcptool.Call {
+	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, OpenOnly: c.principal != ""}
+}
+
+// byClient returns a place for questions that the client decides.
+func byClient(ask board.Ask) board.Place { return board.NewPlace(approval.ByClient, ask) }
+
+// unable ends the questions for a client that cannot be asked.
+func (c *Client) unable(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return r.Question.ReadError(elicit.ErrUnsupported, &c.server.Approvals), nil
+}
+
+// hold keeps the questions open of turns that no client waits for, until one does.
+func (c *Client) hold(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxOpen)
+	defer cancel()
+	<-ctx.Done()
+	return r.Question.ReadError(ctx.Err(), &c.server.Approvals), nil
+}
