@@ -43,15 +43,5 @@ func (o *Options) child(context.Context) (jsonrpc.Transport, error) {
 }
 
 func (o *Options) http(context.Context) (jsonrpc.Transport, error) {
-	p := mcphttp.ProxyOptions{URL: o.URL, Token: o.Token}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return mcpcall.Join(func(ctx context.Context, t jsonrpc.Transport) error {
-		proxy, err := mcphttp.NewProxy(t, &p)
-		if err != nil {
-			return errors.Join(err, t.Close())
-		}
-		return proxy.Run(ctx)
-	}), nil
+	return mcpcall.HTTP(&mcphttp.ProxyOptions{URL: o.URL, Token: o.Token})
 }

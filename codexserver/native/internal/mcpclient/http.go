@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // maxMessage is the longest message of a server over HTTP, in bytes.
@@ -21,7 +20,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	p := mcphttp.ProxyOptions{
 		URL: o.Server.URL, Header: http.Header{}, Foreign: true, MaxMessage: maxMessage, Transport: o.HTTP,
 	}
-	if err := p.Validate(); err != nil {
+	if err := p.Validate(); err != nil { // before a missing token
 		return nil, err
 	}
 	var secrets []string
@@ -41,12 +40,9 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		}
 		secrets = append(secrets, p.Token)
 	}
-	transport := mcpcall.Join(func(ctx context.Context, t jsonrpc.Transport) error {
-		proxy, err := mcphttp.NewProxy(t, &p)
-		if err != nil {
-			return err // Validate found nothing
-		}
-		return proxy.Run(ctx)
-	})
+	transport, err := mcpcall.HTTP(&p)
+	if err != nil {
+		return nil, err
+	}
 	return connect(ctx, transport, o, mcpcall.Options{MaxMessage: maxMessage}, config.NewSecrets(secrets...).Hide)
 }
