@@ -38,7 +38,7 @@ func (cl *client) attach(running, call context.Context, c *codexclient.Client) (
 		results, err := c.Wait(call, id)
 		ended <- ending{results, err}
 	}()
-	halt := cl.halt
+	halt := cl.stopping.halt
 	at := int64(-1)
 	for {
 		if at, err = cl.show(call, c, id, at); err != nil && call.Err() == nil {

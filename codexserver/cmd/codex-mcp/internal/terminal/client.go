@@ -75,23 +75,28 @@ const (
 
 // client is one run of a task.
 type client struct {
-	console   *Console
-	task      *Task
-	signals   <-chan os.Signal
-	halt      chan struct{} // closed when the turn that is followed should stop
-	out       *output
-	broken    <-chan struct{} // closed when standard output fails; nil after it was noticed
-	inbox     *inbox
-	keys      *reader
-	s         *screen
-	v         *view
-	interrupt context.CancelFunc // of the call
+	console *Console
+	task    *Task
+	signals <-chan os.Signal
+	out     *output
+	broken  <-chan struct{} // closed when standard output fails; nil after it was noticed
+	inbox   *inbox
+	keys    *reader
+	s       *screen
+	v       *view
 
-	engine      string
-	thread      string
-	began       time.Time // when the running turn began; zero without one
+	engine   string
+	thread   string
+	began    time.Time // when the running turn began; zero without one
+	said     bool      // the transcript is within an entry of words
+	stopping stopping
+}
+
+// stopping is how the turn is stopped, and how far that is.
+type stopping struct {
+	interrupt   context.CancelFunc // of the call
+	halt        chan struct{}      // closed when the turn that is followed should stop
 	interrupted bool
-	said        bool             // the transcript is within an entry of words
 	stopped     bool             // a key stopped the turn, and the screen shows it
 	lost        bool             // interrupted because standard output failed
 	ended       bool             // the call has ended
@@ -131,7 +136,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 }
 
 func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task *Task, signals <-chan os.Signal) int {
-	cl := &client{console: c, task: task, signals: signals, halt: make(chan struct{}), out: out, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
+	cl := &client{console: c, task: task, signals: signals, out: out, broken: out.failed, inbox: newInbox(), s: c.screen(task.JSON)}
 	asks := c.Asks(task.JSON)
 	if asks {
 		cl.keys = newReader(c.Keys)
@@ -139,7 +144,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
 	running, stop := context.WithCancel(ctx)
 	call, interrupt := context.WithCancel(running)
-	cl.interrupt = interrupt
+	cl.stopping = stopping{interrupt: interrupt, halt: make(chan struct{})}
 	var work sync.WaitGroup
 	work.Go(func() {
 		result, err := cl.call(running, call, t)
@@ -260,7 +265,7 @@ func (cl *client) loop() int {
 			if cl.signalled(sig) {
 				return cl.leave()
 			}
-		case <-cl.late:
+		case <-cl.stopping.late:
 			return cl.leave()
 		case <-cl.broken:
 			if cl.lose() {
@@ -272,7 +277,7 @@ func (cl *client) loop() int {
 
 // signalled interrupts the turn, or reports that the client must leave at once.
 func (cl *client) signalled(sig os.Signal) (leave bool) {
-	if sig != os.Interrupt || cl.interrupted {
+	if sig != os.Interrupt || cl.stopping.interrupted {
 		return true
 	}
 	cl.s.echoed()
@@ -301,14 +306,14 @@ func (cl *client) handle(m any) (code int, done bool) {
 		} else {
 			cl.v.event(m.msg)
 		}
-		if cl.ended && cl.began.IsZero() {
+		if cl.stopping.ended && cl.began.IsZero() {
 			return cl.finish(end{err: context.Canceled}), true
 		}
 	case *question:
 		return cl.ask(m)
 	case end:
-		cl.ended = true
-		if cl.interrupted && m.err != nil && !cl.began.IsZero() && cl.task.Attach == "" {
+		cl.stopping.ended = true
+		if cl.stopping.interrupted && m.err != nil && !cl.began.IsZero() && cl.task.Attach == "" {
 			return 0, false // wait for the end of the turn
 		}
 		return cl.finish(m), true
@@ -348,7 +353,7 @@ func (cl *client) head(model string) {
 // ask asks the user a question.
 func (cl *client) ask(q *question) (code int, done bool) {
 	switch {
-	case cl.interrupted:
+	case cl.stopping.interrupted:
 		return 0, false // the server does not wait for an answer
 	case q.ctx.Err() != nil:
 		cl.v.open("gone")
@@ -361,13 +366,13 @@ func (cl *client) ask(q *question) (code int, done bool) {
 	if p.run() != stopped {
 		return 0, false
 	}
-	cl.stopped = true
+	cl.stopping.stopped = true
 	if p.signal != nil && p.signal != os.Interrupt {
 		return cl.leave(), true
 	}
 	if cl.task.Attach != "" { // the end of this client would not end the turn
-		close(cl.halt)
-		cl.interrupted, cl.late = true, time.After(abortTime)
+		close(cl.stopping.halt)
+		cl.stopping.interrupted, cl.stopping.late = true, time.After(abortTime)
 		return 0, false
 	}
 	cl.stop()
@@ -376,9 +381,9 @@ func (cl *client) ask(q *question) (code int, done bool) {
 
 // stop interrupts the turn.
 func (cl *client) stop() {
-	cl.interrupted = true
-	cl.late = time.After(abortTime)
-	cl.interrupt()
+	cl.stopping.interrupted = true
+	cl.stopping.late = time.After(abortTime)
+	cl.stopping.interrupt()
 }
 
 // lose interrupts the turn because standard output failed. If a signal came first, it
@@ -390,8 +395,8 @@ func (cl *client) lose() (leave bool) {
 		return cl.signalled(sig)
 	default:
 	}
-	if !cl.interrupted {
-		cl.lost = true
+	if !cl.stopping.interrupted {
+		cl.stopping.lost = true
 		cl.stop()
 	}
 	return false
@@ -405,7 +410,7 @@ func (cl *client) leave() int {
 // sign shows the output that has become due, and after a silence what the turn is doing, and for
 // how long.
 func (cl *client) sign() {
-	if !cl.s.seen || cl.began.IsZero() || cl.interrupted || cl.task.JSON {
+	if !cl.s.seen || cl.began.IsZero() || cl.stopping.interrupted || cl.task.JSON {
 		return
 	}
 	if cl.v.due(); cl.s.silent() {

@@ -58,10 +58,10 @@ func (cl *client) conclude(e end) int {
 	default:
 		code, texts = StatusFailed, []string{e.err.Error()}
 	}
-	if cl.interrupted || errors.Is(e.err, context.Canceled) {
+	if cl.stopping.interrupted || errors.Is(e.err, context.Canceled) {
 		code = StatusInterrupted
 	}
-	if cl.lost {
+	if cl.stopping.lost {
 		code = StatusFailed
 	}
 	if len(texts) == 0 {
@@ -77,7 +77,7 @@ func (cl *client) conclude(e end) int {
 	switch {
 	case cl.task.Attach != "" && errors.Is(e.err, context.Canceled):
 		texts = []string{"left: the turn goes on"}
-	case cl.stopped && code == StatusInterrupted, cl.task.Attach != "" && code == StatusAnswered && !cl.v.hold:
+	case cl.stopping.stopped && code == StatusInterrupted, cl.task.Attach != "" && code == StatusAnswered && !cl.v.hold:
 		texts = nil // the screen shows it
 	}
 	cl.v.end(code != StatusAnswered, texts)
@@ -98,7 +98,7 @@ func (cl *client) foot() {
 	if spent != "" {
 		cl.s.line("", dim, spent)
 	}
-	if cl.task.Attach != "" && cl.interrupted && !cl.stopped {
+	if cl.task.Attach != "" && cl.stopping.interrupted && !cl.stopping.stopped {
 		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
 		return
 	}
