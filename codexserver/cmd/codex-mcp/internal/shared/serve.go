@@ -80,6 +80,11 @@ type Server struct {
 
 	socket os.FileInfo // of the socket on which it listens
 
+	load load
+}
+
+// load is whom a [Server] serves.
+type load struct {
 	mu      sync.Mutex
 	clients int // connected
 	served  int // calls of Serve
@@ -95,7 +100,7 @@ type Server struct {
 func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	defer s.stop()
-	s.began, s.changed = time.Now(), make(chan struct{}, 1)
+	s.began, s.load.changed = time.Now(), make(chan struct{}, 1)
 	s.socket, _ = os.Lstat(s.Folder.socket(s.Name)) // nil if it has gone already
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -126,7 +131,7 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 // Close tells the clients that have stopped the server that it has ended. It is called after Run,
 // when what served them, such as the engine, is closed too.
 func (s *Server) Close() {
-	for _, c := range s.stoppers {
+	for _, c := range s.load.stoppers {
 		_ = c.Close()
 	}
 }
@@ -140,9 +145,9 @@ func (s *Server) wait(ctx context.Context) {
 	look := time.NewTicker(max(s.Idle, time.Millisecond))
 	defer look.Stop()
 	for swept := false; ; {
-		s.mu.Lock()
-		unused, over := s.served == 0, s.served == 0 && s.closing
-		s.mu.Unlock()
+		s.load.mu.Lock()
+		unused, over := s.load.served == 0, s.load.served == 0 && s.load.closing
+		s.load.mu.Unlock()
 		if over {
 			return
 		}
@@ -153,14 +158,14 @@ func (s *Server) wait(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-idle.C:
-			s.retireIf(ctx, func() bool { return s.served == 0 })
+			s.retireIf(ctx, func() bool { return s.load.served == 0 })
 			idle.Reset(s.Idle)
 		case <-look.C:
 			if s.lost() {
 				s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
 				return
 			}
-		case <-s.changed:
+		case <-s.load.changed:
 			idle.Reset(s.Idle)
 			trim.Reset(trimAfter)
 		case <-trim.C:
@@ -181,9 +186,9 @@ func (s *Server) wait(ctx context.Context) {
 // where clients look for it, such as after the home was removed. What still works then waits for
 // nobody.
 func (s *Server) lost() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.clients > 0 || s.closing {
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
+	if s.load.clients > 0 || s.load.closing {
 		return false
 	}
 	now, err := os.Lstat(filepath.Join(s.Folder.path, s.Name+".sock"))
@@ -192,21 +197,21 @@ func (s *Server) lost() bool {
 
 // enter counts a client, and fails if the server takes none.
 func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
+	if s.load.closing {
 		return false
 	}
-	s.clients++
-	s.served++
+	s.load.clients++
+	s.load.served++
 	s.change()
 	return true
 }
 
-// change wakes wait. The caller holds s.mu.
+// change wakes wait. The caller holds s.load.mu.
 func (s *Server) change() {
 	select {
-	case s.changed <- struct{}{}:
+	case s.load.changed <- struct{}{}:
 	default:
 	}
 }
@@ -215,7 +220,7 @@ func (s *Server) change() {
 // client starts another server.
 func (s *Server) retire(ctx context.Context) { s.retireIf(ctx, func() bool { return true }) }
 
-// retireIf retires the server if holds, which is called with s.mu held.
+// retireIf retires the server if holds, which is called with s.load.mu held.
 func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
 	// Without the lock, a process that is starting a server could lose its socket.
 	ctx, cancel := context.WithTimeout(ctx, answerLimit/2)
@@ -226,9 +231,9 @@ func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
 		return false
 	}
 	defer unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
+	if s.load.closing {
 		return true
 	}
 	if !holds() {
@@ -237,16 +242,16 @@ func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
 	if err := os.Remove(s.Folder.socket(s.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("the socket", "error", err)
 	}
-	s.closing = true
+	s.load.closing = true
 	s.change()
 	return true
 }
 
 func (s *Server) status() *Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
 	return &Status{
-		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.clients, Working: s.Working(), Retired: s.closing, About: s.About, Traits: s.Traits,
+		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.load.clients, Working: s.Working(), Retired: s.load.closing, About: s.About, Traits: s.Traits,
 	}
 }
 
@@ -273,9 +278,9 @@ func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
 		s.Logger.Warn("a client stops the server")
 		_ = writeFrame(raw, &reply{Status: s.status()})
 		over()
-		s.mu.Lock()
-		s.stoppers = append(s.stoppers, raw)
-		s.mu.Unlock()
+		s.load.mu.Lock()
+		s.load.stoppers = append(s.load.stoppers, raw)
+		s.load.mu.Unlock()
 		s.stop()
 		return
 	default:
@@ -312,15 +317,15 @@ func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool)
 		return
 	}
 	left := sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.clients--
+		s.load.mu.Lock()
+		defer s.load.mu.Unlock()
+		s.load.clients--
 	})
 	defer func() {
 		left()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.served--
+		s.load.mu.Lock()
+		defer s.load.mu.Unlock()
+		s.load.served--
 		s.change()
 	}()
 	err := writeFrame(c.UnixConn, &reply{})
