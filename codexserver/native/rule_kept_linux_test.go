@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -69,9 +69,7 @@ func TestKeptRules(t *testing.T) {
 				turns = append(turns, providertest.Call(providertest.Tool("c", "shell", map[string]any{"command": argv})))
 			}
 			b := setup(t, "", native.Limits{}, append(turns, providertest.Say("ok"))...)
-			if out, err := exec.Command("git", "init", "-q", b.cwd).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v", out, err)
-			}
+			servertest.Git(t, b.cwd, "init", "-q")
 			for _, name := range []string{"x.go", "y.go"} {
 				if err := os.WriteFile(filepath.Join(b.cwd, name), nil, 0o600); err != nil {
 					t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -59,9 +59,7 @@ func TestRuleKeepsInTheSandbox(t *testing.T) {
 			}
 			b := setup(t, "", native.Limits{}, providertest.Call(providertest.Tool("c1", "shell", call)), providertest.Say("ok"))
 			outside := t.TempDir()
-			if out, err := exec.Command("git", "init", "-q", b.cwd).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v", out, err)
-			}
+			servertest.Git(t, b.cwd, "init", "-q")
 			// The program fails in the sandbox, and so does git.
 			program := filepath.Join(b.cwd, "program")
 			script := fmt.Sprintf("#!/bin/sh\ntouch %s/ran || kill $PPID\n", outside)

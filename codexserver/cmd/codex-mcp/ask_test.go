@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -28,8 +29,8 @@ type person struct {
 	signals chan os.Signal
 	asked   chan struct{} // holds one when the screen waits for a key or a line
 	press   chan string
-	out     lockedText
-	errs    lockedText
+	out     servertest.Journal
+	errs    servertest.Journal
 }
 
 // sit starts a scripted model, with a configuration that asks before each command.
@@ -384,22 +385,4 @@ func (s *person) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd.Dir = s.f.cwd
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home, "CODEX_BIN="+filepath.Join(s.f.home, "none"))
 	return cmd
-}
-
-// lockedText is a buffer that the program writes while a test reads it.
-type lockedText struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

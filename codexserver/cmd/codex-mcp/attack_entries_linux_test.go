@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -72,8 +71,8 @@ func newVictim(t *testing.T, entry attackEntry, bridge bool, tier string) *victi
 	}
 	v := &victim{folders: f, t: t, entry: entry, bridge: bridge, tier: tier, model: providertest.New(), seen: map[int]bool{}}
 	t.Cleanup(v.model.Close)
-	v.do(v.cwd, "git", "init", "-q")
-	v.do(v.cwd, "git", "commit", "-q", "--allow-empty", "-m", "begin")
+	servertest.Git(t, v.cwd, "init", "-q")
+	servertest.Git(t, v.cwd, "commit", "-q", "--allow-empty", "-m", "begin")
 	v.write(filepath.Join(v.tools(), "README"), "programs of the user")
 	return v
 }
@@ -88,17 +87,6 @@ func (v *victim) proof() string { return filepath.Join(v.user, "proof") }
 // the process that started it, and then behaves like a program.
 func (v *victim) evil(program string) string {
 	return fmt.Sprintf("#!/bin/sh\ncat /proc/$PPID/comm >> %s 2>/dev/null\nexec %s \"$@\"\n", v.proof(), program)
-}
-
-func (v *victim) do(dir string, argv ...string) {
-	v.t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		v.t.Fatalf("%q: %v\n%s", argv, err, out)
-	}
 }
 
 func (v *victim) write(file, text string) {

@@ -61,8 +61,8 @@ var attacks = slices.Concat([]attack{
 	{name: "git's configuration includes a file of the repository", try: func(v *victim) string {
 		v.write(filepath.Join(v.user, ".gitconfig"), fmt.Sprintf("[include]\n\tpath = %s/team.gitconfig\n", v.cwd))
 		v.write(filepath.Join(v.cwd, "a.txt"), "one\n")
-		v.do(v.cwd, "git", "add", ".")
-		v.do(v.cwd, "git", "commit", "-qm", "a")
+		servertest.Git(v.t, v.cwd, "add", ".")
+		servertest.Git(v.t, v.cwd, "commit", "-qm", "a")
 		v.write(filepath.Join(v.tools(), "filter"), v.evil("cat"))
 		v.says(v.script("c1", fmt.Sprintf("printf '[filter \"x\"]\\n\\tclean = %[1]s\\n\\tsmudge = %[1]s\\n\\trequired = true\\n[diff]\\n\\texternal = %[1]s\\n[diff \"x\"]\\n\\ttextconv = %[1]s\\n[core]\\n\\tfsmonitor = %[1]s\\n' > team.gitconfig; echo '* filter=x diff=x' > .gitattributes; echo two >> a.txt", filepath.Join(v.tools(), "filter"))))
 		v.serve(confined, "")
@@ -138,8 +138,8 @@ var attacks = slices.Concat([]attack{
 	}},
 	{name: "a rule that lets a planted program out", try: func(v *victim) string {
 		v.write(filepath.Join(v.cwd, "sub", "file"), "text")
-		v.do(filepath.Join(v.cwd, "sub"), "git", "init", "-q")
-		v.do(filepath.Join(v.cwd, "sub"), "git", "config", "core.fsmonitor", filepath.Join(v.tools(), "monitor"))
+		servertest.Git(v.t, filepath.Join(v.cwd, "sub"), "init", "-q")
+		servertest.Git(v.t, filepath.Join(v.cwd, "sub"), "config", "core.fsmonitor", filepath.Join(v.tools(), "monitor"))
 		v.write(filepath.Join(v.tools(), "monitor"), v.evil("true"))
 		v.says(v.outside("c1", "sub", "git", "status"))
 		v.serve(onRequest, "[approvals]\nallow = [[\"git\", \"status\"]]\n")
@@ -155,7 +155,7 @@ var attacks = slices.Concat([]attack{
 	{name: "a hook of a nested repository", try: func(v *victim) string {
 		sub := filepath.Join(v.cwd, "a", "b")
 		v.write(filepath.Join(sub, "file"), "text")
-		v.do(sub, "git", "init", "-q")
+		servertest.Git(v.t, sub, "init", "-q")
 		v.says(v.script("c1", "echo evil > a/b/.git/hooks/post-commit"))
 		v.serve(confined, "")
 		v.call("codex", map[string]any{"prompt": "go"})

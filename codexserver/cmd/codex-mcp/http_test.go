@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -61,7 +61,7 @@ func TestHTTPLeavesTeamsToGateway(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var stdout, stderr notes
+		var stdout, stderr servertest.Journal
 		status := run(t.Context(), "codex-mcp", []string{"http", "--show-token"}, &stdout, &stderr)
 		if want == "" && status != 0 || want != "" && (status != 1 || stderr.String() != "codex-mcp: "+want+": only codex-mcp-gateway serves this; start it instead of codex-mcp http\n") {
 			t.Errorf("%q: status %d, %s", text, status, stderr.String())
@@ -118,30 +118,11 @@ func TestHTTPToken(t *testing.T) {
 	}
 }
 
-// notes is a buffer that is safe for concurrent use.
-type notes struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (n *notes) Write(b []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.b.Write(b)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.b.String()
-}
-
 // TestHTTPServes starts the command and sends requests with and without the token.
 func TestHTTPServes(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
-	var stdout, stderr notes
+	var stdout, stderr servertest.Journal
 	if status := run(t.Context(), "codex-mcp", []string{"http", "--show-token"}, &stdout, &stderr); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr.String())
 	}

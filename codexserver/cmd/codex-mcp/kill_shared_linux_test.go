@@ -7,13 +7,13 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -23,11 +23,8 @@ import (
 func TestSharedBackgroundKilled(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t)
-	for _, words := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "begin"}} {
-		if out, err := exec.Command("git", append([]string{"-C", f.cwd}, words...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
+	servertest.Git(t, f.cwd, "init", "-q")
+	servertest.Git(t, f.cwd, "commit", "-q", "--allow-empty", "-m", "begin")
 	model := providertest.New(workModel(f))
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))

@@ -58,9 +58,7 @@ func TestDiffOfPatches(t *testing.T) {
 				}
 			}
 			if tt.git {
-				if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", dir).CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
+				servertest.Git(t, dir, "init", "-q")
 			}
 			share := thread.NewTable(e, &board.Options{}).Share("")
 			defer share.Close()

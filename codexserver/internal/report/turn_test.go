@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -64,13 +64,7 @@ func (tt *turn) begin(o report.Options) {
 
 func (tt *turn) git(args ...string) string {
 	tt.t.Helper()
-	cmd := exec.CommandContext(tt.t.Context(), "git", args...)
-	cmd.Dir = tt.dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		tt.t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-	return string(out)
+	return servertest.Git(tt.t, tt.dir, args...)
 }
 
 func (tt *turn) write(name, text string) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -62,13 +62,7 @@ func newShop(t testing.TB) *shop {
 
 func (s *shop) git(args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = s.repo
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return servertest.Git(s.t, s.repo, args...)
 }
 
 func (s *shop) write(name, text string) {

@@ -89,15 +89,7 @@ func (c *canary) write(t testing.TB, name, text string) {
 
 func (c *canary) git(t testing.TB, repo string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = c.path(repo)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+c.path(empty),
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return servertest.Git(t, c.path(repo), args...)
 }
 
 // sign adds a signature to the last commit, so that git would ask gpg about it.

@@ -80,15 +80,6 @@ func (f *field) put(t *testing.T, name, text string) {
 	}
 }
 
-func (f *field) git(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env = f.work, append(f.env, "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-}
-
 // faultySandbox is a real sandbox that fails later.
 type faultySandbox struct {
 	tool.Sandbox
@@ -162,18 +153,18 @@ var tableAttacks = []struct {
 	{column: knownColumn, name: "a filter of the repository", prepare: func(t *testing.T, f *field) {
 		f.put(t, "work/.gitattributes", "*.txt filter=evil\n")
 		f.put(t, "work/a.txt", "one\n")
-		f.git(t, "init", "-q")
-		f.git(t, "add", ".")
+		servertest.Git(t, f.work, "init", "-q")
+		servertest.Git(t, f.work, "add", ".")
 		f.put(t, "work/a.txt", "two, which is longer\n")
-		f.git(t, "config", "filter.evil.clean", "cat;"+f.evil())
+		servertest.Git(t, f.work, "config", "filter.evil.clean", "cat;"+f.evil())
 	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "diff") }},
 	{column: knownColumn, name: "a program of that name earlier in PATH", prepare: func(t *testing.T, f *field) {
 		f.env[0] = "PATH=" + f.work + "/bin:/usr/bin:/bin"
 		f.put(t, "work/bin/ls", "#!/bin/sh\n"+f.evil())
 	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "ls") }},
 	{column: knownColumn, name: "a hook of the index", prepare: func(t *testing.T, f *field) {
-		f.git(t, "init", "-q")
-		f.git(t, "add", ".")
+		servertest.Git(t, f.work, "init", "-q")
+		servertest.Git(t, f.work, "add", ".")
 		f.put(t, "work/.git/hooks/post-index-change", "#!/bin/sh\n"+f.evil())
 		if err := os.Chtimes(f.work+"/file", time.Time{}, time.Unix(1, 0)); err != nil { // so that git refreshes it
 			t.Fatal(err)
