@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -71,9 +72,10 @@ func continued(t *testing.T, b *bench, path, key string, h *host) (answer string
 
 // TestContinue cuts the file of a turn after each of its lines, and within each line, and
 // continues the turn. No call that had begun runs again, every other runs once, and each
-// question that has no decision in the file is asked again.
+// question that has no decision in the file is asked again. Unless whole, a line is cut on one of the
+// two wires.
 func TestContinue(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
+	for n, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
 			b.provider.Add(stepModel(work(b.cwd)...))
@@ -88,8 +90,7 @@ func TestContinue(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
-			whole := rolloutText(t, path)
-			lines := strings.SplitAfter(strings.TrimSuffix(whole, "\n"), "\n")
+			lines := strings.SplitAfter(strings.TrimSuffix(rolloutText(t, path), "\n"), "\n")
 			begins := 0
 			for i, line := range lines {
 				if i == 0 {
@@ -99,7 +100,7 @@ func TestContinue(t *testing.T) {
 					begins = i
 				}
 				for _, torn := range []bool{false, true} {
-					if begins == 0 || i == begins && torn || testing.Short() && i%3 != 0 {
+					if begins == 0 || i == begins && torn || !servertest.Plays(i+n, *whole) {
 						continue
 					}
 					t.Run(fmt.Sprint(i, torn), func(t *testing.T) {

@@ -3,6 +3,7 @@ package native_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
+
+var whole = flag.Bool("whole", false, "cut every line, fail every write")
 
 // TestMain lets the test binary act as another program, which $PLAY names.
 func TestMain(m *testing.M) {

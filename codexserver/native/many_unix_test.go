@@ -20,11 +20,11 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestManyConversations runs 1,200 conversations at once in a process with at most 1,024 descriptors. All are in a turn before the model answers the first. All are answered, and
-// afterwards they hold no descriptors.
+// TestManyConversations runs 300 conversations at once in a process with at most 256 descriptors. All are in a turn
+// before the model answers the first. All are answered, and afterwards they hold no descriptors.
 func TestManyConversations(t *testing.T) {
 	const child = "NATIVE_TEST_MANY"
-	const n = 1200 // more than descriptors
+	const n = 300 // more than descriptors
 	if home := os.Getenv(child); home != "" {
 		runMany(t, home, n)
 		return
@@ -63,7 +63,7 @@ func TestManyConversations(t *testing.T) {
 }
 
 func runMany(t *testing.T, home string, n int) {
-	few := syscall.Rlimit{Cur: 1024, Max: 1024}
+	few := syscall.Rlimit{Cur: 256, Max: 256}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +72,14 @@ func runMany(t *testing.T, home string, n int) {
 		t.Fatal(err)
 	}
 	var begun atomic.Int32
-	count := func(m protocol.EventMsg) { // see below
-		if _, ok := m.(protocol.BackgroundEvent); ok && int(begun.Add(1)) == n {
+	begins := func() { // or fails, so that the others need not wait
+		if int(begun.Add(1)) == n {
 			fmt.Println("all have begun")
+		}
+	}
+	count := func(m protocol.EventMsg) { // see below
+		if _, ok := m.(protocol.BackgroundEvent); ok {
+			begins()
 		}
 	}
 	var all sync.WaitGroup
@@ -85,6 +90,7 @@ func runMany(t *testing.T, home string, n int) {
 			c, err := e.Start(t.Context(), protocol.Config{Cwd: home}, h)
 			if err != nil {
 				t.Error(err)
+				begins()
 				return
 			}
 			t.Cleanup(func() {
@@ -96,6 +102,7 @@ func runMany(t *testing.T, home string, n int) {
 			appendTo(t, configured(t, h).RolloutPath, "{}\n")
 			if err := c.Turn(t.Context(), say("hi")); err != nil {
 				t.Error(err)
+				begins()
 				return
 			}
 			answered.Add(1)

@@ -95,7 +95,8 @@ var unaskedAttacks = []struct {
 // restart. The planted program never runs outside the sandbox.
 func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 	servertest.NeedTier(t, sandbox.TierThread)
-	for _, tt := range unaskedAttacks {
+	for i, tt := range unaskedAttacks {
+		n := i // so that the next attack begins with another combination
 		for _, kind := range []string{"rule", "session"} {
 			for _, who := range []string{"the same server", "another server", "another server, then a restart"} {
 				for _, when := range []string{"before", "after"} {
@@ -103,6 +104,9 @@ func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 						continue // a person has just approved what runs
 					}
 					if when == "before" && (who == "the same server" && tt.folder != "work" || tt.files["tools/deploy"] != "" || strings.HasPrefix(tt.name, "a program of")) {
+						continue
+					}
+					if n++; testing.Short() && n%2 == 0 {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/%s", tt.name, kind, who, when), func(t *testing.T) {
