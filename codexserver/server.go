@@ -219,7 +219,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	threads := thread.NewTable(e, approvals)
 	watch := report.Options{
-		Wait: traits.Streams, Looks: make(chan struct{}, maxLooks), Logger: log,
+		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Off: o.Changes.Off, Files: max(o.Changes.Files, 0), Before: max(o.Changes.Before, 0), After: max(o.Changes.After, 0),
 	}
 	if o.Home != "" {

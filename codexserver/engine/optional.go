@@ -40,6 +40,10 @@ type Traits struct {
 	// to another process. Emit of their hosts never waits. If a client reads too slowly, deltas
 	// are left out, and an event reports how many.
 	Streams bool
+	// Announces means that whatever changes files begins with [protocol.ExecCommandBegin],
+	// [protocol.PatchApplyBegin] or [protocol.MCPToolCallBegin], and only when Emit has returned.
+	// The server reads the folder before the first of them, and not at all in a turn without.
+	Announces bool
 	// Shortens means that conversations can forget messages and summarise their history: Turn
 	// heeds Rollback and Compact of its input.
 	Shortens bool

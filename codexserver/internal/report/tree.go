@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +30,10 @@ type tree struct {
 	failed error                // why there is none
 }
 
-// look is how the folder was before the turn.
+// look is how the folder was before the turn, or before its first change.
 type look struct {
+	read   func() // begins to take the snapshot
+	begun  sync.Once
 	cancel context.CancelCauseFunc
 	taken  chan struct{} // closed when the snapshot is taken or has failed
 
@@ -90,24 +93,30 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &look{cancel: cancel, taken: make(chan struct{})}
-	t.look.Store(l)
 	limit := cmp.Or(t.options.Before, maxTake)
 	if t.options.Wait {
 		limit = cmp.Or(t.options.Before, maxWait)
 	}
-	go func() { // end waits for it
-		defer close(l.taken)
-		limited, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
-		defer stop()
-		s, err := t.snap(limited, dir, roots)
-		if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLate) {
-			err = errEnded // whatever has ended the turn
-		}
-		l.snapshot, l.failed = s, err
-		if err != nil {
-			t.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", dir, "error", err)
-		}
-	}()
+	l.read = func() {
+		go func() { // end waits for it
+			defer close(l.taken)
+			limited, stop := context.WithTimeoutCause(ctx, limit, slowError{limit})
+			defer stop()
+			s, err := t.snap(limited, dir, roots)
+			if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errLate) {
+				err = errEnded // whatever has ended the turn
+			}
+			l.snapshot, l.failed = s, err
+			if err != nil {
+				t.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", dir, "error", err)
+			}
+		}()
+	}
+	t.look.Store(l)
+	if t.options.Announced {
+		return
+	}
+	l.begun.Do(l.read)
 	if !t.options.Wait {
 		return
 	}
@@ -143,12 +152,21 @@ func (t *tree) turn(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// ready waits until the snapshot is taken.
+// never gives up a snapshot that has not begun.
+func (l *look) never(why error) {
+	l.begun.Do(func() {
+		l.failed = why
+		close(l.taken)
+	})
+}
+
+// ready waits until the snapshot is taken, which begins now if it has not begun.
 func (t *tree) ready(ctx context.Context) {
 	l := t.look.Load()
 	if l == nil {
 		return
 	}
+	l.begun.Do(l.read)
 	select {
 	case <-l.taken:
 	case <-ctx.Done():
@@ -165,6 +183,7 @@ func (t *tree) acting() {
 	case <-l.taken:
 	default:
 		l.cancel(errLate)
+		l.never(errLate)
 	}
 }
 
@@ -189,6 +208,7 @@ func (t *tree) end() (f outcome, err error) {
 		return f, t.failed
 	}
 	l.cancel(errEnded)
+	l.never(errEnded)
 	<-l.taken
 	s := l.snapshot
 	if s == nil {

@@ -17,7 +17,9 @@ import (
 func taking(t *testing.T) (c *Watch, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c = New(turnlog.NewTurn(), Options{})
-	c.tree.look.Store(&look{cancel: cancel, taken: make(chan struct{})})
+	l := &look{read: func() {}, cancel: cancel, taken: make(chan struct{})}
+	l.begun.Do(l.read)
+	c.tree.look.Store(l)
 	return c, ctx
 }
 
@@ -137,4 +139,40 @@ func TestSnapshotsAreBounded(t *testing.T) {
 			t.Errorf("%d snapshots, %d places taken", len(looking), len(looks))
 		}
 	})
+}
+
+// TestAnnounced checks that the snapshot of an engine that announces changes is taken before the
+// first of them, once, and not in a turn without one.
+func TestAnnounced(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ready []protocol.EventMsg
+		event protocol.EventMsg
+		takes int
+		gaps  int // of the report
+	}{
+		{"an answer", []protocol.EventMsg{nil, protocol.AgentMessageDelta{}}, protocol.AgentMessage{}, 0, 0},
+		{"a command", []protocol.EventMsg{protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}}, protocol.ExecCommandBegin{CallID: "1"}, 1, 1},
+		{"a tool that was not announced", nil, protocol.MCPToolCallBegin{CallID: "1"}, 0, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := turnlog.NewTurn()
+			c := New(log, Options{Scratch: repo.Scratch{Dir: "/scratch"}, Announced: true})
+			takes := 0
+			c.tree.take = func(context.Context, string, *repo.SurveyOptions) (*repo.Survey, error) {
+				takes++
+				return nil, errors.New("no snapshot")
+			}
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/"}, nil)
+			synctest.Wait()
+			for _, m := range tt.ready {
+				c.Ready(t.Context(), m)
+			}
+			c.Event(turnlog.NewStore(1).New().Add(log, tt.event))
+			c.End(nil)
+			if got := c.Report(); takes != tt.takes || got.ChangesFrom != FromEvents || len(got.Unknown) != tt.gaps {
+				t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.ChangesFrom, got.Unknown)
+			}
+		})
+	}
 }

@@ -24,6 +24,9 @@ type Options struct {
 	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
 	// it: each that [engine.Traits].Streams.
 	Wait bool
+	// Announced begins the snapshot with the first event that begins a change, for engines with
+	// [engine.Traits].Announces. A turn without such an event has no snapshot.
+	Announced bool
 	// Off leaves out the snapshot: the changes are those of patches.
 	Off bool
 	// Files bounds the files that a snapshot reads, see [repo.SurveyOptions].
