@@ -29,6 +29,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -181,6 +182,9 @@ const (
 	defaultGrace     = time.Second
 	defaultTasks     = 64
 	maxLooks         = 8 // folders compared at a time
+	// turnRoom is how many bytes must be free on the disk of the home before a turn begins: enough
+	// for what it writes before its first action, and as much again to say how it ended.
+	turnRoom = 512 << 10
 )
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
@@ -226,10 +230,14 @@ func New(e engine.Engine, o *Options) *Server {
 		watch.Scratch = repo.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &sandbox.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
+	var room *safefile.Reserve
+	if o.Home != "" {
+		room = safefile.NewReserve(o.Home, turnRoom)
+	}
 	table := mcptool.New(e, &mcptool.Options{
 		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home, Store: o.Store, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
+		Home: o.Home, Room: room, Store: o.Store, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 		Worktrees: max(o.Keep.Worktrees, 0), MaxWorktrees: max(o.Keep.MaxWorktrees, 0),
 	})
 	folder := o.Folder

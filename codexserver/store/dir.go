@@ -99,7 +99,7 @@ func unavailable(err error) error {
 			return err
 		}
 	}
-	if isFull(err) {
+	if safefile.IsFull(err) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

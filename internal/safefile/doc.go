@@ -7,7 +7,7 @@
 // wait for its content. [Write] replaces a file so that no reader ever sees half of one.
 // [Lock] and [Share] lock an open file between processes until it is closed or the process
 // ends. [Log] appends lines to a file, and follows nothing that others put in its place.
-// [LoadSecret] keeps a secret in a file that only its owner can read.
+// [LoadSecret] keeps a secret in a file that only its owner can read. A [Reserve] keeps room on a disk.
 //
 // Their errors name the path, but for locks.
 package safefile

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -186,6 +187,9 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		err = j.thread.Turn(ctx, ticket, a, in)
 	}
 	j.meter.end()
+	if safefile.IsFull(err) {
+		_ = j.options.Room.Release() // of what is closed, nothing needs to be written
+	}
 	j.report.End(err)
 	if err == nil && j.meter.blind(j.log.Tokens()) {
 		j.remark("The budget of tokens was not held: the model's provider does not count them.")

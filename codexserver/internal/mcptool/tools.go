@@ -91,6 +91,9 @@ type Options struct {
 	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
 	// and no reviews.
 	Home string
+	// Room is checked before a turn begins: enough for what a turn writes before its first
+	// action. It is given up when a turn fails because the disk is full, to record how it ended.
+	Room *safefile.Reserve
 	// Folders are the folders in which the paths of a call must lie. Nil allows all.
 	Folders []string
 	// Patience is how long a call may take before it ends although its turn continues. 0
@@ -286,16 +289,9 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	return r
 }
 
-// turnRoom is how many bytes must be free on the disk of the home before a turn begins: enough for
-// what it writes before its first action, and to say how it ended.
-const turnRoom = 512 << 10
-
 // checkRoom fails if the home has no room for a turn.
 func (t *Table) checkRoom() error {
-	if t.options.Home == "" {
-		return nil
-	}
-	if err := safefile.Room(t.options.Home, turnRoom); err != nil {
+	if err := t.options.Room.Check(); err != nil {
 		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", t.options.Home, err)
 	}
 	return nil

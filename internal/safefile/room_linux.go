@@ -1,0 +1,56 @@
+package safefile
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const errNoRoom = unix.ENOSPC
+
+// roomIn returns how many bytes this user may still write on the disk of a folder: none if no further
+// file can be made.
+func roomIn(dir string) (int64, error) {
+	var s unix.Statfs_t
+	for {
+		err := unix.Statfs(dir, &s)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+		}
+	}
+	if s.Files > 0 && s.Ffree == 0 {
+		return 0, nil
+	}
+	return int64(min(s.Bavail, allRoom/uint64(s.Bsize))) * int64(s.Bsize), nil
+}
+
+// unnamed makes a file without a name in a folder.
+func unnamed(dir string) (f *os.File, named bool, err error) {
+	if f, err = os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600); err == nil {
+		return f, false, nil
+	}
+	if f, err = os.CreateTemp(dir, ".tmp-*"); err != nil { // the file system has only files with names
+		return nil, false, err
+	}
+	return f, os.Remove(f.Name()) != nil, nil
+}
+
+// allocate takes the disk's blocks for the content of a file, where the file system can without
+// writing it.
+func allocate(f *os.File, size int) error {
+	for {
+		switch err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size)); {
+		case err == nil || size == 0:
+			return nil
+		case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
+			_, err := f.Write(noise(size))
+			return err
+		case !errors.Is(err, unix.EINTR):
+			return &os.PathError{Op: "write", Path: f.Name(), Err: err}
+		}
+	}
+}

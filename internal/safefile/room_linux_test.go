@@ -1,0 +1,96 @@
+package safefile_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// TestReserveOnAFullDisk runs itself in a mount namespace of its own. The room of the reserve is there
+// when the disk is full: after a Release it can be written.
+func TestReserveOnAFullDisk(t *testing.T) {
+	const child, size = "SAFEFILE_TEST_FULL", 256 << 10
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestReserveOnAFullDisk$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || bytes.Contains(out, []byte("--- SKIP")) {
+			t.Skipf("no user namespaces: %v %s", err, out)
+		}
+		if err != nil || !bytes.Contains(out, []byte("--- PASS")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("small", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
+		t.Skip("no file system can be mounted:", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	r := safefile.NewReserve(dir, size)
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, size int) error {
+		return os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600)
+	}
+	if err := write("filler", 2<<20); !safefile.IsFull(err) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if err := r.Check(); !safefile.IsFull(err) {
+		t.Errorf("a full disk has room: %v", err)
+	}
+	if err := write("record", size); !safefile.IsFull(err) {
+		t.Errorf("the reserve is not taken: %v", err)
+	}
+	if err := errors.Join(r.Release(), write("record", size)); err != nil {
+		t.Errorf("after the release: %v", err)
+	}
+	if err := r.Check(); !safefile.IsFull(err) {
+		t.Errorf("what was released and used is there again: %v", err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, "filler")), r.Check()); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	limit := syscall.Rlimit{Cur: size - 1, Max: size - 1}
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := errors.Join(r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("files may not be so large: %v", err)
+	}
+}
+
+// TestReserveWritesNothing checks that a reserve that is taken writes nothing.
+func TestReserveWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	r := safefile.NewReserve(dir, 1<<20)
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after, err := os.Stat(dir); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the folder changed: %v, %v", after, err)
+	}
+}
