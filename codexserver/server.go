@@ -83,8 +83,8 @@ type Options struct {
 	// stays open.
 	Patience time.Duration
 	// Stall is how long a model may be silent before progress, tasks and codex-wait report
-	// it as stuck. Its turn continues. Default: five minutes. A negative value means that
-	// it is never reported.
+	// it as stuck. Its turn continues. Default: [setting.DefaultStall]. A negative value means
+	// that it is never reported.
 	Stall time.Duration
 	// Keep says how much is kept in Home.
 	Keep KeepOptions

@@ -23,7 +23,7 @@ type Options struct {
 	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
 	LinkLifetime time.Duration
 	// Stall is how long a model may be silent before the page calls it stuck. 0 means
-	// five minutes. A negative value means that it is never called stuck.
+	// [setting.DefaultStall]. A negative value means that it is never called stuck.
 	Stall time.Duration
 	// Announce receives a link that opens the page: at the start, and whenever a question
 	// comes while no page is open. It may receive the same link again while that is unused

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
@@ -296,7 +297,6 @@ const (
 	DefaultGrace         = time.Second
 	DefaultResult        = 80_000
 	DefaultDrain         = 30 * time.Second
-	DefaultStall         = 5 * time.Minute
 	DefaultFiles         = 100_000
 	DefaultBefore        = 5 * time.Second
 	DefaultAfter         = 30 * time.Second
@@ -495,7 +495,7 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Drain.Timeout = Duration(DefaultDrain)
 	f.Limits.Tasks = DefaultTasks
 	f.Limits.Result = DefaultResult
-	f.Limits.Stall = Duration(DefaultStall)
+	f.Limits.Stall = Duration(setting.DefaultStall)
 	f.Changes.Track = true
 	f.Changes.Files = DefaultFiles
 	f.Changes.Before, f.Changes.After = Duration(DefaultBefore), Duration(DefaultAfter)

@@ -77,7 +77,7 @@ type Options struct {
 	// Default: [report.DefaultLimit].
 	MaxResult int
 	// Stall is how long a model may be silent before it is reported as stuck. 0 is
-	// [stall.Default], a negative value forever.
+	// [setting.DefaultStall], a negative value forever.
 	Stall time.Duration
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
 	AlwaysLoad bool

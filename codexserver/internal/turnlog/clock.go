@@ -1,18 +1,19 @@
 package turnlog
 
-import "time"
+import (
+	"time"
 
-// DefaultStall is how long a model may be silent before it counts as stuck.
-const DefaultStall = 5 * time.Minute
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+)
 
-// StallLimit returns the limit for an option. 0 means [DefaultStall], a negative value means no
+// StallLimit returns the limit for an option. 0 means [setting.DefaultStall], a negative value no
 // limit and returns 0.
 func StallLimit(option time.Duration) time.Duration {
 	switch {
 	case option < 0:
 		return 0
 	case option == 0:
-		return DefaultStall
+		return setting.DefaultStall
 	}
 	return option
 }

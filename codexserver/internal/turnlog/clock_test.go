@@ -8,6 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -78,7 +79,7 @@ func TestClock(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	for option, want := range map[time.Duration]time.Duration{0: turnlog.DefaultStall, -1: 0, time.Second: time.Second} {
+	for option, want := range map[time.Duration]time.Duration{0: setting.DefaultStall, -1: 0, time.Second: time.Second} {
 		if got := turnlog.StallLimit(option); got != want {
 			t.Errorf("%v means %v, want %v", option, got, want)
 		}
