@@ -26,6 +26,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
@@ -69,7 +70,7 @@ type Options struct {
 	// count. Default: they are only files.
 	Store *store.Mirror
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
-	// of JSON. Default: 80,000.
+	// of JSON. Default: [setting.DefaultResult].
 	MaxResult int
 	// Hint says which results of turns have a text block that names the thread, for clients
 	// that pass only texts on to their model: "auto", all but those of clients that are
@@ -136,51 +137,18 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// ChangeOptions say how the changes of a turn are found: its folder is read before and after
-// the turn. Where that is not possible, the result says so and has the changes of patches.
-// The zero value is the default.
-type ChangeOptions struct {
-	// Off leaves the folder alone.
-	Off bool
-	// Files is how many files may be read that differ from git's index. Without a
-	// repository all files count, and the limit is a twentieth. Default: 100,000.
-	Files int
-	// Before is how long reading may take before the turn's first change. The turn of an
-	// engine that streams ([engine.Traits]) begins after it. Default: 5s, or 2s for such an engine.
-	Before time.Duration
-	// After is how long reading may take after the turn. Default: 30s.
-	After time.Duration
-}
-
-// KeepOptions say how much is kept in [Options].Home. The zero value keeps everything.
-type KeepOptions struct {
-	// Worktrees is how long a git worktree is kept that was not used and has no work to lose.
-	// Default: forever.
-	Worktrees time.Duration
-	// MaxWorktrees is how many worktrees there may be. A call for one more is refused. Default:
-	// no limit.
-	MaxWorktrees int
-}
-
-// TaskOptions say how calls become tasks. The zero value is the default.
-type TaskOptions struct {
-	// Never keeps calls synchronous.
-	Never bool
-	// Grace is how long a call runs before it becomes a task. Default: a second. With a
-	// negative value it becomes a task at once.
-	Grace time.Duration
-	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
-	Limit int
-	// NoResume leaves the tasks and background turns of a server that was killed as they
-	// are. By default the next server with the same Home continues them after the first
-	// call of a client, if its engine can.
-	NoResume bool
-}
+// The types of settings that are tables of their own.
+type (
+	// ChangeOptions say how the changes of a turn are found.
+	ChangeOptions = setting.Changes
+	// KeepOptions say how much is kept in [Options].Home.
+	KeepOptions = setting.Keep
+	// TaskOptions say how calls become tasks.
+	TaskOptions = setting.Tasks
+)
 
 const (
 	defaultMaxUnread = 64 << 20
-	defaultGrace     = time.Second
-	defaultTasks     = 64
 	maxLooks         = 8 // folders compared at a time
 	// turnRoom is how many bytes must be free on the disk of the home before a turn begins: enough
 	// for what it writes before its first action, and as much again to say how it ended.
@@ -224,7 +192,7 @@ func New(e engine.Engine, o *Options) *Server {
 	threads := thread.NewTable(e, approvals)
 	watch := report.Options{
 		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
-		Off: o.Changes.Off, Files: max(o.Changes.Files, 0), Before: max(o.Changes.Before, 0), After: max(o.Changes.After, 0),
+		Changes: o.Changes,
 	}
 	if o.Home != "" {
 		watch.Scratch = repo.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &sandbox.Programs{More: traits.Reach}}
@@ -250,10 +218,9 @@ func New(e engine.Engine, o *Options) *Server {
 		seal.File = filepath.Join(o.Home, "codex-mcp", "key")
 	}
 	var tasks *mcp.Tasks
-	if o.Home != "" && !o.Tasks.Never {
+	if limits := o.Tasks.Resolved(); o.Home != "" && !limits.Never {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), mcp.TaskOptions{
-			Grace: max(cmp.Or(o.Tasks.Grace, defaultGrace), 0),
-			Limit: cmp.Or(max(o.Tasks.Limit, 0), defaultTasks), Continue: !o.Tasks.NoResume,
+			Grace: max(limits.Grace, 0), Limit: limits.Limit, Continue: !limits.NoResume,
 		}, log.Warn)
 	}
 	var relay *board.Relay

@@ -3,7 +3,81 @@
 // types, and codex-mcp reads them from codex-mcp.toml, with the keys that the tags name.
 package setting
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// DefaultStall is how long a model may be silent before it counts as stuck.
-const DefaultStall = 5 * time.Minute
+// The defaults of settings that are no fields of a type.
+const (
+	// DefaultStall is how long a model may be silent before it counts as stuck.
+	DefaultStall = 5 * time.Minute
+	// DefaultResult is the size of the longest answer, and of the largest structured content
+	// of a result, in bytes of JSON.
+	DefaultResult = 80_000
+	// DefaultFiles is that of [Changes].Files.
+	DefaultFiles = 100_000
+)
+
+// Changes say how the changes of a turn are found: its folder is read before and after the
+// turn. Where that is not possible, the result says so and has the changes of patches. The
+// zero value is the default.
+type Changes struct {
+	// Off leaves the folder alone.
+	Off bool `json:"-"`
+	// Files is how many files may be read that differ from git's index. Without a
+	// repository all files count, and the limit is a twentieth. Default: [DefaultFiles].
+	Files int `json:"files"`
+	// Before is how long reading may take before the turn's first change. The turn of an
+	// engine that streams (engine.Traits) begins after it. Default: 5s, or 2s for such an
+	// engine.
+	Before time.Duration `json:"before"`
+	// After is how long reading may take after the turn; only very many changes take
+	// seconds. Default: 30s.
+	After time.Duration `json:"after"`
+}
+
+// Resolved returns c with its defaults, for an engine that streams or not.
+func (c Changes) Resolved(streams bool) Changes {
+	before := 5 * time.Second // during the model's first request
+	if streams {
+		before = 2 * time.Second
+	}
+	c.Files = cmp.Or(max(c.Files, 0), DefaultFiles)
+	c.Before = cmp.Or(max(c.Before, 0), before)
+	c.After = cmp.Or(max(c.After, 0), 30*time.Second)
+	return c
+}
+
+// Keep says how much is kept in the folder for data that outlives the process. The zero value
+// keeps everything.
+type Keep struct {
+	// Worktrees is how long a git worktree is kept that was not used and has no work to lose.
+	// Default: forever.
+	Worktrees time.Duration `json:"worktrees"`
+	// MaxWorktrees is how many worktrees there may be. A call for one more is refused. Default:
+	// no limit.
+	MaxWorktrees int `json:"max_worktrees"`
+}
+
+// Tasks say how calls become tasks. The zero value is the default.
+type Tasks struct {
+	// Never keeps calls synchronous.
+	Never bool `json:"-"`
+	// Grace is how long a call runs before it becomes a task. Default: a second. With a
+	// negative value it becomes a task at once.
+	Grace time.Duration `json:"grace"`
+	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
+	Limit int `json:"-"`
+	// NoResume leaves the tasks and background turns of a server that was killed as they
+	// are. By default the next server with the same Home continues them after the first
+	// call of a client, if its engine can.
+	NoResume bool `json:"-"`
+}
+
+// Resolved returns t with its defaults.
+func (t Tasks) Resolved() Tasks {
+	t.Grace = cmp.Or(t.Grace, time.Second)
+	t.Limit = cmp.Or(max(t.Limit, 0), 64)
+	return t
+}

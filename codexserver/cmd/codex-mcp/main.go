@@ -243,9 +243,9 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Hint:      c.settings.Hint,
 		Patience:  c.settings.Patience,
 		Stall:     c.settings.Stall,
-		Changes:   codexserver.ChangeOptions(c.settings.Changes),
-		Keep:      codexserver.KeepOptions{Worktrees: c.settings.Keep.Worktrees, MaxWorktrees: c.settings.Keep.MaxWorktrees},
-		Tasks:     codexserver.TaskOptions(c.settings.Tasks),
+		Changes:   c.settings.Changes,
+		Keep:      c.settings.Keep.Keep,
+		Tasks:     c.settings.Tasks,
 		Version:   version(),
 		Logger:    c.log,
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -306,7 +307,7 @@ func TestAllow(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	for file, want := range map[string]config.Changes{
+	for file, want := range map[string]setting.Changes{
 		"": {Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second},
 		"[changes]\ntrack = false\nfiles = 7\nbefore = \"1s\"\nafter = \"2s\"": {Off: true, Files: 7, Before: time.Second, After: 2 * time.Second},
 	} {

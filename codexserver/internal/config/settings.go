@@ -43,7 +43,7 @@ type Settings struct {
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
 	AlwaysLoad bool
 	// Tasks say how calls become tasks.
-	Tasks Tasks
+	Tasks setting.Tasks
 	// MaxResult is the size of the longest answer, and of the largest structured content of
 	// a result, in bytes of JSON.
 	MaxResult int
@@ -53,7 +53,7 @@ type Settings struct {
 	// depends on the client, a negative value means forever.
 	Patience time.Duration
 	// Changes say how the changes of a turn are found.
-	Changes Changes
+	Changes setting.Changes
 	// Stall is how long a model may be silent before it is reported as stuck. A negative
 	// value means forever.
 	Stall time.Duration
@@ -176,9 +176,9 @@ func (f *settingsFile) settings() *Settings {
 		Hint:        f.Results.Hint,
 		Patience:    f.Calls.Patience.settings(),
 		Stall:       orNone(time.Duration(l.Stall)),
-		Tasks:       Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks, NoResume: !f.Tasks.Resume},
+		Tasks:       setting.Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks, NoResume: !f.Tasks.Resume},
 
-		Changes: Changes{Off: !f.Changes.Track, Files: f.Changes.Files, Before: time.Duration(f.Changes.Before), After: time.Duration(f.Changes.After)},
+		Changes: setting.Changes{Off: !f.Changes.Track, Files: f.Changes.Files, Before: time.Duration(f.Changes.Before), After: time.Duration(f.Changes.After)},
 
 		LockedArguments: f.LockedArguments,
 		TrustedCalls:    f.TrustedCalls,
@@ -240,28 +240,6 @@ type Sandbox struct {
 	Strict bool
 }
 
-// Changes say how the changes of a turn are found.
-type Changes struct {
-	// Off leaves the changes to patches.
-	Off bool
-	// Files is how many files may be read that differ from git's index.
-	Files int
-	// Before and After are how long reading the folder may take before and after a turn.
-	Before, After time.Duration
-}
-
-// Tasks say how calls of clients that poll become tasks.
-type Tasks struct {
-	// Never keeps calls synchronous.
-	Never bool
-	// Grace is how long a call may take before it becomes a task.
-	Grace time.Duration
-	// Limit is how many tasks may be unfinished at a time.
-	Limit int
-	// NoResume leaves the work of a server that was killed as it is.
-	NoResume bool
-}
-
 // modelTools are the words of model_tools, the default first.
 var modelTools = []string{"auto", "files", "codex"}
 
@@ -293,13 +271,7 @@ const (
 	DefaultToolCalls     = 128
 	DefaultCommand       = 2 * time.Minute
 	DefaultIdle          = time.Hour
-	DefaultTasks         = 64
-	DefaultGrace         = time.Second
-	DefaultResult        = 80_000
 	DefaultDrain         = 30 * time.Second
-	DefaultFiles         = 100_000
-	DefaultBefore        = 5 * time.Second
-	DefaultAfter         = 30 * time.Second
 )
 
 // Duration is written as in Go, "90s" or "10m". 0 may be a number.
@@ -491,14 +463,13 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Tasks.Mode, f.Tasks.Resume = tasksAuto, true
 	f.Results.Hint = "auto"
 	f.Calls.Patience = patience(unset)
-	f.Tasks.Grace = Duration(DefaultGrace)
+	tasks, changes := setting.Tasks{}.Resolved(), setting.Changes{}.Resolved(false)
+	f.Tasks.Grace, f.Limits.Tasks = Duration(tasks.Grace), tasks.Limit
 	f.Drain.Timeout = Duration(DefaultDrain)
-	f.Limits.Tasks = DefaultTasks
-	f.Limits.Result = DefaultResult
+	f.Limits.Result = setting.DefaultResult
 	f.Limits.Stall = Duration(setting.DefaultStall)
 	f.Changes.Track = true
-	f.Changes.Files = DefaultFiles
-	f.Changes.Before, f.Changes.After = Duration(DefaultBefore), Duration(DefaultAfter)
+	f.Changes.Files, f.Changes.Before, f.Changes.After = changes.Files, Duration(changes.Before), Duration(changes.After)
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = elicit.DefaultMaxPending
 	f.Limits.ModelRequests = DefaultModelRequests

@@ -4,18 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // Keep says how much is kept in files, and for how long.
 type Keep struct {
+	setting.Keep
 	// Log is the size, in bytes, at which the log of approvals or a trace is renamed and begun
 	// again. 0 means no limit.
 	Log int64
-	// Worktrees is how long an unused worktree is kept that has no work to lose. 0 means
-	// forever.
-	Worktrees time.Duration
-	// MaxWorktrees is how many worktrees there may be. 0 means no limit.
-	MaxWorktrees int
 }
 
 type keepTable struct {
@@ -27,7 +25,9 @@ type keepTable struct {
 // The defaults of the table keep.
 var defaultKeep = keepTable{Log: 64 << 20, Worktrees: Duration(30 * 24 * time.Hour), MaxWorktrees: 128}
 
-func (k keepTable) settings() Keep { return Keep{k.Log, time.Duration(k.Worktrees), k.MaxWorktrees} }
+func (k keepTable) settings() Keep {
+	return Keep{setting.Keep{Worktrees: time.Duration(k.Worktrees), MaxWorktrees: k.MaxWorktrees}, k.Log}
+}
 
 // minLog is the least size of a log that is renamed: some lines fit.
 const minLog = 4096

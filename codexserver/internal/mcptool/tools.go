@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -74,7 +75,7 @@ type Options struct {
 	Report report.Options
 	// MaxResult is the size of the longest answer, and of the largest structured content of
 	// a result, in bytes of JSON.
-	// Default: [report.DefaultLimit].
+	// Default: [setting.DefaultResult].
 	MaxResult int
 	// Stall is how long a model may be silent before it is reported as stuck. 0 is
 	// [setting.DefaultStall], a negative value forever.
@@ -113,7 +114,7 @@ type Options struct {
 }
 
 // maxResult returns the size of the longest answer in bytes.
-func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), report.DefaultLimit) }
+func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), setting.DefaultResult) }
 
 // bounds returns the folders in which the paths of a call must lie.
 func (o *Options) bounds() bounds { return o.Folders }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -21,8 +22,7 @@ import (
 // Limits of a snapshot. Those of a folder without a repository are lower, because git must
 // read all of its files.
 const (
-	maxFiles    = 100_000   // files that differ from the index, so that git must read them
-	maxBytes    = 256 << 20 // bytes of these files together
+	maxBytes    = 256 << 20 // bytes of the files that differ from the index, so that git must read them
 	ownShare    = 20        // without a repository one of 20 files
 	maxOwnBytes = 64 << 20
 	maxContent  = 16 << 20 // bytes of one file; a larger one is compared by its size and times
@@ -88,7 +88,7 @@ func take(ctx context.Context, dir string, scratch Scratch, files int, own bool)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	s := &Snapshot{files: cmp.Or(files, maxFiles)}
+	s := &Snapshot{files: cmp.Or(files, setting.DefaultFiles)}
 	if !own {
 		s.root = Root(dir)
 	}

@@ -23,7 +23,7 @@ type SurveyOptions struct {
 	// Roots are absolute paths of further folders to look at.
 	Roots []string
 	// Files is how many files git may read that differ from its index. In a folder without a
-	// repository it reads all, and at most a twentieth of this number. Default: 100,000.
+	// repository it reads all, and at most a twentieth of this number. Default: [setting.DefaultFiles].
 	Files int
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -13,11 +14,8 @@ import (
 // maxName is how many bytes are shown of a name.
 const maxName = 100
 
-// Limits of the size of a report, in bytes of JSON.
-const (
-	DefaultLimit = 80_000
-	MinLimit     = 4096
-)
+// MinLimit is the least size of a report, in bytes of JSON.
+const MinLimit = 4096
 
 // counts are the elements of lists and the bytes of texts that were left out.
 type counts struct {
@@ -120,11 +118,11 @@ type wireStep struct {
 }
 
 // JSON returns the report as a JSON object of at most limit bytes. A limit of 0 means
-// [DefaultLimit], a smaller one than [MinLimit] means that. A report that is too long loses
+// [setting.DefaultResult], a smaller one than [MinLimit] means that. A report that is too long loses
 // parts of its longest lists and texts; its member truncated says how much.
 func (r *Report) JSON(limit int) []byte {
 	if limit == 0 {
-		limit = DefaultLimit
+		limit = setting.DefaultResult
 	}
 	limit = max(limit, MinLimit)
 	w := wire{

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -68,7 +69,7 @@ func TestJSON(t *testing.T) {
 	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}]
 }`
 	got := r.JSON(0)
-	check(t, schema(t), got, report.DefaultLimit)
+	check(t, schema(t), got, setting.DefaultResult)
 	if d := cmp.Diff(compact(t, want), string(got)); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}
@@ -124,12 +125,12 @@ func TestJSONCutsTheLongest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := tt.r.JSON(0)
-			check(t, strict, out, report.DefaultLimit)
+			check(t, strict, out, setting.DefaultResult)
 			got := shapeOf(t, out)
 			if d := cmp.Diff(tt.cut, keys(got.Truncated)); d != "" {
 				t.Error("cut (-want +got)\n" + d)
 			}
-			if len(out) < report.DefaultLimit*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
+			if len(out) < setting.DefaultResult*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
 				t.Errorf("only %d bytes", len(out))
 			}
 			for name, sum := range map[string][2]int{
@@ -197,7 +198,7 @@ func TestJSONOfBadOutput(t *testing.T) {
 	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
 		r := report.Report{Output: jsontext.Value(output)}
 		out := r.JSON(0)
-		check(t, schema(t), out, report.DefaultLimit)
+		check(t, schema(t), out, setting.DefaultResult)
 		if got := shapeOf(t, out); got.Output != nil {
 			t.Errorf("%.20s: output %.20s", output, got.Output)
 		}
@@ -251,7 +252,7 @@ func FuzzJSON(f *testing.F) {
 		r.Content, r.Output = strings.Repeat(content, n(6)%300), jsontext.Value(output)
 		want := max(int(limit), report.MinLimit)
 		if limit == 0 {
-			want = report.DefaultLimit
+			want = setting.DefaultResult
 		}
 		out := r.JSON(int(limit))
 		check(t, strict, out, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -60,7 +61,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	share := thread.NewTable(e, &board.Options{Record: board.NewRecord(&record)}).Share("")
 	defer share.Close()
 
-	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Before: time.Minute, After: time.Minute})
+	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
 	a := thread.Attendance{Turn: tt.c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: tt.c.Watch}}, Awaited: true, Place: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // TestDiffOfPatches checks that git applies the diff of a turn whose folder is not looked at,
@@ -62,7 +63,7 @@ func TestDiffOfPatches(t *testing.T) {
 			}
 			share := thread.NewTable(e, &board.Options{}).Share("")
 			defer share.Close()
-			c := newWatch(report.Options{Off: true})
+			c := newWatch(report.Options{Changes: setting.Changes{Off: true}})
 			a := thread.Attendance{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: dir}, a)
 			if err != nil {

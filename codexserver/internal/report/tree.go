@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +11,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-)
-
-// Time limits for reading a folder, unless [Options] has others.
-const (
-	maxTake    = 5 * time.Second  // during the model's first request
-	maxWait    = 2 * time.Second  // before the engine begins the turn, see [Options].Wait
-	maxCompare = 30 * time.Second // after the turn; only very many changes take seconds
 )
 
 // tree is the folder of the turn, before and after it.
@@ -81,7 +73,7 @@ func reason(err error) string {
 func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	switch {
 	case t.failed != nil: // the turn continues
-	case t.options.Off:
+	case t.options.Changes.Off:
 		t.failed = errOff
 	case t.options.Scratch.Dir == "":
 		t.failed = errNone
@@ -93,10 +85,7 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &look{cancel: cancel, taken: make(chan struct{})}
-	limit := cmp.Or(t.options.Before, maxTake)
-	if t.options.Wait {
-		limit = cmp.Or(t.options.Before, maxWait)
-	}
+	limit := t.options.Changes.Before
 	l.read = func() {
 		go func() { // end waits for it
 			defer close(l.taken)
@@ -136,7 +125,7 @@ func (t *tree) snap(ctx context.Context, dir string, roots []string) (*repo.Surv
 		return nil, err
 	}
 	defer leave()
-	return t.take(ctx, dir, &repo.SurveyOptions{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Files})
+	return t.take(ctx, dir, &repo.SurveyOptions{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Changes.Files})
 }
 
 // turn waits for a place in [Options].Looks.
@@ -214,7 +203,7 @@ func (t *tree) end() (f outcome, err error) {
 	if s == nil {
 		return f, l.failed
 	}
-	limit := cmp.Or(t.options.After, maxCompare)
+	limit := t.options.Changes.After
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
 	defer stop()
 	leave, err := t.turn(ctx)

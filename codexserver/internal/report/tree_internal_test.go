@@ -30,8 +30,8 @@ func TestSlowSnapshot(t *testing.T) {
 		wait          bool
 		begins, ready time.Duration // how long Begin and then Ready take
 	}{
-		{false, 0, maxTake},
-		{true, maxWait, 0},
+		{false, 0, 5 * time.Second},
+		{true, 2 * time.Second, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := New(turnlog.NewTurn(), Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -163,7 +164,7 @@ func (tt *turn) end(err error) result {
 	tt.c.End(err)
 	r := tt.c.Report()
 	out := r.JSON(0)
-	check(tt.t, schema(tt.t), out, report.DefaultLimit)
+	check(tt.t, schema(tt.t), out, setting.DefaultResult)
 	var res result
 	if err := json.Unmarshal(out, &res); err != nil {
 		tt.t.Fatal(err)

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // Options configure how a turn is watched. The zero value takes the changes from events.
@@ -27,13 +27,8 @@ type Options struct {
 	// Announced begins the snapshot with the first event that begins a change, for engines with
 	// [engine.Traits].Announces. A turn without such an event has no snapshot.
 	Announced bool
-	// Off leaves out the snapshot: the changes are those of patches.
-	Off bool
-	// Files bounds the files that a snapshot reads, see [repo.SurveyOptions].
-	Files int
-	// Before and After are how long reading the folder may take before and after the turn.
-	// Default: 5s before, or 2s with Wait, and 30s after.
-	Before, After time.Duration
+	// Changes say how the folder is read.
+	Changes setting.Changes
 	// Looks limits how many folders are read at a time, since each takes file
 	// descriptors: its capacity is the limit. A turn waits for a place within its own
 	// time limit. Nil means no limit.
@@ -66,6 +61,7 @@ func New(turn *turnlog.Turn, o Options) *Watch {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Changes = o.Changes.Resolved(o.Wait)
 	return &Watch{turn: turn, tree: tree{options: o, take: repo.Look}}
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // anything is a want for kinds whose report depends on the rights of the user.
@@ -21,7 +21,7 @@ type kind struct {
 	lay     string // makes more before the turn
 	act     string // is the turn's command
 	user    string // is what the user does while the turn runs and no command
-	options report.Options
+	options setting.Changes
 	// want has a line for each change, "? " before those that were not looked at, and the
 	// notes of the diff.
 	want string
@@ -147,14 +147,14 @@ var kinds = []kind{
 	{name: "nested repository removed", lay: "git init -q n; echo x > n/x", act: "rm -rf n", want: "delete n/\n# not in this diff (another repository): delete n/\n"},
 	{name: "many nested repositories", lay: "git init -q n10; echo x > n10/x; for i in $(seq 11 27); do cp -a n10 n$i; done", act: "echo y > n10/x; echo y > n27/x", want: "update n10/x +1-1\n? n26/: too many repositories and folders\n? n27/: too many repositories and folders\n"},
 	{name: "writable root", roots: true, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update TOP/root/r.txt +1-0\nupdate a.txt +1-0\n# not in this diff (outside of the folder): update TOP/root/r.txt\n"},
-	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: report.Options{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: setting.Changes{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 	{name: "no repository", noGit: true, act: "echo x >> a.txt; printf '\\0' > b", want: "update a.txt +1-0\nadd b\n"},
-	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: report.Options{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
-	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: report.Options{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "many files without a repository", noGit: true, lay: "seq 60 | xargs touch", options: setting.Changes{Files: 1000}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
+	{name: "too many untracked files", lay: "seq 60 | xargs touch", options: setting.Changes{Files: 50}, act: "echo x >> a.txt", want: "? TOP/w: too large for a snapshot: 61 files, and at most 50 may be read\n"},
 
 	// Limits, and the user at the same time.
-	{name: "too slow before", options: report.Options{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
-	{name: "too slow after", options: report.Options{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
-	{name: "tracking is off", options: report.Options{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: changes.track is off\n"},
+	{name: "too slow before", options: setting.Changes{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "too slow after", options: setting.Changes{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
+	{name: "tracking is off", options: setting.Changes{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: changes.track is off\n"},
 	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3\nadd u +1-0\n"},
 }

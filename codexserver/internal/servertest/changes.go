@@ -95,8 +95,8 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	shell(t, top, "cp -a w old")
 	before := p.tree()
 
-	options := k.options
-	options.Before, options.After = cmp.Or(options.Before, time.Minute), cmp.Or(options.After, time.Minute)
+	options := report.Options{Changes: k.options}
+	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = repo.Scratch{Dir: filepath.Join(top, "scratch")}
 	var roots []string
 	if k.roots {

@@ -1,0 +1,40 @@
+package setting_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+)
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	set := setting.Changes{Off: true, Files: 7, Before: 1, After: 2}
+	for _, tt := range []struct {
+		in      setting.Changes
+		streams bool
+		want    setting.Changes
+	}{
+		{want: setting.Changes{Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second}},
+		{streams: true, want: setting.Changes{Files: 100_000, Before: 2 * time.Second, After: 30 * time.Second}},
+		{in: setting.Changes{Files: -1, Before: -1, After: -1}, want: setting.Changes{Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second}},
+		{in: set, streams: true, want: set},
+	} {
+		if got := tt.in.Resolved(tt.streams); got != tt.want {
+			t.Errorf("%+v, streams %v: %+v, want %+v", tt.in, tt.streams, got, tt.want)
+		}
+	}
+}
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[setting.Tasks]setting.Tasks{
+		{}:                     {Grace: time.Second, Limit: 64},
+		{Grace: -1, Limit: -1}: {Grace: -1, Limit: 64},
+		{Grace: 1, Limit: 2, Never: true, NoResume: true}: {Grace: 1, Limit: 2, Never: true, NoResume: true},
+	} {
+		if got := in.Resolved(); got != want {
+			t.Errorf("%+v: %+v, want %+v", in, got, want)
+		}
+	}
+}
