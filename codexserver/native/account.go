@@ -11,18 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Auth is the OAuth server where users sign in with ChatGPT. There is no default server.
-type Auth struct {
-	// Issuer is the server's base address. The engine uses ISSUER/oauth/authorize
-	// and ISSUER/oauth/token.
-	Issuer string
-	// ClientID is the engine's client id at the server.
-	ClientID string
-	// Port is the port on this machine to which the browser is redirected.
-	// Default: 1455, else 1457, else any that is free.
-	Port int
-}
-
 var _ engine.Accounts = (*Engine)(nil)
 
 // AuthStatus implements [engine.Accounts]. When the configured provider needs no OpenAI

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // toolbox makes the tools of a conversation. Processes that its commands leave running
@@ -59,9 +60,9 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 // fileTools reports whether a conversation has the file tools.
 func (e *Engine) fileTools(cfg *config.Config) bool {
 	switch e.tools {
-	case ToolsFiles:
+	case setting.ToolsFiles:
 		return true
-	case ToolsCodex:
+	case setting.ToolsCodex:
 		return false
 	}
 	return cfg.Provider().WireAPI != config.WireResponses
@@ -80,7 +81,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	for _, file := range linked {
 		// A command could make a file that is missing, and the tier namespaces keeps only what is
 		// there. The tier thread and a helper cannot keep a file in a writable folder.
-		if _, err := os.Lstat(file); err != nil || e.sandbox.Tier != TierNamespaces || len(e.sandbox.Helper) > 0 {
+		if _, err := os.Lstat(file); err != nil || e.sandbox.Tier != setting.TierNamespaces || len(e.sandbox.Helper) > 0 {
 			private = append(private, file)
 		}
 	}

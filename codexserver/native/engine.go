@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -24,6 +23,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -51,8 +51,9 @@ type Options struct {
 	Limits Limits
 	// Sandbox says how commands are confined.
 	Sandbox Sandbox
-	// Tools are the tools that a model is offered beside the shell. Default: ToolsAuto.
-	Tools Tools
+	// Tools are the tools that a model is offered beside the shell. Default:
+	// [setting.ToolsAuto].
+	Tools setting.Tools
 	// Fetch lets models read pages of the web. Default: they cannot.
 	Fetch Fetch
 	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
@@ -72,105 +73,17 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Sandbox says how commands are confined under the sandbox modes read-only and
-// workspace-write. Where the system cannot confine a command fully, the engine asks the
-// user, or refuses the command under the policy never.
-type Sandbox struct {
-	// Tier is how much confines a command. Default: TierThread.
-	Tier Tier
-	// Helper is a program, with its arguments, that confines instead of Tier. It
-	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
-	// "writable_roots", "network_access", "cwd"}.
-	Helper []string
-	// Strict shortens the list of commands that are known to be safe: git is not
-	// on it, since a repository's configuration can make git start programs, and
-	// no command with words that the shell expands.
-	Strict bool
-}
-
-// Tools are a set of tools for models.
-type Tools string
-
-// The sets.
-const (
-	// ToolsAuto is ToolsFiles with the Chat API and ToolsCodex with the Responses API. The empty
-	// text means the same.
-	ToolsAuto Tools = "auto"
-	// ToolsFiles are tools that read, list, search, edit and write files, and commands in the
-	// background.
-	ToolsFiles Tools = "files"
-	// ToolsCodex is Codex's own set: the shell, and patches.
-	ToolsCodex Tools = "codex"
+// The types of settings that are tables of their own.
+type (
+	// Limits bound one turn, and what a conversation holds between turns.
+	Limits = setting.Limits
+	// Sandbox says how commands are confined.
+	Sandbox = setting.Sandbox
+	// Fetch says which pages of the web models may read.
+	Fetch = setting.Fetch
+	// Auth is where users sign in with ChatGPT.
+	Auth = setting.Auth
 )
-
-// Fetch says which pages of the web models may read, with the tool fetch.
-type Fetch struct {
-	// Enabled offers the tool. The user is asked about each page unless the sandbox of the
-	// conversation has network access.
-	Enabled bool
-	// Hosts are those that nobody is asked about, such as "docs.example.com",
-	// "*.example.com", "example.com:8443" and "http://127.0.0.1:8080".
-	Hosts []string
-}
-
-// Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
-// systems than Linux and macOS have no sandbox.
-type Tier string
-
-// The tiers.
-const (
-	// TierThread is Landlock and seccomp.
-	TierThread Tier = "thread"
-	// TierNamespaces also keeps .git read-only below writable folders. It needs [Main].
-	TierNamespaces Tier = "namespaces"
-)
-
-// Limits bound one turn, and what a conversation holds between turns. A turn that
-// reaches a limit fails with an error that names it; the conversation stays usable.
-type Limits struct {
-	// ModelRequests is the number of requests to the model. 0 means 1,000, less
-	// than 0 no limit.
-	ModelRequests int
-	// Tokens is the number of tokens of all requests together, as the provider
-	// counts them. The response that uses them up is kept, but its calls do not
-	// run. 0 or less means no limit.
-	Tokens int64
-	// WallTime is the time from start to end, approvals included. 0 or less means
-	// no limit.
-	WallTime time.Duration
-	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
-	ResponseBytes int64
-	// ToolCalls is the number of calls in one response of the model. 0 means 128.
-	ToolCalls int
-	// Command is the time after which a command ends for which the model requests no
-	// other. 0 means two minutes. The model may request up to an hour, or this if it is
-	// longer.
-	Command time.Duration
-	// Idle is the time after which an unused conversation frees its memory, stops
-	// its MCP servers and forgets what was approved for the session. Its next turn
-	// reads its file and starts the servers again. 0 means an hour, a negative
-	// value forever.
-	Idle time.Duration
-}
-
-func (l Limits) resolved() Limits {
-	if l.Idle == 0 {
-		l.Idle = config.DefaultIdle
-	}
-	if l.ModelRequests == 0 {
-		l.ModelRequests = config.DefaultModelRequests
-	}
-	if l.ResponseBytes <= 0 {
-		l.ResponseBytes = config.DefaultResponseBytes
-	}
-	if l.ToolCalls <= 0 {
-		l.ToolCalls = config.DefaultToolCalls
-	}
-	if l.Command <= 0 {
-		l.Command = config.DefaultCommand
-	}
-	return l
-}
 
 // Engine runs conversations with models of OpenAI-compatible providers. It
 // implements [engine.Engine] and is safe for concurrent use.
@@ -182,7 +95,7 @@ type Engine struct {
 	http      *http.Client
 	limits    Limits
 	sandbox   Sandbox
-	tools     Tools
+	tools     setting.Tools
 	web       *web.Client      // nil unless models may read pages
 	guarded   []string         // files that no folder writable to commands may hold
 	folders   *sandbox.Folders // shared by all conversations
@@ -214,7 +127,7 @@ func New(o *Options) (*Engine, error) {
 		o = &Options{}
 	}
 	switch o.Tools {
-	case "", ToolsAuto, ToolsFiles, ToolsCodex:
+	case "", setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex:
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
@@ -224,7 +137,7 @@ func New(o *Options) (*Engine, error) {
 		overrides: o.Overrides,
 		environ:   slices.Clone(o.Environ),
 		http:      o.HTTPClient,
-		limits:    o.Limits.resolved(),
+		limits:    o.Limits.Resolved(),
 		sandbox:   o.Sandbox,
 		tools:     o.Tools,
 		guarded:   slices.Clone(o.Guarded),

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -41,11 +42,11 @@ func TestOfferedTools(t *testing.T) {
 	const files, codex = "shell job read list search edit write", "shell"
 	for _, tt := range []struct {
 		wire  string
-		tools native.Tools
+		tools setting.Tools
 		want  string
 	}{
-		{"chat", "", files}, {"chat", native.ToolsAuto, files}, {"responses", native.ToolsAuto, codex},
-		{"chat", native.ToolsCodex, codex}, {"responses", native.ToolsFiles, files},
+		{"chat", "", files}, {"chat", setting.ToolsAuto, files}, {"responses", setting.ToolsAuto, codex},
+		{"chat", setting.ToolsCodex, codex}, {"responses", setting.ToolsFiles, files},
 	} {
 		t.Run(fmt.Sprint(tt.wire, tt.tools), func(t *testing.T) {
 			model := providertest.New(providertest.Say("ok"))

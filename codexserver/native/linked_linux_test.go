@@ -12,12 +12,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // TestLinkedConfiguration has a file of the home that is a link into the workspace. A command
 // writes it, removes it or puts another in its place, and a patch changes it.
 func TestLinkedConfiguration(t *testing.T) {
-	for _, tier := range []native.Tier{native.TierThread, native.TierNamespaces} {
+	for _, tier := range []setting.Tier{setting.TierThread, setting.TierNamespaces} {
 		for _, tt := range []struct{ name, file, script string }{
 			{"written", "dots/a/config.toml", "echo evil >>dots/a/config.toml"},
 			{"replaced", "dots/a/config.toml", "echo evil >x; mv x dots/a/config.toml"},

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -103,7 +104,7 @@ func approve(context.Context, protocol.ExecApprovalRequest) elicit.Decision { re
 
 // bench is an engine with a scripted provider and a folder to work in.
 type bench struct {
-	tier      native.Tier // of the engine
+	tier      setting.Tier // of the engine
 	provider  *providertest.Server
 	home, cwd string
 	engine    *native.Engine

@@ -122,16 +122,15 @@ func (c *configuration) native(reason string) (*choice, error) {
 }
 
 func (c *configuration) nativeOptions() *native.Options {
-	box := c.settings.Sandbox
 	options := &native.Options{
 		CodexHome: c.home,
 		Store:     c.store,
 		Overrides: c.overrides,
-		Limits:    native.Limits(c.settings.Limits),
-		Auth:      native.Auth(c.settings.Auth),
-		Tools:     native.Tools(c.settings.ModelTools),
-		Fetch:     native.Fetch(c.settings.Fetch),
-		Sandbox:   native.Sandbox{Tier: native.Tier(box.Tier), Helper: box.Helper, Strict: box.Strict},
+		Limits:    c.settings.Limits,
+		Auth:      c.settings.Auth,
+		Tools:     c.settings.ModelTools,
+		Fetch:     c.settings.Fetch,
+		Sandbox:   c.settings.Sandbox,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   version(),

@@ -209,7 +209,7 @@ func TestSettings(t *testing.T) {
 	if !s.Page || s.PagePort != 0 {
 		t.Errorf("page %v on port %d", s.Page, s.PagePort)
 	}
-	if d := cmp.Diff(config.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits); d != "" {
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {

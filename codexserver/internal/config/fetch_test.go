@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -16,13 +17,13 @@ import (
 func TestFetchSettings(t *testing.T) {
 	for _, tt := range []struct {
 		file, arg string
-		want      config.Fetch
+		want      setting.Fetch
 		err       string
 	}{
 		{},
-		{file: "[fetch]\nhosts = [\"docs.example.com\"]", want: config.Fetch{Hosts: []string{"docs.example.com"}}},
-		{file: "[fetch]\nenabled = true\nhosts = [\"*.example.com\", \"http://127.0.0.1:8080\"]", want: config.Fetch{Enabled: true, Hosts: []string{"*.example.com", "http://127.0.0.1:8080"}}},
-		{file: "[fetch]\nhosts = [\"docs.example.com\"]", arg: "fetch.enabled=true", want: config.Fetch{Enabled: true, Hosts: []string{"docs.example.com"}}},
+		{file: "[fetch]\nhosts = [\"docs.example.com\"]", want: setting.Fetch{Hosts: []string{"docs.example.com"}}},
+		{file: "[fetch]\nenabled = true\nhosts = [\"*.example.com\", \"http://127.0.0.1:8080\"]", want: setting.Fetch{Enabled: true, Hosts: []string{"*.example.com", "http://127.0.0.1:8080"}}},
+		{file: "[fetch]\nhosts = [\"docs.example.com\"]", arg: "fetch.enabled=true", want: setting.Fetch{Enabled: true, Hosts: []string{"docs.example.com"}}},
 		{file: "[fetch]\nenabled = true", arg: "fetch.enabled=false"},
 		{file: "[fetch]\nenabled = \"ask\"", err: "codex-mcp.toml:2: fetch.enabled: want"},
 		{file: "[fetch]\nenabled = true\nhosts = [\"example.com\",\n\"*\"]", err: `codex-mcp.toml:3: fetch.hosts: "*": `},

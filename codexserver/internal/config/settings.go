@@ -35,9 +35,9 @@ type Settings struct {
 	Tools []string
 	// ModelTools are the tools that the native engine offers to models: "auto", "files" or
 	// "codex".
-	ModelTools string
+	ModelTools setting.Tools
 	// Fetch lets the models of the native engine read pages of the web.
-	Fetch Fetch
+	Fetch setting.Fetch
 	// Shared connects the client with a server of the user that all clients share.
 	Shared bool
 	// AlwaysLoad asks clients that load tools on demand to load ours at once.
@@ -66,9 +66,9 @@ type Settings struct {
 	// Notify says what runs when a person should look.
 	Notify  Notify
 	HTTP    HTTP
-	Auth    Auth
-	Limits  Limits
-	Sandbox Sandbox
+	Auth    setting.Auth
+	Limits  setting.Limits
+	Sandbox setting.Sandbox
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string
 }
@@ -92,11 +92,11 @@ type settingsFile struct {
 		Page     bool `json:"page"`
 		PagePort int  `json:"page_port"`
 	} `json:"approvals"`
-	Shared     bool     `json:"shared"`
-	Tools      []string `json:"tools"`
-	ModelTools string   `json:"model_tools"`
-	AlwaysLoad bool     `json:"always_load"`
-	Fetch      Fetch    `json:"fetch"`
+	Shared     bool          `json:"shared"`
+	Tools      []string      `json:"tools"`
+	ModelTools setting.Tools `json:"model_tools"`
+	AlwaysLoad bool          `json:"always_load"`
+	Fetch      setting.Fetch `json:"fetch"`
 
 	Tasks struct {
 		Mode   string   `json:"mode"`
@@ -129,13 +129,9 @@ type settingsFile struct {
 		Timeout Duration `json:"timeout"`
 	} `json:"drain"`
 
-	Auth    Auth `json:"auth"`
-	Sandbox struct {
-		Tier   string   `json:"tier"`
-		Helper []string `json:"helper"`
-		Strict bool     `json:"strict"`
-	} `json:"sandbox"`
-	Limits struct {
+	Auth    setting.Auth    `json:"auth"`
+	Sandbox setting.Sandbox `json:"sandbox"`
+	Limits  struct {
 		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
 		Tokens        int64    `json:"tokens"`
 		WallTime      Duration `json:"wall_time"`
@@ -161,7 +157,7 @@ func (f *settingsFile) settings() *Settings {
 	l := f.Limits
 	return &Settings{
 		Auth:        f.Auth,
-		Sandbox:     Sandbox(f.Sandbox),
+		Sandbox:     f.Sandbox,
 		Allow:       a.Allow,
 		Deny:        a.Deny,
 		ApprovalLog: a.Log,
@@ -185,7 +181,7 @@ func (f *settingsFile) settings() *Settings {
 		Keep:            f.Keep.settings(),
 		Notify:          f.Notify.settings(),
 		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout)),
-		Limits: Limits{
+		Limits: setting.Limits{
 			ModelRequests: orNone(l.ModelRequests),
 			Tokens:        orNone(l.Tokens),
 			WallTime:      orNone(time.Duration(l.WallTime)),
@@ -215,33 +211,8 @@ func orNone[N int | int64 | time.Duration](n N) N {
 	return n
 }
 
-// Auth says how users sign in with ChatGPT. Signing in fails without an issuer and a client
-// id. They have no defaults.
-type Auth struct {
-	// Issuer is the base URL of the OAuth server.
-	Issuer string `json:"issuer"`
-	// ClientID is our id at the server.
-	ClientID string `json:"client_id"`
-	// Port is the port to which the browser returns. Default: 1455, or a free one.
-	Port int `json:"port"`
-}
-
-// Fetch says which pages of the web models may read. See the native engine's type of the same
-// name.
-type Fetch struct {
-	Enabled bool     `json:"enabled"`
-	Hosts   []string `json:"hosts"`
-}
-
-// Sandbox says how commands are confined. See the native engine's type of the same name.
-type Sandbox struct {
-	Tier   string
-	Helper []string
-	Strict bool
-}
-
 // modelTools are the words of model_tools, the default first.
-var modelTools = []string{"auto", "files", "codex"}
+var modelTools = []setting.Tools{setting.ToolsAuto, setting.ToolsFiles, setting.ToolsCodex}
 
 // The words of tasks.mode.
 const (
@@ -251,28 +222,6 @@ const (
 
 // unset is the value of a duration that is not set.
 const unset Duration = -1
-
-// Limits are the limits of the native engine. See its type of the same name. A negative
-// value means no limit.
-type Limits struct {
-	ModelRequests int
-	Tokens        int64
-	WallTime      time.Duration
-	ResponseBytes int64
-	ToolCalls     int
-	Command       time.Duration
-	Idle          time.Duration
-}
-
-// The defaults. Other limits have none.
-const (
-	DefaultModelRequests = 1000
-	DefaultResponseBytes = 64 << 20
-	DefaultToolCalls     = 128
-	DefaultCommand       = 2 * time.Minute
-	DefaultIdle          = time.Hour
-	DefaultDrain         = 30 * time.Second
-)
 
 // Duration is written as in Go, "90s" or "10m". 0 may be a number.
 type Duration time.Duration
@@ -465,18 +414,16 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	f.Calls.Patience = patience(unset)
 	tasks, changes := setting.Tasks{}.Resolved(), setting.Changes{}.Resolved(false)
 	f.Tasks.Grace, f.Limits.Tasks = Duration(tasks.Grace), tasks.Limit
-	f.Drain.Timeout = Duration(DefaultDrain)
+	f.Drain.Timeout = Duration(30 * time.Second)
 	f.Limits.Result = setting.DefaultResult
 	f.Limits.Stall = Duration(setting.DefaultStall)
 	f.Changes.Track = true
 	f.Changes.Files, f.Changes.Before, f.Changes.After = changes.Files, Duration(changes.Before), Duration(changes.After)
 	f.Approvals.LegacyFlat = true
 	f.Approvals.MaxPending = elicit.DefaultMaxPending
-	f.Limits.ModelRequests = DefaultModelRequests
-	f.Limits.ResponseBytes = DefaultResponseBytes
-	f.Limits.ToolCalls = DefaultToolCalls
-	f.Limits.Command = Duration(DefaultCommand)
-	f.Limits.Idle = Duration(DefaultIdle)
+	limits := setting.Limits{}.Resolved()
+	f.Limits.ModelRequests, f.Limits.ResponseBytes, f.Limits.ToolCalls = limits.ModelRequests, limits.ResponseBytes, limits.ToolCalls
+	f.Limits.Command, f.Limits.Idle = Duration(limits.Command), Duration(limits.Idle)
 	f.Keep, f.Notify = defaultKeep, defaultNotify()
 	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, nil, from.locate(err)
@@ -518,7 +465,7 @@ func (f *settingsFile) check() error {
 	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, f.Results.Hint) {
 		return fmt.Errorf("results.hint: %q is not one of %q", f.Results.Hint, hints)
 	}
-	if tiers := []string{"", "thread", "namespaces"}; !slices.Contains(tiers, f.Sandbox.Tier) {
+	if tiers := []setting.Tier{"", setting.TierThread, setting.TierNamespaces}; !slices.Contains(tiers, f.Sandbox.Tier) {
 		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
 	}
 	if !slices.Contains(modelTools, f.ModelTools) {

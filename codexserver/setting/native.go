@@ -1,0 +1,111 @@
+package setting
+
+import (
+	"cmp"
+	"time"
+)
+
+// Sandbox says how the native engine confines commands under the sandbox modes read-only and
+// workspace-write. Where the system cannot confine a command fully, the engine asks the user, or
+// refuses the command under the policy never.
+type Sandbox struct {
+	// Tier is how much confines a command. Default: TierThread.
+	Tier Tier `json:"tier"`
+	// Helper is a program, with its arguments, that confines instead of Tier. It
+	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
+	// "writable_roots", "network_access", "cwd"}.
+	Helper []string `json:"helper"`
+	// Strict shortens the list of commands that are known to be safe: git is not
+	// on it, since a repository's configuration can make git start programs, and
+	// no command with words that the shell expands.
+	Strict bool `json:"strict"`
+}
+
+// Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
+// systems than Linux and macOS have no sandbox.
+type Tier string
+
+// The tiers.
+const (
+	// TierThread is Landlock and seccomp.
+	TierThread Tier = "thread"
+	// TierNamespaces also keeps .git read-only below writable folders. It needs native.Main.
+	TierNamespaces Tier = "namespaces"
+)
+
+// Tools are a set of tools for the models of the native engine.
+type Tools string
+
+// The sets.
+const (
+	// ToolsAuto is ToolsFiles with the Chat API and ToolsCodex with the Responses API. The empty
+	// text means the same.
+	ToolsAuto Tools = "auto"
+	// ToolsFiles are tools that read, list, search, edit and write files, and commands in the
+	// background.
+	ToolsFiles Tools = "files"
+	// ToolsCodex is Codex's own set: the shell, and patches.
+	ToolsCodex Tools = "codex"
+)
+
+// Fetch says which pages of the web the models of the native engine may read, with the tool
+// fetch.
+type Fetch struct {
+	// Enabled offers the tool. The user is asked about each page unless the sandbox of the
+	// conversation has network access.
+	Enabled bool `json:"enabled"`
+	// Hosts are those that nobody is asked about, such as "docs.example.com",
+	// "*.example.com", "example.com:8443" and "http://127.0.0.1:8080".
+	Hosts []string `json:"hosts"`
+}
+
+// Auth is the OAuth server where users of the native engine sign in with ChatGPT. There is no
+// default server: without an issuer and a client id signing in fails.
+type Auth struct {
+	// Issuer is the server's base address. The engine uses ISSUER/oauth/authorize
+	// and ISSUER/oauth/token.
+	Issuer string `json:"issuer"`
+	// ClientID is the engine's client id at the server.
+	ClientID string `json:"client_id"`
+	// Port is the port on this machine to which the browser is redirected.
+	// Default: 1455, else 1457, else any that is free.
+	Port int `json:"port"`
+}
+
+// Limits bound one turn of the native engine, and what a conversation holds between turns. A
+// turn that reaches a limit fails with an error that names it; the conversation stays usable.
+type Limits struct {
+	// ModelRequests is the number of requests to the model. 0 means 1,000, less
+	// than 0 no limit.
+	ModelRequests int `json:"model_requests"`
+	// Tokens is the number of tokens of all requests together, as the provider
+	// counts them. The response that uses them up is kept, but its calls do not
+	// run. 0 or less means no limit.
+	Tokens int64 `json:"tokens"`
+	// WallTime is the time from start to end, approvals included. 0 or less means
+	// no limit.
+	WallTime time.Duration `json:"wall_time"`
+	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
+	ResponseBytes int64 `json:"response_bytes"`
+	// ToolCalls is the number of calls in one response of the model. 0 means 128.
+	ToolCalls int `json:"tool_calls"`
+	// Command is the time after which a command ends for which the model requests no
+	// other. 0 means two minutes. The model may request up to an hour, or this if it is
+	// longer.
+	Command time.Duration `json:"command"`
+	// Idle is the time after which an unused conversation frees its memory, stops
+	// its MCP servers and forgets what was approved for the session. Its next turn
+	// reads its file and starts the servers again. 0 means an hour, a negative
+	// value forever.
+	Idle time.Duration `json:"idle"`
+}
+
+// Resolved returns l with its defaults.
+func (l Limits) Resolved() Limits {
+	l.ModelRequests = cmp.Or(l.ModelRequests, 1000)
+	l.ResponseBytes = cmp.Or(max(l.ResponseBytes, 0), 64<<20)
+	l.ToolCalls = cmp.Or(max(l.ToolCalls, 0), 128)
+	l.Command = cmp.Or(max(l.Command, 0), 2*time.Minute)
+	l.Idle = cmp.Or(l.Idle, time.Hour)
+	return l
+}
