@@ -42,43 +42,44 @@ const (
 
 // Options set what happens without a human's decision, and how questions are asked. Nil
 // and the zero value mean the safe defaults: every failure denies, and no question waits
-// longer than ten minutes. A value that Validate refuses is replaced by the default.
+// longer than ten minutes. A value that Validate refuses is replaced by the default. The tags
+// are the names of the keys in the configuration of codex-mcp.
 type Options struct {
 	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
 	// PolicyAbort, PolicyFailCall or PolicySafeOnly.
-	OnUnsupported Policy
+	OnUnsupported Policy `json:"on_unsupported"`
 	// OnError applies when the client answers with an error: PolicyDeny (the default),
 	// PolicyAbort or PolicyFailCall.
-	OnError Policy
+	OnError Policy `json:"on_error"`
 	// OnTimeout applies when the client does not answer in time: PolicyDeny (the
 	// default), PolicyAbort or PolicyFailCall.
-	OnTimeout Policy
+	OnTimeout Policy `json:"on_timeout"`
 	// OnCancel applies when the client answers "cancel", which means that the human made
 	// no choice: PolicyAbort (the default) or PolicyDeny.
-	OnCancel Policy
+	OnCancel Policy `json:"on_cancel"`
 
 	// Timeout is how long an answer may take, counted from the moment the question is
 	// sent. 0 means DefaultTimeout, a negative value no limit.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout"`
 
 	// Schema is the form that a question shows. Default: FormEmpty.
-	Schema Form
+	Schema Form `json:"schema"`
 
 	// NoLegacyFlat refuses the answer {"decision":"approved"} without an action. Codex's
 	// own server demanded that answer, so some clients send it.
-	NoLegacyFlat bool
+	NoLegacyFlat bool `json:"-"`
 
 	// MaxPending is how many questions an Asker keeps open at a time; further ones wait in
 	// order of arrival. 0 means DefaultMaxPending, a negative value no limit.
-	MaxPending int
+	MaxPending int `json:"max_pending"`
 
 	// Elsewhere says where a person finds a question that the client does not show whole, after
 	// "it is": "on the approvals page". Empty means nowhere.
-	Elsewhere string
+	Elsewhere string `json:"-"`
 
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
 	// be asked. Empty means a hint to use a client with elicitation.
-	Hint string
+	Hint string `json:"-"`
 }
 
 // The defaults of Options.

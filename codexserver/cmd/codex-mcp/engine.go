@@ -52,7 +52,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	guarded, err := logPaths(settings.ApprovalLog, o.trace)
+	guarded, err := logPaths(settings.Approvals.Log, o.trace)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		CodexHome: c.home,
 		Store:     c.store,
 		Overrides: c.overrides,
-		Limits:    c.settings.Limits,
+		Limits:    c.settings.Limits.Limits,
 		Auth:      c.settings.Auth,
 		Tools:     c.settings.ModelTools,
 		Fetch:     c.settings.Fetch,

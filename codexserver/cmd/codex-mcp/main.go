@@ -56,6 +56,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -204,7 +205,7 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.ApprovalLog)
+	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.Approvals.Log)
 	if err != nil {
 		return fmt.Errorf("approvals.log: %w", err)
 	}
@@ -235,17 +236,17 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 // serverOptions returns the options of a server without what is opened for it.
 func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	return &codexserver.Options{
-		Approvals: c.settings.Approvals,
+		Approvals: c.settings.Approvals.Options,
 		Rules:     c.rules(),
 		Home:      c.home,
 		Store:     c.store,
-		MaxResult: c.settings.MaxResult,
-		Hint:      c.settings.Hint,
-		Patience:  c.settings.Patience,
-		Stall:     c.settings.Stall,
-		Changes:   c.settings.Changes,
+		MaxResult: c.settings.Limits.Result,
+		Hint:      c.settings.Results.Hint,
+		Patience:  time.Duration(c.settings.Calls.Patience),
+		Stall:     c.settings.Limits.Stall,
+		Changes:   c.settings.Changes.Changes,
 		Keep:      c.settings.Keep.Keep,
-		Tasks:     c.settings.Tasks,
+		Tasks:     c.settings.Tasks.Tasks,
 		Version:   version(),
 		Logger:    c.log,
 
@@ -264,8 +265,8 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 
 // rules returns the user's rules.
 func (c *configuration) rules() approval.Rules {
-	rules := approval.Rules{Deny: c.settings.Deny}
-	for _, r := range c.settings.Allow {
+	rules := approval.Rules{Deny: c.settings.Approvals.Deny}
+	for _, r := range c.settings.Approvals.Allow {
 		rules.Allow = append(rules.Allow, approval.Rule{Command: r.Command, Outside: r.Outside})
 	}
 	return rules

@@ -18,7 +18,7 @@ const hint = "Use a client that supports elicitation in form mode, or start code
 // stderr. With again it prints the link again for each question while the page is not open
 // in a browser.
 func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
-	if !c.settings.Page {
+	if !c.settings.Approvals.Page {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
 		}
@@ -26,9 +26,9 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	}
 	links := make(chan string, 1)
 	p, err := page.Listen(&page.Options{
-		Port:  c.settings.PagePort,
+		Port:  c.settings.Approvals.PagePort,
 		Tasks: c.otherTasks(),
-		Stall: c.settings.Stall,
+		Stall: c.settings.Limits.Stall,
 		Announce: func(link string) {
 			select {
 			case links <- link:

@@ -245,7 +245,7 @@ func pageAndClient(t *testing.T, start launcher) {
 // question.
 func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
-	c := &configuration{settings: &config.Settings{Page: true}}
+	c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Page: true}}}
 	var o codexserver.Options
 	p, err := c.openPage(&o, stderr, true)
 	if err != nil {
@@ -278,7 +278,7 @@ func TestLinksArePrintedAgain(t *testing.T) {
 	for again, want := range map[bool]int{false: 1, true: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
 		close(stderr.released)
-		c := &configuration{settings: &config.Settings{Page: true}}
+		c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Page: true}}}
 		var o codexserver.Options
 		p, err := c.openPage(&o, stderr, again)
 		if err != nil {

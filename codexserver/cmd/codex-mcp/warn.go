@@ -49,7 +49,7 @@ func (c *configuration) loosened() (all []string) {
 // narrowed returns a warning for each rule that allowed commands outside the sandbox before
 // rules had the member outside, unless the configured policy asks no question.
 func (c *configuration) narrowed() (all []string) {
-	for _, r := range c.settings.Allow {
+	for _, r := range c.settings.Approvals.Allow {
 		if r.List && len(r.Command) > 0 {
 			all = append(all, fmt.Sprintf("approvals.allow: the rule %q no longer allows commands outside the sandbox, and with the installed Codex it allows none; write {command = [...], outside = true} to allow them there", r.Command))
 		}

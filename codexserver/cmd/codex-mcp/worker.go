@@ -65,7 +65,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		defer c.store.Close()
 	}
 	// The server has one approval log and one port for all worker.
-	c.settings.ApprovalLog, c.settings.PagePort = "", 0
+	c.settings.Approvals.Log, c.settings.Approvals.PagePort = "", 0
 	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
 	c.warn(o, stderr)
 	observer := link.Observer()

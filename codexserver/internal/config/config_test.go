@@ -203,13 +203,13 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals); d != "" {
+	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals.Options); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
 	}
-	if !s.Page || s.PagePort != 0 {
-		t.Errorf("page %v on port %d", s.Page, s.PagePort)
+	if !s.Approvals.Page || s.Approvals.PagePort != 0 {
+		t.Errorf("page %v on port %d", s.Approvals.Page, s.Approvals.PagePort)
 	}
-	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits); d != "" {
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
@@ -300,7 +300,7 @@ func TestAllow(t *testing.T) {
 			t.Errorf("%s: %v", tt.file, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, s.Allow); diff != "" {
+		if diff := cmp.Diff(tt.want, s.Approvals.Allow); diff != "" {
 			t.Errorf("%s%s (-want +got):\n%s", tt.file, tt.flag, diff)
 		}
 	}
@@ -312,7 +312,7 @@ func TestChanges(t *testing.T) {
 		"[changes]\ntrack = false\nfiles = 7\nbefore = \"1s\"\nafter = \"2s\"": {Off: true, Files: 7, Before: time.Second, After: 2 * time.Second},
 	} {
 		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
-		if err != nil || s.Changes != want {
+		if err != nil || s.Changes.Changes != want {
 			t.Errorf("%q: %+v, %v", file, s, err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestTrustedCalls(t *testing.T) {
 func TestPatience(t *testing.T) {
 	for value, want := range map[string]time.Duration{"45": 45 * time.Second, "1.5": 1500 * time.Millisecond, `"2m"`: 2 * time.Minute, "2m": 2 * time.Minute, "0": -1, "0s": -1, "auto": 0} {
 		s, codex, err := config.LoadSettings(t.TempDir(), []string{"calls.patience=" + value})
-		if err != nil || s.Patience != want || len(codex) != 0 {
+		if err != nil || time.Duration(s.Calls.Patience) != want || len(codex) != 0 {
 			t.Errorf("%s: %v %v %v, want %v", value, s, codex, err, want)
 		}
 	}

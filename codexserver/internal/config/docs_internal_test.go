@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pelletier/go-toml/v2"
@@ -31,7 +30,7 @@ func TestDocsKeys(t *testing.T) {
 	}
 	ours, theirs := section("## codex-mcp.toml"), section("## config.toml, as the native engine reads it")
 
-	compare(t, "codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), rows(ours))
+	compare(t, "codex-mcp.toml", keys("", reflect.TypeFor[Settings]()), rows(ours))
 	compare(t, "model_providers.NAME", keys("", reflect.TypeFor[Provider]()), rows(section("### Providers")))
 	compare(t, "mcp_servers.NAME", keys("", reflect.TypeFor[MCPServer]()), rows(section("### MCP servers")))
 	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
@@ -46,7 +45,7 @@ func TestDocsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	gateway := []string{"http.metrics", "http.oauth", "http.principals", "http.url", "http.worker_idle"} // docs/gateway.md has their defaults
-	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[settingsFile]()), append(leaves("", shown), gateway...))
+	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[Settings]()), append(leaves("", shown), gateway...))
 	home := t.TempDir()
 	defaults, _, err := LoadSettings(home, nil)
 	if err != nil {
@@ -61,7 +60,6 @@ func TestDocsKeys(t *testing.T) {
 	}
 	a := &defaults.Approvals // the page names the defaults of absent settings
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
-	a.Timeout = elicit.DefaultTimeout
 	defaults.Sandbox.Tier = "thread"
 	if diff := cmp.Diff(defaults, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the defaults (-program +page):\n%s", diff)
@@ -83,6 +81,8 @@ func keys(prefix string, table reflect.Type) (all []string) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "-":
+		case field.Anonymous:
+			all = append(all, keys(prefix, field.Type)...)
 		case field.Type.Kind() == reflect.Struct:
 			all = append(all, keys(prefix+name+".", field.Type)...)
 		case field.Type.Kind() == reflect.Map && field.Type.Elem().Kind() == reflect.Struct:

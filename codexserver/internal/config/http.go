@@ -9,17 +9,17 @@ import (
 // HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
 type HTTP struct {
 	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
-	UnlockedArguments []string
+	UnlockedArguments []string `json:"unlocked_arguments"`
 	// Hosts are the host names that clients may use, in addition to those of this
 	// machine.
-	Hosts []string
+	Hosts []string `json:"hosts"`
 	// Origins are the origins of web pages that may use the server. If it is empty, only
 	// pages of this machine may.
-	Origins []string
+	Origins []string `json:"origins"`
 	// Drain is how long work in progress may continue after a signal.
-	Drain time.Duration
+	Drain time.Duration `json:"-"`
 	// Gateway are the keys that are set and only codex-mcp-gateway knows. It parses them.
-	Gateway []string
+	Gateway []string `json:"-"`
 }
 
 // LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
@@ -40,31 +40,28 @@ func (h *HTTP) Locked(everywhere, more []string) []string {
 	return locked
 }
 
-// httpTable is the table http of the configuration file. The keys of any type are those of
+// HTTPTable is the table http of the configuration file. The keys of any type are those of
 // codex-mcp-gateway.
-type httpTable struct {
-	UnlockedArguments []string `json:"unlocked_arguments"`
-	Hosts             []string `json:"hosts"`
-	Origins           []string `json:"origins"`
-	Metrics           any      `json:"metrics"`
-	WorkerIdle        any      `json:"worker_idle"`
-	URL               any      `json:"url"`
-	OAuth             any      `json:"oauth"`
-	Principals        any      `json:"principals"`
+type HTTPTable struct {
+	HTTP
+	Metrics    any `json:"metrics"`
+	WorkerIdle any `json:"worker_idle"`
+	URL        any `json:"url"`
+	OAuth      any `json:"oauth"`
+	Principals any `json:"principals"`
 }
 
-// settings returns the settings of the table.
-func (t *httpTable) settings(drain time.Duration) HTTP {
-	h := HTTP{UnlockedArguments: t.UnlockedArguments, Hosts: t.Hosts, Origins: t.Origins, Drain: drain}
+// ofGateway returns the keys that are set and only codex-mcp-gateway knows.
+func (t *HTTPTable) ofGateway() (set []string) {
 	for _, key := range []struct {
 		name  string
 		value any
 	}{{"metrics", t.Metrics}, {"oauth", t.OAuth}, {"principals", t.Principals}} { // the others have no effect alone
 		if !isEmpty(key.value) {
-			h.Gateway = append(h.Gateway, "http."+key.name)
+			set = append(set, "http."+key.name)
 		}
 	}
-	return h
+	return set
 }
 
 // isEmpty reports whether a value is missing, an empty text, or a table of empty texts.
@@ -78,7 +75,7 @@ func isEmpty(value any) bool {
 	return is || value == nil || value == ""
 }
 
-func (t *httpTable) check() error {
+func (t *HTTPTable) check() error {
 	return CheckUnlocked("http.unlocked_arguments", t.UnlockedArguments)
 }
 

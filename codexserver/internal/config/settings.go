@@ -18,192 +18,111 @@ import (
 // config.toml, because Codex warns about tables that it does not know.
 const SettingsFile = "codex-mcp.toml"
 
-// Settings are our own settings, with their defaults.
+// Settings are the keys of the file, in the form of the options of packages codexserver and
+// native. Those that depend on others have no key.
 type Settings struct {
-	// Approvals say how the client is asked, and what happens if it does not answer.
-	Approvals elicit.Options
-	// Allow and Deny are the user's rules. Those of Deny are beginnings of argv.
-	Allow []Rule
-	Deny  [][]string
-	// ApprovalLog is a file to which every question and decision is appended. Default:
-	// none.
-	ApprovalLog string
-	// Page also asks on a page in the browser. PagePort is its port; 0 is a free one.
-	Page     bool
-	PagePort int
-	// Tools are the tools to offer besides codex and codex-reply.
-	Tools []string
-	// ModelTools are the tools that the native engine offers to models: "auto", "files" or
-	// "codex".
-	ModelTools setting.Tools
-	// Fetch lets the models of the native engine read pages of the web.
-	Fetch setting.Fetch
+	// Approvals say how the client is asked, and what is decided without it.
+	Approvals Approvals `json:"approvals"`
 	// Shared connects the client with a server of the user that all clients share.
-	Shared bool
-	// AlwaysLoad asks clients that load tools on demand to load ours at once.
-	AlwaysLoad bool
-	// Tasks say how calls become tasks.
-	Tasks setting.Tasks
-	// MaxResult is the size of the longest answer, and of the largest structured content of
-	// a result, in bytes of JSON.
-	MaxResult int
-	// Hint says which results have a text that names the thread.
-	Hint string
-	// Patience is how long a call may take before it ends although its turn continues. 0
-	// depends on the client, a negative value means forever.
-	Patience time.Duration
-	// Changes say how the changes of a turn are found.
-	Changes setting.Changes
-	// Stall is how long a model may be silent before it is reported as stuck. A negative
-	// value means forever.
-	Stall time.Duration
-	// LockedArguments are arguments of the tool codex that calls may not choose.
-	LockedArguments []string
-	// TrustedCalls lets the argument config of a call set every key.
-	TrustedCalls bool
-	// Keep says how much is kept, and for how long.
-	Keep Keep
-	// Notify says what runs when a person should look.
-	Notify  Notify
-	HTTP    HTTP
-	Auth    setting.Auth
-	Limits  setting.Limits
-	Sandbox setting.Sandbox
-	// Ignored report key=value arguments that have no effect, and what to write instead.
-	Ignored []string
-}
-
-// settingsFile is the schema of the file. [elicit.Options] checks words and times.
-type settingsFile struct {
-	Approvals struct {
-		OnUnsupported string   `json:"on_unsupported"`
-		OnError       string   `json:"on_error"`
-		OnTimeout     string   `json:"on_timeout"`
-		OnCancel      string   `json:"on_cancel"`
-		Timeout       Duration `json:"timeout"` // 0 = for ever
-		Schema        string   `json:"schema"`
-		LegacyFlat    bool     `json:"legacy_flat"`
-		MaxPending    int      `json:"max_pending"`
-
-		Allow []Rule     `json:"allow"`
-		Deny  [][]string `json:"deny"`
-		Log   string     `json:"log"`
-
-		Page     bool `json:"page"`
-		PagePort int  `json:"page_port"`
-	} `json:"approvals"`
-	Shared     bool          `json:"shared"`
-	Tools      []string      `json:"tools"`
+	Shared bool `json:"shared"`
+	// Tools are the tools to offer besides codex and codex-reply.
+	Tools []string `json:"tools"`
+	// ModelTools are the tools that the native engine offers to models.
 	ModelTools setting.Tools `json:"model_tools"`
-	AlwaysLoad bool          `json:"always_load"`
-	Fetch      setting.Fetch `json:"fetch"`
-
+	// AlwaysLoad asks clients that load tools on demand to load ours at once.
+	AlwaysLoad bool `json:"always_load"`
+	// Fetch lets the models of the native engine read pages of the web.
+	Fetch setting.Fetch `json:"fetch"`
+	// Tasks say how calls become tasks.
 	Tasks struct {
-		Mode   string   `json:"mode"`
-		Grace  Duration `json:"grace"`
-		Resume bool     `json:"resume"`
+		setting.Tasks
+		Mode   string `json:"mode"`   // for Never
+		Resume bool   `json:"resume"` // for NoResume
 	} `json:"tasks"`
-
 	Results struct {
+		// Hint says which results have a text that names the thread.
 		Hint string `json:"hint"`
 	} `json:"results"`
 	Calls struct {
-		Patience patience `json:"patience"`
+		// Patience is how long a call may take before it ends although its turn continues.
+		Patience Patience `json:"patience"`
 	} `json:"calls"`
-
+	// Changes say how the changes of a turn are found.
 	Changes struct {
-		Track  bool     `json:"track"`
-		Files  int      `json:"files"`
-		Before Duration `json:"before"`
-		After  Duration `json:"after"`
+		setting.Changes
+		Track bool `json:"track"` // for Off
 	} `json:"changes"`
-
+	// LockedArguments are arguments of the tool codex that calls may not choose.
 	LockedArguments []string `json:"locked_arguments"`
-	TrustedCalls    bool     `json:"trusted_calls"`
-
-	Keep   keepTable   `json:"keep"`
-	Notify notifyTable `json:"notify"`
-
-	HTTP  httpTable `json:"http"`
-	Drain struct {
-		Timeout Duration `json:"timeout"`
+	// TrustedCalls lets the argument config of a call set every key.
+	TrustedCalls bool `json:"trusted_calls"`
+	// Keep says how much is kept, and for how long.
+	Keep Keep `json:"keep"`
+	// Notify says what runs when a person should look.
+	Notify Notify    `json:"notify"`
+	HTTP   HTTPTable `json:"http"`
+	Drain  struct {
+		Timeout time.Duration `json:"timeout"` // for HTTP.Drain
 	} `json:"drain"`
-
 	Auth    setting.Auth    `json:"auth"`
 	Sandbox setting.Sandbox `json:"sandbox"`
 	Limits  struct {
-		ModelRequests int      `json:"model_requests"` // 0 = no limit, as in the next two
-		Tokens        int64    `json:"tokens"`
-		WallTime      Duration `json:"wall_time"`
-		ResponseBytes int64    `json:"response_bytes"`
-		ToolCalls     int      `json:"tool_calls"`
-		Command       Duration `json:"command"`
-		Idle          Duration `json:"idle"` // 0 = for ever
-		Tasks         int      `json:"tasks"`
-		Stall         Duration `json:"stall"` // 0 = never
-		Result        int      `json:"result"`
+		setting.Limits
+		Tasks int `json:"tasks"` // for Tasks.Limit
+		// Stall is how long a model may be silent before it is reported as stuck. A
+		// negative value means forever.
+		Stall time.Duration `json:"stall"`
+		// Result is the size of the longest answer, and of the largest structured content
+		// of a result, in bytes of JSON.
+		Result int `json:"result"`
 	} `json:"limits"`
+	// Ignored report key=value arguments that have no effect, and what to write instead.
+	Ignored []string `json:"-"`
 }
 
-func (f *settingsFile) settings() *Settings {
-	a := f.Approvals
-	timeout := time.Duration(a.Timeout)
-	switch a.Timeout {
-	case 0:
-		timeout = -1 // means forever in elicit
-	case unset:
-		timeout = 0
-	}
-	l := f.Limits
-	return &Settings{
-		Auth:        f.Auth,
-		Sandbox:     f.Sandbox,
-		Allow:       a.Allow,
-		Deny:        a.Deny,
-		ApprovalLog: a.Log,
-		Page:        a.Page,
-		PagePort:    a.PagePort,
-		Tools:       f.Tools,
-		ModelTools:  f.ModelTools,
-		Fetch:       f.Fetch,
-		Shared:      f.Shared,
-		AlwaysLoad:  f.AlwaysLoad,
-		MaxResult:   l.Result,
-		Hint:        f.Results.Hint,
-		Patience:    f.Calls.Patience.settings(),
-		Stall:       orNone(time.Duration(l.Stall)),
-		Tasks:       setting.Tasks{Never: f.Tasks.Mode == tasksNever, Grace: orNone(time.Duration(f.Tasks.Grace)), Limit: l.Tasks, NoResume: !f.Tasks.Resume},
-
-		Changes: setting.Changes{Off: !f.Changes.Track, Files: f.Changes.Files, Before: time.Duration(f.Changes.Before), After: time.Duration(f.Changes.After)},
-
-		LockedArguments: f.LockedArguments,
-		TrustedCalls:    f.TrustedCalls,
-		Keep:            f.Keep.settings(),
-		Notify:          f.Notify.settings(),
-		HTTP:            f.HTTP.settings(time.Duration(f.Drain.Timeout)),
-		Limits: setting.Limits{
-			ModelRequests: orNone(l.ModelRequests),
-			Tokens:        orNone(l.Tokens),
-			WallTime:      orNone(time.Duration(l.WallTime)),
-			ResponseBytes: l.ResponseBytes,
-			ToolCalls:     l.ToolCalls,
-			Command:       time.Duration(l.Command),
-			Idle:          orNone(time.Duration(l.Idle)),
-		},
-		Approvals: elicit.Options{
-			OnUnsupported: elicit.Policy(a.OnUnsupported),
-			OnError:       elicit.Policy(a.OnError),
-			OnTimeout:     elicit.Policy(a.OnTimeout),
-			OnCancel:      elicit.Policy(a.OnCancel),
-			Timeout:       timeout,
-			Schema:        elicit.Form(a.Schema),
-			NoLegacyFlat:  !a.LegacyFlat,
-			MaxPending:    a.MaxPending,
-		},
-	}
+// Approvals say how the client is asked, and what is decided without it.
+type Approvals struct {
+	elicit.Options
+	LegacyFlat bool `json:"legacy_flat"` // for NoLegacyFlat
+	// Allow and Deny are the user's rules. Those of Deny are beginnings of argv.
+	Allow []Rule     `json:"allow"`
+	Deny  [][]string `json:"deny"`
+	// Log is a file to which every question and decision is appended. Default: none.
+	Log string `json:"log"`
+	// Page also asks on a page in the browser. PagePort is its port; 0 is a free one.
+	Page     bool `json:"page"`
+	PagePort int  `json:"page_port"`
 }
 
-// orNone converts 0, which means no limit in the file, to -1, which means it in Settings.
+// newSettings returns the settings of an empty file.
+func newSettings() *Settings {
+	s := &Settings{Tools: slices.Clone(Choosable), ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
+	a := &s.Approvals
+	a.Timeout, a.MaxPending, a.LegacyFlat = elicit.DefaultTimeout, elicit.DefaultMaxPending, true
+	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
+	s.Results.Hint = "auto"
+	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
+	s.Drain.Timeout = 30 * time.Second
+	l := &s.Limits
+	l.Limits, l.Tasks, l.Stall, l.Result = setting.Limits{}.Resolved(), s.Tasks.Limit, setting.DefaultStall, setting.DefaultResult
+	return s
+}
+
+// complete gives the settings the form of options: there a negative value means no limit, as 0 does
+// in the file, and a switch that is on by default is off.
+func (s *Settings) complete() {
+	l := &s.Limits
+	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime, &l.Idle, &l.Stall} {
+		*limit = orNone(*limit)
+	}
+	l.ModelRequests, l.Tokens = orNone(l.ModelRequests), orNone(l.Tokens)
+	s.Approvals.NoLegacyFlat = !s.Approvals.LegacyFlat
+	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
+	s.Changes.Off = !s.Changes.Track
+	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
+}
+
+// orNone converts 0, which means no limit in the file, to -1, which means it in options.
 func orNone[N int | int64 | time.Duration](n N) N {
 	if n == 0 {
 		return -1
@@ -220,14 +139,14 @@ const (
 	tasksNever = "never"
 )
 
-// unset is the value of a duration that is not set.
-const unset Duration = -1
-
-// Duration is written as in Go, "90s" or "10m". 0 may be a number.
+// Duration is written as in Go, "90s" or "10m". 0 may be a number. In [Settings] each
+// time.Duration is written so.
 type Duration time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (d *Duration) UnmarshalJSON(b []byte) error {
+func (d *Duration) UnmarshalJSON(b []byte) error { return readDuration(b, (*time.Duration)(d)) }
+
+func readDuration(b []byte, d *time.Duration) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
 		if string(b) != "0" {
@@ -239,37 +158,30 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if err != nil || v < 0 {
 		return fmt.Errorf(`want a duration such as "90s" or "10m"`)
 	}
-	*d = Duration(v)
+	*d = v
 	return nil
 }
 
-// patience is a number of seconds, a duration, or "auto", which is [unset].
-type patience Duration
+// Patience is how long a call may take: a number of seconds, a duration, or "auto", which is 0 and
+// depends on the client. A negative value means forever, as 0 does in the file.
+type Patience time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (p *patience) UnmarshalJSON(b []byte) error {
+func (p *Patience) UnmarshalJSON(b []byte) error {
 	text := string(b)
 	if text == `"auto"` {
-		*p = patience(unset)
+		*p = 0
 		return nil
 	}
 	if b[0] != '"' {
 		text = `"` + text + `s"`
 	}
-	d := Duration(0)
-	if err := d.UnmarshalJSON([]byte(text)); err != nil || d > 0 && d < Duration(time.Second) {
+	var d time.Duration
+	if err := readDuration([]byte(text), &d); err != nil || d > 0 && d < time.Second {
 		return errors.New(`want "auto", 0, or a second or more: 45 or "45s"`)
 	}
-	*p = patience(d)
+	*p = Patience(orNone(d))
 	return nil
-}
-
-// settings returns the value of [Settings].Patience.
-func (p patience) settings() time.Duration {
-	if Duration(p) == unset {
-		return 0
-	}
-	return orNone(time.Duration(p))
 }
 
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
@@ -405,33 +317,14 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &settingsFile{}
-	f.Approvals.Timeout = unset
-	f.Tools = slices.Clone(Choosable)
-	f.ModelTools = modelTools[0]
-	f.Tasks.Mode, f.Tasks.Resume = tasksAuto, true
-	f.Results.Hint = "auto"
-	f.Calls.Patience = patience(unset)
-	tasks, changes := setting.Tasks{}.Resolved(), setting.Changes{}.Resolved(false)
-	f.Tasks.Grace, f.Limits.Tasks = Duration(tasks.Grace), tasks.Limit
-	f.Drain.Timeout = Duration(30 * time.Second)
-	f.Limits.Result = setting.DefaultResult
-	f.Limits.Stall = Duration(setting.DefaultStall)
-	f.Changes.Track = true
-	f.Changes.Files, f.Changes.Before, f.Changes.After = changes.Files, Duration(changes.Before), Duration(changes.After)
-	f.Approvals.LegacyFlat = true
-	f.Approvals.MaxPending = elicit.DefaultMaxPending
-	limits := setting.Limits{}.Resolved()
-	f.Limits.ModelRequests, f.Limits.ResponseBytes, f.Limits.ToolCalls = limits.ModelRequests, limits.ResponseBytes, limits.ToolCalls
-	f.Limits.Command, f.Limits.Idle = Duration(limits.Command), Duration(limits.Idle)
-	f.Keep, f.Notify = defaultKeep, defaultNotify()
-	if err := decode(from.merged, f, json.RejectUnknownMembers(true)); err != nil {
+	s = newSettings()
+	if err := decode(from.merged, s, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readDuration))); err != nil {
 		return nil, nil, from.locate(err)
 	}
-	if err := f.check(); err != nil {
+	if err := s.check(); err != nil {
 		return nil, nil, from.locate(err)
 	}
-	s = f.settings()
+	s.complete()
 	s.Ignored = from.ignored
 	return s, from.codex, nil
 }
@@ -449,32 +342,32 @@ func Home(getenv func(string) string) (string, error) {
 	return filepath.Abs(home)
 }
 
-func (f *settingsFile) check() error {
-	if err := f.settings().Approvals.Validate(); err != nil {
+func (s *Settings) check() error {
+	if err := s.Approvals.Validate(); err != nil {
 		return fmt.Errorf("approvals.%w", err)
 	}
-	if f.Approvals.MaxPending < 1 {
+	if s.Approvals.MaxPending < 1 {
 		return errors.New("approvals.max_pending: want at least 1")
 	}
-	if port := f.Approvals.PagePort; port < 0 || port > 65535 {
+	if port := s.Approvals.PagePort; port < 0 || port > 65535 {
 		return fmt.Errorf("approvals.page_port: %d is not a port", port)
 	}
-	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, f.Tasks.Mode) {
-		return fmt.Errorf("tasks.mode: %q is not one of %q", f.Tasks.Mode, modes)
+	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
+		return fmt.Errorf("tasks.mode: %q is not one of %q", s.Tasks.Mode, modes)
 	}
-	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, f.Results.Hint) {
-		return fmt.Errorf("results.hint: %q is not one of %q", f.Results.Hint, hints)
+	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, s.Results.Hint) {
+		return fmt.Errorf("results.hint: %q is not one of %q", s.Results.Hint, hints)
 	}
-	if tiers := []setting.Tier{"", setting.TierThread, setting.TierNamespaces}; !slices.Contains(tiers, f.Sandbox.Tier) {
-		return fmt.Errorf("sandbox.tier: %q is not one of %q", f.Sandbox.Tier, tiers[1:])
+	if tiers := []setting.Tier{"", setting.TierThread, setting.TierNamespaces}; !slices.Contains(tiers, s.Sandbox.Tier) {
+		return fmt.Errorf("sandbox.tier: %q is not one of %q", s.Sandbox.Tier, tiers[1:])
 	}
-	if !slices.Contains(modelTools, f.ModelTools) {
-		return fmt.Errorf("model_tools: %q is not one of %q", f.ModelTools, modelTools)
+	if !slices.Contains(modelTools, s.ModelTools) {
+		return fmt.Errorf("model_tools: %q is not one of %q", s.ModelTools, modelTools)
 	}
-	if _, err := webaddr.ParseHosts(f.Fetch.Hosts); err != nil {
+	if _, err := webaddr.ParseHosts(s.Fetch.Hosts); err != nil {
 		return fmt.Errorf("fetch.hosts: %w", err)
 	}
-	switch c := f.Changes; {
+	switch c := s.Changes; {
 	case c.Files < 1:
 		return errors.New("changes.files: want at least 1")
 	case c.Before == 0:
@@ -482,20 +375,20 @@ func (f *settingsFile) check() error {
 	case c.After == 0:
 		return errors.New("changes.after: want more than 0; track = false turns this off")
 	}
-	for _, name := range f.Tools {
+	for _, name := range s.Tools {
 		if !slices.Contains(Choosable, name) && !slices.Contains(always, name) {
 			return fmt.Errorf("tools: %q is not one of %q", name, Choosable)
 		}
 	}
-	for _, name := range f.LockedArguments {
+	for _, name := range s.LockedArguments {
 		if !slices.Contains(Lockable, name) {
 			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
 		}
 	}
-	if err := errors.Join(f.HTTP.check(), f.Keep.check(), f.Notify.check()); err != nil {
+	if err := errors.Join(s.HTTP.check(), s.Keep.check(), s.Notify.check()); err != nil {
 		return err
 	}
-	return f.checkLimits()
+	return s.checkLimits()
 }
 
 // Choosable are the tools that are not always offered. It is read only.
@@ -508,23 +401,23 @@ var always = []string{"codex", "codex-reply"}
 // prompt. It is read only.
 var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "uncommitted", "web-search", "worktree", "writable-roots"}
 
-func (f *settingsFile) checkLimits() error {
+func (s *Settings) checkLimits() error {
 	for _, limit := range []struct {
 		key          string
 		value, least int64
 	}{
-		{"model_requests", int64(f.Limits.ModelRequests), 0},
-		{"tokens", f.Limits.Tokens, 0},
-		{"response_bytes", f.Limits.ResponseBytes, 1},
-		{"tool_calls", int64(f.Limits.ToolCalls), 1},
-		{"tasks", int64(f.Limits.Tasks), 1},
-		{"result", int64(f.Limits.Result), 4096},
+		{"model_requests", int64(s.Limits.ModelRequests), 0},
+		{"tokens", s.Limits.Tokens, 0},
+		{"response_bytes", s.Limits.ResponseBytes, 1},
+		{"tool_calls", int64(s.Limits.ToolCalls), 1},
+		{"tasks", int64(s.Limits.Tasks), 1},
+		{"result", int64(s.Limits.Result), 4096},
 	} {
 		if limit.value < limit.least {
 			return fmt.Errorf("limits.%s: want at least %d", limit.key, limit.least)
 		}
 	}
-	if f.Limits.Command < Duration(time.Millisecond) {
+	if s.Limits.Command < time.Millisecond {
 		return errors.New("limits.command: want at least 1ms")
 	}
 	return nil

@@ -11,17 +11,11 @@ import (
 // Notify says what runs when a person should look.
 type Notify struct {
 	// Command is the program with its first arguments; none without one.
-	Command []string
-	// On are the types of what is notified of, of [NotifyTypes].
-	On []string
-	// After is how long a question must be open, or a turn have run, to be notified of.
-	After time.Duration
-}
-
-type notifyTable struct {
 	Command []string `json:"command"`
-	On      []string `json:"on"`
-	After   Duration `json:"after"`
+	// On are the types of what is notified of, of [NotifyTypes].
+	On []string `json:"on"`
+	// After is how long a question must be open, or a turn have run, to be notified of.
+	After time.Duration `json:"after"`
 }
 
 // What a notification may be about, as its member type.
@@ -33,13 +27,11 @@ const (
 // NotifyTypes are the types of notifications. It is read only.
 var NotifyTypes = []string{NotifyEnd, NotifyQuestion}
 
-func defaultNotify() notifyTable {
-	return notifyTable{On: slices.Clone(NotifyTypes), After: Duration(10 * time.Second)}
+func defaultNotify() Notify {
+	return Notify{On: slices.Clone(NotifyTypes), After: 10 * time.Second}
 }
 
-func (n notifyTable) settings() Notify { return Notify{n.Command, n.On, time.Duration(n.After)} }
-
-func (n notifyTable) check() error {
+func (n Notify) check() error {
 	if len(n.Command) > 0 && n.Command[0] == "" {
 		return errors.New("notify.command: want a program")
 	}

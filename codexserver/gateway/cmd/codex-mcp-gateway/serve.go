@@ -111,7 +111,7 @@ func (o *options) openFiles(c *configuration) (*files, error) {
 	for _, file := range []struct {
 		key, path string
 		to        **safefile.Log
-	}{{"approvals.log", c.settings.ApprovalLog, &f.record}, {"--trace", o.trace, &f.trace}} {
+	}{{"approvals.log", c.settings.Approvals.Log, &f.record}, {"--trace", o.trace, &f.trace}} {
 		if file.path == "" {
 			continue
 		}

@@ -217,7 +217,7 @@ func TestForWorkers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	c.settings = &config.Settings{ApprovalLog: "log"}
+	c.settings = &config.Settings{Approvals: config.Approvals{Log: "log"}}
 	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
 	o := &options{Flags: httpserve.Flags{Cert: "cert.pem", Key: "key.pem"}, trace: filepath.Join(dir, "trace")}
 	f, err := o.openFiles(c)

@@ -125,7 +125,7 @@ type httpTable struct {
 
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
-	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
+	h := HTTP{HTTP: shared.HTTP.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")
 	if t.OAuth == (OAuth{}) {
