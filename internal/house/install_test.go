@@ -62,7 +62,7 @@ func TestPublishedModules(t *testing.T) {
 // pluginVersion returns the version of the plugin for Claude Code, which is that of the next or last release.
 func pluginVersion(t *testing.T) string {
 	t.Helper()
-	return readJSON(t, "plugin/.claude-plugin/plugin.json").(map[string]any)["version"].(string)
+	return readJSON(t, "packaging/plugin/.claude-plugin/plugin.json").(map[string]any)["version"].(string)
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
@@ -76,12 +76,12 @@ func TestPlugin(t *testing.T) {
 		Name       string
 		MCPServers map[string]any
 	}
-	for file, v := range map[string]any{".claude-plugin/marketplace.json": &market, "plugin/.claude-plugin/plugin.json": &plugin} {
+	for file, v := range map[string]any{".claude-plugin/marketplace.json": &market, "packaging/plugin/.claude-plugin/plugin.json": &plugin} {
 		if err := json.Unmarshal([]byte(read(t, file)), v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./plugin" || market.Plugins[0].Name != plugin.Name {
+	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./packaging/plugin" || market.Plugins[0].Name != plugin.Name {
 		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
 	}
 	const page = "docs/hosts/claude-code.md"

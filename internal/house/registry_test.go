@@ -7,10 +7,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestRegistryEntry validates server.json, which .ci/release completes, against the schema of
+// TestRegistryEntry validates packaging/server.json, which .ci/release completes, against the schema of
 // the MCP registry.
 func TestRegistryEntry(t *testing.T) {
-	validate(t, "server.schema.json", readJSON(t, "server.json"))
+	validate(t, "server.schema.json", readJSON(t, "packaging/server.json"))
 }
 
 func readJSON(t *testing.T, file string) any {

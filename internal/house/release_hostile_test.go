@@ -49,7 +49,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := filepath.Join(root, "plugin")
+	plugin := filepath.Join(root, "packaging", "plugin")
 	version := pluginVersion(t)
 	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	system := runtime.GOOS + "-" + cpu
@@ -79,14 +79,14 @@ func TestReleaseInHostileProject(t *testing.T) {
 		dir := t.TempDir()
 		put(filepath.Join(dir, "program/package.json"), `{"name":"@codexmcp/codex-mcp-`+system+`","version":"`+version+`","files":["codex-mcp"]}`)
 		put(filepath.Join(dir, "program/codex-mcp"), "#!/bin/sh\necho "+word+" $0 $PWD\n")
-		launcher := readJSON(t, "npm/package.json").(map[string]any)
+		launcher := readJSON(t, "packaging/npm/package.json").(map[string]any)
 		launcher["version"], launcher["optionalDependencies"] = version, map[string]string{"@codexmcp/codex-mcp-" + system: version}
 		text, err := json.Marshal(launcher)
 		if err != nil {
 			t.Fatal(err)
 		}
 		put(filepath.Join(dir, "launcher/package.json"), string(text))
-		put(filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "npm/codex-mcp.js"))
+		put(filepath.Join(dir, "launcher/codex-mcp.js"), read(t, "packaging/npm/codex-mcp.js"))
 		for _, name := range []string{"program", "launcher"} {
 			command(t, filepath.Join(dir, name), "npm", "publish", "--access", "public")
 		}
@@ -101,7 +101,7 @@ func TestReleaseInHostileProject(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, "plugin/.claude-plugin/plugin.json")), &set); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "packaging/plugin/.claude-plugin/plugin.json")), &set); err != nil {
 		t.Fatal(err)
 	}
 	server := set.MCPServers.Codex

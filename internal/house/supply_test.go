@@ -56,8 +56,8 @@ func TestWorkflows(t *testing.T) {
 		}
 	}
 	var npm map[string]any
-	if err := json.Unmarshal([]byte(read(t, "npm/package.json")), &npm); err != nil || npm["scripts"] != nil {
-		t.Errorf("npm/package.json runs scripts: %v, %v", npm["scripts"], err)
+	if err := json.Unmarshal([]byte(read(t, "packaging/npm/package.json")), &npm); err != nil || npm["scripts"] != nil {
+		t.Errorf("packaging/npm/package.json runs scripts: %v, %v", npm["scripts"], err)
 	}
 	if mod := modFile(t, "go.mod"); !regexp.MustCompile(`^1\.(2[6-9]|[3-9]\d)`).MatchString(mod.Go.Version) {
 		t.Errorf("go.mod accepts Go %s", mod.Go.Version)
