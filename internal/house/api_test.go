@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestAPI compares what the public packages export with the files under api,
+// TestAPI compares what the public packages export with the files under internal/house/api,
 // one fact per line. docs/releasing.md says which changes a version may bring.
 func TestAPI(t *testing.T) {
-	const dir = "api/"
+	const dir = "internal/house/api/"
 	public := exported(t)
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {

@@ -20,7 +20,7 @@ import (
 
 const module = "github.com/codexmcp/codexmcp"
 
-var update = flag.Bool("update", false, "rewrite the files under api, arrows.txt, program.txt and limits.txt")
+var update = flag.Bool("update", false, "rewrite the files under internal/house/api, arrows.txt, program.txt and limits.txt")
 
 // TestMain runs the tests in the root of the repository.
 func TestMain(m *testing.M) {
