@@ -1,12 +1,11 @@
 module github.com/codexmcp/codexmcp/interop
 
-go 1.26.0
+go 1.26.5
 
 require (
 	github.com/cloudwego/eino v0.7.36
 	github.com/codexmcp/codexmcp v0.1.0
-	github.com/codexmcp/codexmcp/einotool v0.1.0
-	github.com/codexmcp/codexmcp/gosdkmcp v0.1.0
+	github.com/codexmcp/codexmcp/contrib v0.1.0
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-oauth2/oauth2/v4 v4.5.4
@@ -58,11 +57,11 @@ require (
 	github.com/yargevad/filepathx v1.0.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/arch v0.11.0 // indirect
-	golang.org/x/exp v0.0.0-20230713183714-613f0c0eb8a1 // indirect
+	golang.org/x/exp v0.0.0-20260112195511-716be5621a96 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.14.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
@@ -71,6 +70,4 @@ require (
 
 replace github.com/codexmcp/codexmcp => ..
 
-replace github.com/codexmcp/codexmcp/einotool => ../einotool
-
-replace github.com/codexmcp/codexmcp/gosdkmcp => ../gosdkmcp
+replace github.com/codexmcp/codexmcp/contrib => ../contrib

@@ -24,9 +24,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/einotool"
+	"github.com/codexmcp/codexmcp/contrib/einotool"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/gosdkmcp"
+	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -1,7 +1,7 @@
 // Command elicit is an MCP server with one tool, delete_branch, that asks the user before it
 // acts. It shows elicitation in any MCP server, without Codex. Package jsonrpc carries the
 // messages, mcptypes has their types, elicit asks and reads the answer.
-// examples/gosdk/elicit does the same with the official SDK.
+// contrib/examples/gosdk/elicit does the same with the official SDK.
 //
 // Configure it in an MCP client that supports elicitation. -repo is the repository whose
 // branches it may delete:

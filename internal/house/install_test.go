@@ -34,7 +34,7 @@ func publishedModules(t *testing.T) []string {
 // a build here has the dependencies of go.mod.
 func TestPublishedModules(t *testing.T) {
 	folders := publishedModules(t)
-	if diff := cmp.Diff([]string{"codexserver/gateway", "einotool", "gosdkmcp"}, folders); diff != "" {
+	if diff := cmp.Diff([]string{"codexserver/gateway", "contrib"}, folders); diff != "" {
 		t.Error(diff)
 	}
 	version := pluginVersion(t)

@@ -4,7 +4,7 @@
 // SDK.
 //
 // Configure it in an MCP client that supports elicitation. -repo is the repository whose
-// branches it may delete. From the folder examples/gosdk:
+// branches it may delete. From the folder contrib/examples/gosdk:
 //
 //	go run ./elicit -repo /path/to/repository
 //

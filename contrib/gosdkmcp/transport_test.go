@@ -8,7 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/gosdkmcp"
+	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

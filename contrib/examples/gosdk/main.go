@@ -4,7 +4,7 @@
 // it to the elicitation handler and repeats the call with the answer, so that this program
 // makes one call.
 //
-// From the folder examples/gosdk:
+// From the folder contrib/examples/gosdk:
 //
 //	go run . -answer accept "run git init" "what did you do?"
 package main

@@ -22,7 +22,7 @@ func TestOfficialClient(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "codex-mcp.exe")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "./codexserver/cmd/codex-mcp")
-	build.Dir = filepath.Join("..", "..")
+	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

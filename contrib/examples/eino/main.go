@@ -1,6 +1,6 @@
 // Command eino is an agent on cloudwego's eino that has Codex as its tool. The agent's model plans
 // and hands over; Codex works in this folder, and you answer its questions in the terminal. It
-// starts codex-mcp. From the folder examples/eino:
+// starts codex-mcp. From the folder contrib/examples/eino:
 //
 //	OPENAI_API_KEY=… go run . "Find a function without a test, and have a test written."
 //
@@ -26,7 +26,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/einotool"
+	"github.com/codexmcp/codexmcp/contrib/einotool"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 

@@ -1,5 +1,5 @@
 // Command inprocess hands Codex a task in its own process, over the official Go SDK, and asks the
-// person in the terminal. From the folder examples/gosdk:
+// person in the terminal. From the folder contrib/examples/gosdk:
 //
 //	go run ./inprocess "run git init"
 //
@@ -19,8 +19,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/gosdkmcp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

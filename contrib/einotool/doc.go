@@ -17,7 +17,7 @@
 //
 // # Where to go next
 //
-// The program examples/eino is an agent that asks in the terminal. Package client starts the
-// server as a child, in the same process, or connects to a URL. The module gosdkmcp connects a
+// The program contrib/examples/eino is an agent that asks in the terminal. Package client starts the
+// server as a child, in the same process, or connects to a URL. Package gosdkmcp connects a
 // client of the official SDK.
 package einotool

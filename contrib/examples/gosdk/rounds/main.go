@@ -5,7 +5,7 @@
 // request and calls the tool again with the answer.
 //
 // Configure it in an MCP client that supports elicitation. -repo is the repository whose
-// branches it may delete. From the folder examples/gosdk:
+// branches it may delete. From the folder contrib/examples/gosdk:
 //
 //	go run ./rounds -repo /path/to/repository
 //

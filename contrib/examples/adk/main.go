@@ -1,6 +1,6 @@
 // Command adk is an agent on Google's Agent Development Kit that has Codex as its tool, in the same
 // process. The agent's model plans and hands over; Codex works in this folder, and you answer its
-// questions in the terminal. From the folder examples/adk:
+// questions in the terminal. From the folder contrib/examples/adk:
 //
 //	GEMINI_API_KEY=… go run . "Find a function without a test, and have a test written."
 //
@@ -21,8 +21,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/gosdkmcp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"

@@ -25,6 +25,6 @@
 //
 // # Where to go next
 //
-// The program examples/gosdk/inprocess asks in the terminal. Package codexserver makes the server;
-// its method Run hands over a task without MCP. The module einotool has a tool for eino.
+// The program contrib/examples/gosdk/inprocess asks in the terminal. Package codexserver makes the server;
+// its method Run hands over a task without MCP. Package einotool has a tool for eino.
 package gosdkmcp
