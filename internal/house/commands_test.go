@@ -63,7 +63,7 @@ var elsewhere = map[string][2]string{
 	"go run ./bench/tasks -scripted    # the tasks' own solutions: all pass":                                            {"bench/tasks/tasks_test.go", "options{scripted: true}"},
 	"go run ./bench/tasks -wrong       # solutions that only look right: all fail":                                      {"bench/tasks/tasks_test.go", "options{wrong: true}"},
 	"go run ./bench/tasks -program /tmp/codex-mcp -opencode /tmp/opencode/node_modules/opencode-linux-x64/bin/opencode": {".ci/run", `"$bin/tasks" -program "$bin/codex-mcp" -opencode`},
-	"npm install --prefix /tmp/opencode opencode-linux-x64@1.18.33":                                                     {"interop/hosts/programs/package.json", `"opencode-linux-x64": "1.18.33"`},
+	"npm install --prefix /tmp/opencode opencode-linux-x64@1.18.33":                                                     {"test/interop/hosts/programs/package.json", `"opencode-linux-x64": "1.18.33"`},
 
 	"npm install --global @codexmcp/codex-mcp":                                                                       {"internal/house/release_hostile_test.go", "npm install --global @"},
 	"npm install --global ./codexmcp-codex-mcp-linux-x64-0.2.0.tgz ./codexmcp-codex-mcp-0.2.0.tgz":                   {"internal/house/release_test.go", "func tryNPM("},
@@ -72,7 +72,7 @@ var elsewhere = map[string][2]string{
 
 	".ci/run install interop":               {".github/workflows/ci.yml", ".ci/run interop"},
 	".ci/run install hosts":                 {".ci/run", "step_hosts()"},
-	"cd interop":                            {".ci/run", "cd interop"},
+	"cd test/interop":                       {".ci/run", "cd test/interop"},
 	"export CODEX_NPM=~/.cache/codexmcp-ci": {".ci/run", "CODEX_NPM"},
 	"go test -run 'TestClients/cells/native/mcp-go/decline' .": {".ci/run", "step_interop()"},
 }

@@ -68,7 +68,7 @@ func TestReadme(t *testing.T) {
 	save(t, filepath.Join(n.home, "config.toml"),
 		"model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = \""+model.BaseURL()+"\"\nwire_api = \"chat\"\n")
 	claude := func(t *testing.T, line string) {
-		// Claude Code cannot be installed in CI; interop/claudecode drives it by hand.
+		// Claude Code cannot be installed in CI; test/interop/claudecode drives it by hand.
 		_, command, _ := strings.Cut(line, "-- ")
 		n.wants(t, command, greeting+"\n", `"serverInfo"`)
 	}
@@ -104,11 +104,11 @@ func TestReadme(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			// The gate has installed the package, with the Node that it needs.
-			cmd := n.command(ctx, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH MCP_AUTO_OPEN_ENABLED=false exec "+line)
+			cmd := n.command(ctx, "cd test/interop/typescript && PATH=$PWD/node_modules/.bin:$PATH MCP_AUTO_OPEN_ENABLED=false exec "+line)
 			awaitLine(t, cmd, cancel, "is up and running")
 		},
 		"npx @modelcontextprotocol/inspector --cli codex-mcp --method tools/list": func(t *testing.T, line string) {
-			n.wants(t, "cd interop/typescript && PATH=$PWD/node_modules/.bin:$PATH "+line, "", "codex-reply")
+			n.wants(t, "cd test/interop/typescript && PATH=$PWD/node_modules/.bin:$PATH "+line, "", "codex-reply")
 		},
 		`codex-mcp ask "write a script that says hello, and run it"`: func(t *testing.T, line string) {
 			n.wants(t, line, "", "Hello.")

@@ -50,6 +50,6 @@
 //
 // # Where to go next
 //
-// The nested module openaigo tests it with the official Go client. Package native is the
-// engine that it was made for.
+// Package native is the engine that it was made for. The nested module test/interop tries it with
+// OpenAI's Go library.
 package providertest

@@ -372,7 +372,7 @@ func (p *person) ask(ctx context.Context, a *attempt, method string, params, res
 	return err
 }
 
-// driver runs the program of an official client, of the folder interop.
+// driver runs the program of an official client, of the folder test/interop.
 type driver struct {
 	peer *jsonrpc.Peer
 
@@ -453,7 +453,7 @@ func kindOf(i int) string {
 }
 
 // interopFolder is the module with the official clients.
-var interopFolder = filepath.Join("..", "..", "..", "..", "interop")
+var interopFolder = filepath.Join("..", "..", "..", "..", "test", "interop")
 
 // clusterPrograms builds what the test runs, in one folder.
 func clusterPrograms(t *testing.T) (dir string) {

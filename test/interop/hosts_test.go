@@ -98,13 +98,13 @@ func (r *rows) compare(t *testing.T, name string, n int, head string) {
 		compareDocument(t, name, head)
 		return
 	}
-	text, err := os.ReadFile(filepath.Join("..", "docs", "interop.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "interop.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range r.rows {
 		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/interop.md lacks this row, `go test -run '^TestHosts$' -hosts -update` in interop writes it:\n%s", row)
+			t.Errorf("docs/interop.md lacks this row, `go test -run '^TestHosts$' -hosts -update` in test/interop writes it:\n%s", row)
 		}
 	}
 }

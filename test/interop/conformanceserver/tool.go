@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/interop/conformanceserver/legacy"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/codexmcp/codexmcp/test/interop/conformanceserver/legacy"
 )
 
 // A tool is served by a function of its call. Where nothing depends on who

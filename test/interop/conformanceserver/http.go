@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/interop/conformanceserver/legacy"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/test/interop/conformanceserver/legacy"
 )
 
 // service is what a principal of an HTTP server has: both eras of MCP.

@@ -90,7 +90,7 @@ func TestScripts(t *testing.T) {
 	number, _, _ := strings.Cut(string(version), " ")
 	server := filepath.Join(t.TempDir(), "codex-mcp")
 	build := exec.Command("go", "build", "-o", server, "./codexserver/cmd/codex-mcp")
-	build.Dir = filepath.Join("..", "..")
+	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/contrib/einotool"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/contrib/gosdkmcp"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

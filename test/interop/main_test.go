@@ -53,14 +53,14 @@ func ours(t *testing.T) []string {
 }
 
 // program builds this project's server once.
-var program = sync.OnceValues(func() (bin string, err error) { return build("codex-mcp", "..", "./codexserver/cmd/codex-mcp") })
+var program = sync.OnceValues(func() (bin string, err error) { return build("codex-mcp", "../..", "./codexserver/cmd/codex-mcp") })
 
 // gateway builds this project's server for several users once, next to the other one.
 var gateway = sync.OnceValues(func() (bin string, err error) {
 	if _, err := program(); err != nil {
 		return "", err
 	}
-	return build("codex-mcp-gateway", "../codexserver/gateway", "./cmd/codex-mcp-gateway")
+	return build("codex-mcp-gateway", "../../codexserver/gateway", "./cmd/codex-mcp-gateway")
 })
 
 // build builds a package in a folder.

@@ -22,7 +22,7 @@ func compareDocument(t *testing.T, name, want string) {
 	t.Helper()
 	document.Lock()
 	defer document.Unlock()
-	path := filepath.Join("..", "docs", "interop.md")
+	path := filepath.Join("..", "..", "docs", "interop.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
