@@ -86,7 +86,7 @@
 // package; structs without checks, with encoding/json and with go-json-experiment/json; the
 // types of go-sdk v1.8.0 with encoding/json, then with the decoder of its own connection;
 // mcp-go v1.2.1. Neither library has tasks: the row of go-sdk uses a struct in its style.
-// Best of 8 or more in the benchmarks in the nested module mcptypes/bench, with Go 1.26.8 on
+// Best of 8 or more in the benchmarks in the nested module test/bench, with Go 1.26.8 on
 // two cores; only ratios count:
 //
 //	               decode:                                             encode:

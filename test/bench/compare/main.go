@@ -4,17 +4,17 @@
 // can be compared under the same conditions:
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
-//	go run ./bench/compare /tmp/codex-mcp
-//	go run ./bench/compare codex mcp-server
+//	go run ./compare /tmp/codex-mcp
+//	go run ./compare codex mcp-server
 //
 // Of two servers it measures only the start, in turns, and prints the ratios of the medians:
 //
-//	go run ./bench/compare /tmp/codex-mcp-before -- /tmp/codex-mcp
+//	go run ./compare /tmp/codex-mcp-before -- /tmp/codex-mcp
 //
 // With -shared it measures what --shared saves: starts, and the memory of four idle clients. It
 // needs root, because the program hides its memory from others.
 //
-//	go run ./bench/compare -shared /tmp/codex-mcp
+//	go run ./compare -shared /tmp/codex-mcp
 //
 // It reads the server's times from /proc and runs on Linux only.
 package main

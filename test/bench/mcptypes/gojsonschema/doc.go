@@ -3,4 +3,4 @@
 // with the build tag gojsonschema.
 package gojsonschema
 
-//go:generate go tool go-jsonschema -p gojsonschema --tags json -o types.go ../../../schema/2025-06-18/schema.json
+//go:generate go tool go-jsonschema -p gojsonschema --tags json -o types.go ../../../../schema/2025-06-18/schema.json

@@ -13,7 +13,9 @@ import (
 // TestMeasures measures each figure once on the real program.
 func TestMeasures(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "./codexserver/cmd/codex-mcp")
+	build.Dir = "../../.." // the module of the program
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	const words = 50

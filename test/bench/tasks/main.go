@@ -3,10 +3,10 @@
 // the Go module proxy, with pinned sums: a test that fails, a report of a fault, a name to
 // change, an option, a flag or a function to add. Four are in made repositories.
 //
-//	go run ./bench/tasks -base-url http://localhost:11434/v1 -model qwen3-coder
-//	go run ./bench/tasks -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
-//	go run ./bench/tasks -scripted    # the tasks' own solutions: all pass
-//	go run ./bench/tasks -wrong       # solutions that only look right: all fail
+//	go run ./tasks -base-url http://localhost:11434/v1 -model qwen3-coder
+//	go run ./tasks -base-url https://api.openai.com/v1 -env-key OPENAI_API_KEY -wire responses -model gpt-5
+//	go run ./tasks -scripted    # the tasks' own solutions: all pass
+//	go run ./tasks -wrong       # solutions that only look right: all fail
 //
 // With -opencode the solutions are played in codex-mcp and in opencode, whose model is the same
 // script with the names of each one's own tools. It prints the requests, the tokens, the time
@@ -14,7 +14,7 @@
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
 //	npm install --prefix /tmp/opencode opencode-linux-x64@1.18.33
-//	go run ./bench/tasks -program /tmp/codex-mcp -opencode /tmp/opencode/node_modules/opencode-linux-x64/bin/opencode
+//	go run ./tasks -program /tmp/codex-mcp -opencode /tmp/opencode/node_modules/opencode-linux-x64/bin/opencode
 //
 // Each task runs in its own folder with the policy never and the sandbox workspace-write, so
 // that no questions are asked. The tests then run the model's code outside the sandbox:

@@ -29,7 +29,7 @@ func TestGoJSONSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"tool", "go-jsonschema", "-p", "gojsonschema", "--tags", "json", "-o", made, "../../schema/2025-06-18/schema.json"},
+		{"tool", "go-jsonschema", "-p", "gojsonschema", "--tags", "json", "-o", made, "../../../schema/2025-06-18/schema.json"},
 		{"vet", "-tags", "gojsonschema", "-overlay", overlay, "."},
 	} {
 		if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {

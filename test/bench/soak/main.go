@@ -2,7 +2,7 @@
 // memory, goroutines, descriptors or threads keep rising after the first minute.
 //
 //	go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp
-//	go run ./bench/soak -for 15m /tmp/codex-mcp
+//	go run ./soak -for 15m /tmp/codex-mcp
 //
 // Two servers do the same work on the native engine with a scripted provider. One is the
 // program: one client stays connected, and other runs of the program end with their clients.

@@ -2,7 +2,7 @@
 
 package bench_test
 
-import "github.com/codexmcp/codexmcp/mcptypes/bench/gojsonschema"
+import "github.com/codexmcp/codexmcp/test/bench/mcptypes/gojsonschema"
 
 var goJSONSchema = map[string]func() any{
 	"CallToolRequestParams": func() any { return new(gojsonschema.CallToolRequestParams) },
