@@ -1,7 +1,7 @@
 // Command mutate changes packages in small ways, one at a time, and checks that the tests of
 // the package itself notice each change:
 //
-//	go run ./internal/mutate ./elicit ./codexserver/internal/board
+//	go build -C test/mutate -o /tmp/mutate && /tmp/mutate ./elicit ./codexserver/internal/board
 //
 // A change that no test notices survives. survivors.txt has the reason why each survivor may
 // stay; a survivor without a reason fails. No reason exists for a survivor that turns a denial
@@ -79,7 +79,7 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 		fmt.Printf("   %s in %v\n", p.score(), time.Since(start).Round(time.Second))
 	}
 	if open > accepts {
-		return fmt.Errorf("%d survivors have no reason in internal/mutate/survivors.txt", open)
+		return fmt.Errorf("%d survivors have no reason in test/mutate/survivors.txt", open)
 	}
 	if !names && only == "" && !unlisted && open < accepts {
 		fmt.Printf("only %d survivors have no reason: lower -open to that\n", open)

@@ -25,8 +25,9 @@ func TestListIsTrue(t *testing.T) {
 	}
 	var patterns []string
 	for _, p := range listed {
-		patterns = append(patterns, "github.com/codexmcp/codexmcp/"+p)
+		patterns = append(patterns, "./"+p)
 	}
+	t.Chdir("../..")
 	packages, err := load(patterns)
 	if err != nil {
 		t.Fatal(err)
