@@ -70,6 +70,35 @@ func TestArrows(t *testing.T) {
 	write(t, file, all)
 }
 
+// TestRoot checks that the root has few folders, each with its line in README's layout, and that the
+// repository has few modules.
+func TestRoot(t *testing.T) {
+	const folders, modules = 14, 7
+	out, err := exec.Command("git", "ls-files").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, layout, _ := strings.Cut(read(t, "README.md"), "\n## Layout\n")
+	layout, _, _ = strings.Cut(layout, "\n## ")
+	root := map[string]bool{}
+	for file := range strings.Lines(string(out)) {
+		if folder, _, ok := strings.Cut(file, "/"); ok && folder[0] != '.' {
+			root[folder] = true
+		}
+	}
+	if len(root) < 5 || len(root) > folders {
+		t.Errorf("the root has %d folders, want at most %d", len(root), folders)
+	}
+	for folder := range root {
+		if !regexp.MustCompile(`(?m)^([a-z]+/ )?` + folder + `/ `).MatchString(layout) {
+			t.Errorf("README.md has no line for %s/", folder)
+		}
+	}
+	if n := len(files(t, ".mod")); n > modules {
+		t.Errorf("there are %d modules, want at most %d", n, modules)
+	}
+}
+
 // TestArchitecture checks that ARCHITECTURE.md has one row for each package.
 func TestArchitecture(t *testing.T) {
 	var got, want []string
