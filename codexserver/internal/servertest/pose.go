@@ -25,7 +25,7 @@ func Poses() map[string]string {
 		"tag characters":   "Which?\U000e0041\U000e006c",
 		"marks":            "\"\n\"evil\": \"\n" + asks,
 		"Markdown":         "![x](https://evil.example/?q)\n# " + asks,
-		"two megabytes":    strings.Repeat(asks+"\n", 2<<20/len(asks)),
+		"a long text":      strings.Repeat(asks+"\n", 256<<10/len(asks)), // and four times in the params
 	} {
 		quoted, _ := json.Marshal(text)
 		poses[name] = fmt.Sprintf(`{"message":%s,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","title":%[1]s,"description":%[1]s,"enum":["approved",%[1]s]}}}}`, quoted)
