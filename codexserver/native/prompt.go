@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -25,10 +26,15 @@ func builtIn(files bool) string {
 	if !files {
 		return prompt
 	}
+	return withFiles()
+}
+
+// withFiles has the built-in instructions for the file tools, once for all conversations.
+var withFiles = sync.OnceValue(func() string {
 	before, rest, _ := strings.Cut(prompt, "# Tools\n")
 	_, after, _ := strings.Cut(rest, "# Permission\n")
 	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
-}
+})
 
 // maxInstructions bounds model_instructions_file, in bytes.
 const maxInstructions = 1 << 20

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -311,7 +312,7 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 }
 
 // knownKeys returns the top keys of config.toml.
-func knownKeys() map[string]bool {
+var knownKeys = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
 	for _, names := range [][]string{members(reflect.TypeFor[Config]()), theirKeys, strings.Fields(codexKeys)} {
 		for _, name := range names {
@@ -319,7 +320,7 @@ func knownKeys() map[string]bool {
 		}
 	}
 	return known
-}
+})
 
 func (c *callKeys) warnings() []string {
 	var all []string

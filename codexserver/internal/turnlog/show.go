@@ -18,6 +18,9 @@ const (
 // MaxLooked bounds the bytes that are made readable before they are shortened.
 const MaxLooked = 8 << 10
 
+// onOneLine shows what breaks a line.
+var onOneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
 // Show returns a text as one line with every control character visible, shortened to max
 // bytes.
 func Show(text string, max int) string {
@@ -26,7 +29,7 @@ func Show(text string, max int) string {
 		text = text[:MaxLooked]
 	}
 	text = elicit.ShowText(text)
-	return shorten(strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text), max, more)
+	return shorten(onOneLine.Replace(text), max, more)
 }
 
 // ShowCommand returns an argv as questions show it, shortened.

@@ -25,7 +25,7 @@ type sse struct {
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
-	return &sse{r: bufio.NewReaderSize(r, 16<<10), left: maxBytes, max: maxBytes}
+	return &sse{r: bufio.NewReaderSize(r, 4<<10), left: maxBytes, max: maxBytes}
 }
 
 // next returns the data of the next event. It is valid until the next call. After the last
