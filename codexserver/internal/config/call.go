@@ -8,10 +8,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -50,7 +48,7 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &callKeys{cwd: cwd, bounded: bounded, known: knownKeys(), admitted: layer{}}
+	c := &callKeys{cwd: cwd, bounded: bounded, known: knownNames.get().top, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		if err := c.walk([]string{key}, tree[key]); err != nil {
 			return nil, nil, err
@@ -262,14 +260,14 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 // featureRule decides about a feature. A feature may start programs, use the network, or,
 // as hooks do, ask the user. A call may switch only features that do none of this.
 func featureRule(path []string, isTrue, isFalse bool) ruling {
-	is := func(names string) bool { return slices.Contains(strings.Fields(names), path[1]) }
+	kind, known := knownNames.get().features[path[1]]
 	switch {
-	case len(path) == 2 && is(freeFeatures) && (isTrue || isFalse), len(path) == 2 && is(offFeatures) && isFalse:
+	case !known:
+		return rulingUnknown
+	case len(path) == 2 && (isTrue && kind == freeFeature || isFalse && kind != otherFeature):
 		return rulingAdmit
-	case is(freeFeatures), is(offFeatures), is(codexFeatures):
-		return rulingRefuse
 	}
-	return rulingUnknown
+	return rulingRefuse
 }
 
 // environmentRule admits keys that can narrow the policy. [Load] checks that they do.
@@ -310,17 +308,6 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	}
 	return paths.Below(file, folder)
 }
-
-// knownKeys returns the top keys of config.toml.
-var knownKeys = sync.OnceValue(func() map[string]bool {
-	known := map[string]bool{}
-	for _, names := range [][]string{members(reflect.TypeFor[Config]()), theirKeys, strings.Fields(codexKeys)} {
-		for _, name := range names {
-			known[name] = true
-		}
-	}
-	return known
-})
 
 func (c *callKeys) warnings() []string {
 	var all []string

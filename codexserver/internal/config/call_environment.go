@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -30,7 +29,7 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		if !slices.Contains(members(reflect.TypeFor[callEnvironment]()), key) {
+		if !knownNames.get().environment[key] {
 			return nil, wider(key)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -85,21 +84,18 @@ func begins(path, with []string) bool {
 
 // Unknown returns the keys of config.toml in home that have no effect here, each with file
 // and line. They may be misspelt, or belong to a feature of Codex alone.
-func Unknown(home string) []string { return unknownKeys(home, readHere()) }
+func Unknown(home string) []string { return unknownKeys(home, knownNames.get().here) }
 
 // UnknownOverrides returns the keys of the command line that have no effect here.
 func UnknownOverrides(overrides map[string]any) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
-		if !slices.Contains(readHere(), key) {
+		if !knownNames.get().here[key] {
 			found = append(found, explain("-c "+JoinKey(key), key))
 		}
 	}
 	return found
 }
-
-// readHere returns the top keys of config.toml that this package reads or may ignore.
-func readHere() []string { return append(members(reflect.TypeFor[Config]()), theirKeys...) }
 
 // explain adds to a text about a key what decides instead of it, if anything.
 func explain(text, key string) string {
@@ -111,10 +107,10 @@ func explain(text, key string) string {
 
 // UnknownToCodex returns those keys of [Unknown] that Codex does not know either.
 func UnknownToCodex(home string) []string {
-	return unknownKeys(home, slices.Collect(maps.Keys(knownKeys())))
+	return unknownKeys(home, knownNames.get().top)
 }
 
-func unknownKeys(home string, known []string) []string {
+func unknownKeys(home string, top map[string]bool) []string {
 	path := filepath.Join(home, "config.toml")
 	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
@@ -129,25 +125,25 @@ func unknownKeys(home string, known []string) []string {
 		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), JoinKey(segments...))
 		found = append(found, explain(text, segments[len(segments)-1]))
 	}
-	unknown := func(known []string, segments ...string) {
+	unknown := func(known map[string]bool, segments ...string) {
 		table, _ := at(file, segments).(layer)
 		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if !slices.Contains(known, key) {
+			if !known[key] {
 				note(append(slices.Clone(segments), key)...)
 			}
 		}
 	}
-	unknown(known)
-	unknown(append(members(reflect.TypeFor[Tools]()), "web_search_request"), "tools")
-	each := func(known []string, table string) {
+	unknown(top)
+	unknown(knownNames.get().tools, "tools")
+	each := func(known map[string]bool, table string) {
 		entries, _ := file[table].(layer)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			unknown(known, table, name)
 		}
 	}
-	each(known, "profiles")
-	each(members(reflect.TypeFor[Provider]()), "model_providers")
-	each(append(members(reflect.TypeFor[MCPServer]()), theirServerKeys...), "mcp_servers")
+	each(top, "profiles")
+	each(knownNames.get().provider, "model_providers")
+	each(knownNames.get().server, "mcp_servers")
 	return found
 }
 
@@ -159,15 +155,4 @@ func at(l layer, segments []string) any {
 		v = table[s]
 	}
 	return v
-}
-
-// members returns the keys of a table.
-func members(t reflect.Type) []string {
-	var names []string
-	for field := range t.Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
