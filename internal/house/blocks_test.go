@@ -99,6 +99,9 @@ func commands(t *testing.T, at, script string) {
 
 func goCommand(t *testing.T, at, dir string, args []string) {
 	t.Helper()
+	if i := slices.Index(args, "-C"); i >= 0 && i+1 < len(args) {
+		dir = path.Join(dir, args[i+1])
+	}
 	for i, arg := range args {
 		pkg, ok := strings.CutPrefix(arg, module+"/")
 		if ok {

@@ -340,10 +340,13 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-func TestZeroTimeoutIsUnlimited(t *testing.T) {
-	s, _, err := config.LoadSettings(t.TempDir(), []string{"approvals.timeout=0"})
-	if err != nil || s.Approvals.Timeout >= 0 {
-		t.Errorf("timeout %v, %v", s, err)
+// TestTimeout checks that a time-out which nobody set stays open: the server then takes that of the turn.
+func TestTimeout(t *testing.T) {
+	for arg, want := range map[string]time.Duration{"approvals.max_pending=32": 0, "approvals.timeout=0": -1, "approvals.timeout=30s": 30 * time.Second} {
+		s, _, err := config.LoadSettings(t.TempDir(), []string{arg})
+		if err != nil || s.Approvals.Timeout != want {
+			t.Errorf("%s: %v %v, want %v", arg, s, err, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pelletier/go-toml/v2"
@@ -60,6 +61,7 @@ func TestDocsKeys(t *testing.T) {
 	}
 	a := &defaults.Approvals // the page names the defaults of absent settings
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
+	a.Timeout = elicit.DefaultTimeout
 	defaults.Sandbox.Tier = "thread"
 	if diff := cmp.Diff(defaults, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the defaults (-program +page):\n%s", diff)

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ type Approvals struct {
 func newSettings() *Settings {
 	s := &Settings{Tools: slices.Clone(Choosable), ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
 	a := &s.Approvals
-	a.Timeout, a.MaxPending, a.LegacyFlat = elicit.DefaultTimeout, elicit.DefaultMaxPending, true
+	a.Timeout, a.MaxPending, a.LegacyFlat = unset, elicit.DefaultMaxPending, true
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
 	s.Results.Hint = "auto"
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
@@ -108,12 +109,19 @@ func newSettings() *Settings {
 	return s
 }
 
+// unset stands for a time-out that the file does not have: 0 in options, where the time-out may depend
+// on the turn.
+const unset = time.Duration(math.MinInt64)
+
 // complete gives the settings the form of options: there a negative value means no limit, as 0 does
 // in the file, and a switch that is on by default is off.
 func (s *Settings) complete() {
 	l := &s.Limits
 	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime, &l.Idle, &l.Stall} {
 		*limit = orNone(*limit)
+	}
+	if s.Approvals.Timeout == unset {
+		s.Approvals.Timeout = 0
 	}
 	l.ModelRequests, l.Tokens = orNone(l.ModelRequests), orNone(l.Tokens)
 	s.Approvals.NoLegacyFlat = !s.Approvals.LegacyFlat
