@@ -165,9 +165,9 @@ func (notifiedCall) End(error) {}
 
 // notifiedTurn is a turn that may be notified of.
 type notifiedTurn struct {
-	*notifier
-	thread string
-	began  time.Time
+	notifier *notifier
+	thread   string
+	began    time.Time
 
 	mu   sync.Mutex
 	id   string
@@ -197,7 +197,7 @@ func (t *notifiedTurn) Asked(r *approval.Request) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open[r] = time.AfterFunc(max(t.settings.After, notifyRule), func() { t.send(m) })
+	t.open[r] = time.AfterFunc(max(t.notifier.settings.After, notifyRule), func() { t.notifier.send(m) })
 }
 
 // Decided implements [codexserver.TurnObserver].
@@ -218,7 +218,7 @@ func (t *notifiedTurn) End(err error) {
 		timer.Stop()
 	}
 	clear(t.open)
-	if time.Since(t.began) < t.settings.After {
+	if time.Since(t.began) < t.notifier.settings.After {
 		return
 	}
 	status := "completed"
@@ -229,7 +229,7 @@ func (t *notifiedTurn) End(err error) {
 	case err != nil:
 		status = "failed"
 	}
-	t.send(notification{Type: config.NotifyEnd, ThreadID: t.thread, TurnID: t.id, InputMessages: []string{}, LastAssistantMessage: t.last, Status: status})
+	t.notifier.send(notification{Type: config.NotifyEnd, ThreadID: t.thread, TurnID: t.id, InputMessages: []string{}, LastAssistantMessage: t.last, Status: status})
 }
 
 // brief returns the beginning of a text.
