@@ -60,11 +60,16 @@ type Proxy struct {
 	renewing sync.Mutex // held while a session takes the place of another one
 
 	mu      sync.Mutex
-	session string              // "" before initialize
+	session handshake
+	open    map[jsonrpc.ID]*errand
+}
+
+// handshake is a session with a server of the older versions.
+type handshake struct {
+	id      string              // "" before initialize
 	hello   []byte              // the client's initialize, or that of greet
 	asked   map[jsonrpc.ID]bool // requests of the server that the client has not answered
-	version string              // the version of the session
-	open    map[jsonrpc.ID]*errand
+	version string
 }
 
 // errand is a request of the client without an answer.
@@ -106,7 +111,7 @@ func NewProxy(t jsonrpc.Transport, o *ProxyOptions) (*Proxy, error) {
 		transport = copied
 	}
 	return &Proxy{
-		o: own, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, asked: map[jsonrpc.ID]bool{}, unread: make(chan error, 1),
+		o: own, t: t, close: sync.OnceValue(func() error { return t.Close() }), ctx: ctx, cancel: cancel, open: map[jsonrpc.ID]*errand{}, session: handshake{asked: map[jsonrpc.ID]bool{}}, unread: make(chan error, 1),
 		client: &http.Client{Transport: transport, CheckRedirect: stay},
 	}, nil
 }
@@ -340,7 +345,7 @@ func (p *Proxy) opened(ctx context.Context, e *envelope, r *errand, line []byte,
 		p.begin(id)
 		r.session = id
 		p.mu.Lock()
-		p.hello = line
+		p.session.hello = line
 		p.mu.Unlock()
 	}
 	p.answer(ctx, e, r, answer, err)
@@ -370,10 +375,10 @@ func (p *Proxy) renew(ctx context.Context, forgotten string) bool {
 // client's request reports why.
 func (p *Proxy) greet(ctx context.Context) {
 	p.mu.Lock()
-	if p.hello == nil {
-		p.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
+	if p.session.hello == nil {
+		p.session.hello = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"codex-mcp","version":"0"}}}`, mcptypes.ProtocolVersion)
 	}
-	hello := p.hello
+	hello := p.session.hello
 	p.mu.Unlock()
 	e, fault := parse(hello)
 	if fault != nil {
@@ -402,7 +407,7 @@ func sessionOf(answer *http.Response) string {
 func (p *Proxy) begin(session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.session = session
+	p.session.id = session
 }
 
 // greeted reports whether the server has answered an initialize. Not every server has sessions.
@@ -415,7 +420,7 @@ func (p *Proxy) greeted() bool {
 func (p *Proxy) current() (session, version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.session, p.version
+	return p.session.id, p.session.version
 }
 
 // lose forgets the session, and reports whether another one may take its place. It may not
@@ -424,10 +429,10 @@ func (p *Proxy) current() (session, version string) {
 func (p *Proxy) lose() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.session == "" || len(p.asked) > 0 {
+	if p.session.id == "" || len(p.session.asked) > 0 {
 		return false
 	}
-	p.session, p.version = "", ""
+	p.session.id, p.session.version = "", ""
 	return true
 }
 
@@ -436,10 +441,10 @@ func (p *Proxy) lose() bool {
 func (p *Proxy) asks(id jsonrpc.ID, session string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.session != session {
+	if p.session.id != session {
 		return false
 	}
-	p.asked[id] = true
+	p.session.asked[id] = true
 	return true
 }
 
@@ -448,8 +453,8 @@ func (p *Proxy) asks(id jsonrpc.ID, session string) bool {
 func (p *Proxy) answered(id jsonrpc.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	asked := p.asked[id]
-	delete(p.asked, id)
+	asked := p.session.asked[id]
+	delete(p.session.asked, id)
 	return asked
 }
 

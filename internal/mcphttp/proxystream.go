@@ -286,7 +286,7 @@ func (p *Proxy) pass(e *envelope, r *errand, m []byte) (answer bool) {
 func (p *Proxy) negotiated(m []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.version = versionOf(m)
+	p.session.version = versionOf(m)
 }
 
 // events calls f with the data of each event until f returns true, and moves the position. It

@@ -7,8 +7,8 @@ import (
 // route returns the stream for a message, nil for an answer to no request. s.mu is held.
 //
 // An answer, and a message that names a request, is sent on the stream of that request. Any
-// other message is sent on getStream if the client reads it, otherwise on the stream of the
-// newest tool call. Without a call it is added to getStream, where the client can read it
+// other message is sent on the stream of GET if the client reads it, otherwise on the stream of the
+// newest tool call. Without a call it is added to the stream of GET, where the client can read it
 // later.
 func (s *session) route(out *summary) *stream {
 	if out.method == "" {
@@ -18,11 +18,11 @@ func (s *session) route(out *summary) *stream {
 		return nil
 	}
 	st := s.related(out)
-	if st == nil && s.getStream.reader == nil {
+	if st == nil && s.out.get.reader == nil {
 		st = s.newestCall()
 	}
 	if st == nil {
-		st = &s.getStream
+		st = &s.out.get
 	}
 	if !out.id.IsZero() {
 		put(&s.calls, out.id, ownRequest{st, out.method})

@@ -29,24 +29,34 @@ type session struct {
 
 	// The handler's mutex may be held while this one is taken, not the other way round. The
 	// peer is never called with either: it may write, which takes this one.
-	mu        sync.Mutex
-	deliver   func(message []byte, err error) // passes a message of the client to the peer; nil before Push
-	waiting   []byte                          // a message that the peer has not taken yet
-	closing   bool                            // no message is accepted any more
-	ended     bool                            // the peer has ended
-	version   string                          // the version of MCP; "" before the answer to initialize
-	getStream stream                          // the stream that the client reads by GET
-	getRead   int                             // the last event of getStream that was written to a client
-	streams   map[int]*stream                 // the streams of requests, by number
-	requests  map[jsonrpc.ID]*asked           // the client's requests without an answer
-	calls     map[jsonrpc.ID]ownRequest       // the server's requests without an answer
-	number    int                             // the number of the newest stream
-	kept      []*event                        // the events of all streams, oldest first
-	keptBytes int                             // the size of kept
-	changed   chan struct{}                   // closed at the next change; nil if nothing waits for it
-	ran       bool                            // a request needed codex:run
-	open      int                             // HTTP requests being served
-	lastUsed  time.Time
+	mu       sync.Mutex
+	closing  bool                      // no message is accepted any more
+	ended    bool                      // the peer has ended
+	version  string                    // the version of MCP; "" before the answer to initialize
+	requests map[jsonrpc.ID]*asked     // the client's requests without an answer
+	calls    map[jsonrpc.ID]ownRequest // the server's requests without an answer
+	changed  chan struct{}             // closed at the next change; nil if nothing waits for it
+	ran      bool                      // a request needed codex:run
+	open     int                       // HTTP requests being served
+	lastUsed time.Time
+	in       input
+	out      streams
+}
+
+// input is how the client's messages reach the peer.
+type input struct {
+	deliver func(message []byte, err error) // passes a message of the client to the peer; nil before Push
+	waiting []byte                          // a message that the peer has not taken yet
+}
+
+// streams are what the client reads of a session.
+type streams struct {
+	get       stream          // the one that the client reads by GET
+	read      int             // the last event of get that was written to a client
+	of        map[int]*stream // those of requests, by number
+	number    int             // of the newest
+	kept      []*event        // the events of all streams, oldest first
+	keptBytes int             // the size of kept
 }
 
 // message is a message of the client.
@@ -69,7 +79,7 @@ func (h *Handler) newSession(id string, owner *principal, who Principal) *sessio
 	s := &session{
 		id: id, handler: h, owner: owner, noQuestions: !who.may(ScopeApprove), lastUsed: time.Now(), open: 1,
 	}
-	s.getStream.session = s
+	s.out.get.session = s
 	return s
 }
 
@@ -104,7 +114,7 @@ func (s *session) over(err error) {
 // that. The handler's mutex must not be held.
 func (s *session) end() {
 	s.mu.Lock()
-	deliver := s.deliver
+	deliver := s.in.deliver
 	s.closing = true
 	s.change()
 	s.mu.Unlock()
@@ -203,11 +213,11 @@ func remove[K comparable, V any](m *map[K]V, key K) {
 // the id of an event. s.mu is held.
 func (s *session) drop(st *stream) {
 	for _, e := range st.events {
-		s.keptBytes -= len(e.data) + overhead
+		s.out.keptBytes -= len(e.data) + overhead
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(e *event) bool { return e.stream == st })
+	s.out.kept = slices.DeleteFunc(s.out.kept, func(e *event) bool { return e.stream == st })
 	st.events = nil
-	remove(&s.streams, st.number)
+	remove(&s.out.of, st.number)
 	s.change()
 }
 
@@ -215,15 +225,15 @@ func (s *session) drop(st *stream) {
 // reads and has not read the message before.
 func (s *session) push(ctx context.Context, body []byte) error {
 	s.mu.Lock()
-	for !s.closing && s.deliver == nil && s.waiting != nil {
+	for !s.closing && s.in.deliver == nil && s.in.waiting != nil {
 		if err := s.wait(ctx); err != nil {
 			s.mu.Unlock()
 			return err
 		}
 	}
-	deliver, closing := s.deliver, s.closing
+	deliver, closing := s.in.deliver, s.closing
 	if !closing && deliver == nil {
-		s.waiting = body
+		s.in.waiting = body
 		s.change()
 	}
 	s.mu.Unlock()
@@ -253,8 +263,8 @@ func (s *session) detach(st *stream, me *reader) {
 	defer s.mu.Unlock()
 	if st.reader == me {
 		st.reader = nil
-		if st == &s.getStream {
-			s.getRead = max(s.getRead, me.read)
+		if st == &s.out.get {
+			s.out.read = max(s.out.read, me.read)
 		}
 		s.change()
 	}
@@ -281,9 +291,9 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, messages ...messa
 		s.ran = s.ran || slices.Contains(m.needs(), ScopeRun)
 		put(&s.requests, m.id, &asked{m.envelope, st})
 		if st.open++; st.open == 1 {
-			s.number++
-			st.number, first = s.number, m.id
-			put(&s.streams, st.number, st)
+			s.out.number++
+			st.number, first = s.out.number, m.id
+			put(&s.out.of, st.number, st)
 		}
 	}
 	// Before the push: the answer may be written before push returns.
@@ -320,12 +330,12 @@ func (s *session) note(e *envelope) {
 }
 
 // get serves a GET of the session. With Last-Event-ID the client resumes a stream, without
-// it reads getStream.
+// it reads the stream of GET.
 func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	s.enter()
 	defer s.leave()
 	s.mu.Lock()
-	st, read := &s.getStream, s.getRead
+	st, read := &s.out.get, s.out.read
 	if id := r.Header.Get(headerEvent); id != "" {
 		number, last, ok := parseEventID(id)
 		st, read = s.stream(number), last
@@ -345,9 +355,9 @@ func (s *session) get(w http.ResponseWriter, r *http.Request) {
 // stream returns the stream with a number, nil if it is not kept. s.mu is held.
 func (s *session) stream(number int) *stream {
 	if number == 0 {
-		return &s.getStream
+		return &s.out.get
 	}
-	return s.streams[number]
+	return s.out.of[number]
 }
 
 // Push makes the peer take messages, see [jsonrpc.Transport]. The waiting message is the
@@ -355,8 +365,8 @@ func (s *session) stream(number int) *stream {
 // session's id before that one is answered.
 func (s *session) Push(deliver func(message []byte, err error)) {
 	s.mu.Lock()
-	first, closing := s.waiting, s.closing
-	s.deliver, s.waiting = deliver, nil
+	first, closing := s.in.waiting, s.closing
+	s.in.deliver, s.in.waiting = deliver, nil
 	s.mu.Unlock()
 	if first != nil {
 		deliver(first, nil)
@@ -370,16 +380,16 @@ func (s *session) Push(deliver func(message []byte, err error)) {
 func (s *session) Read(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.waiting == nil && !s.closing {
+	for s.in.waiting == nil && !s.closing {
 		if err := s.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if s.waiting == nil {
+	if s.in.waiting == nil {
 		return nil, io.EOF
 	}
-	body := s.waiting
-	s.waiting = nil
+	body := s.in.waiting
+	s.in.waiting = nil
 	s.change()
 	return body, nil
 }

@@ -81,16 +81,16 @@ func (st *stream) add(m []byte, answer bool) {
 	st.last++
 	e := &event{stream: st, number: st.last, data: m, answer: answer}
 	st.events = append(st.events, e)
-	s.kept = append(s.kept, e)
-	s.keptBytes += len(m) + overhead
-	for s.keptBytes > s.handler.o.MaxRetained && len(s.kept) > 1 {
-		old := s.kept[0]
+	s.out.kept = append(s.out.kept, e)
+	s.out.keptBytes += len(m) + overhead
+	for s.out.keptBytes > s.handler.o.MaxRetained && len(s.out.kept) > 1 {
+		old := s.out.kept[0]
 		if r := old.stream.reader; r != nil && r.read < old.number {
 			break
 		}
-		s.kept[0] = nil
-		s.kept = s.kept[1:]
-		s.keptBytes -= len(old.data) + overhead
+		s.out.kept[0] = nil
+		s.out.kept = s.out.kept[1:]
+		s.out.keptBytes -= len(old.data) + overhead
 		old.stream.forget(old)
 	}
 	s.change()
@@ -102,7 +102,7 @@ func (st *stream) forget(old *event) {
 	st.events = st.events[1:]
 	st.lost = old.number
 	if st.done && len(st.events) == 0 {
-		remove(&st.session.streams, st.number)
+		remove(&st.session.out.of, st.number)
 	}
 }
 
@@ -118,7 +118,7 @@ func (st *stream) answered(id jsonrpc.ID) {
 	}
 	st.done = true
 	if len(st.events) == 0 {
-		remove(&st.session.streams, st.number)
+		remove(&st.session.out.of, st.number)
 	}
 	st.session.change()
 }
