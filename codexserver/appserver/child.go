@@ -464,10 +464,6 @@ func (c *child) forget(t *thread) {
 // lastLimits returns the account's last known limits, for a turn that begins.
 func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
 	c.mu.Lock()
-	r := c.limits
-	c.mu.Unlock()
-	if r == nil || r.Primary == nil && r.Secondary == nil {
-		return nil
-	}
-	return &protocol.RateLimits{Primary: limitWindow(r.Primary, now), Secondary: limitWindow(r.Secondary, now)}
+	defer c.mu.Unlock()
+	return limitsOf(c.limits, now)
 }

@@ -22,9 +22,5 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	if err := c.call(ctx, quotaLimit, wire.CallAccountRateLimitsRead, nil, &r); err != nil {
 		return nil, c.explain(err)
 	}
-	if r.RateLimits.Primary == nil && r.RateLimits.Secondary == nil {
-		return nil, nil
-	}
-	now := time.Now()
-	return &protocol.RateLimits{Primary: limitWindow(r.RateLimits.Primary, now), Secondary: limitWindow(r.RateLimits.Secondary, now)}, nil
+	return limitsOf(&r.RateLimits, time.Now()), nil
 }

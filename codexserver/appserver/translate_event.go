@@ -210,10 +210,11 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 
 // rateLimits records the limits and returns an event unless they are empty.
 func (tr *translator) rateLimits(r *wire.RateLimits) []protocol.EventMsg {
-	if r == nil || r.Primary == nil && r.Secondary == nil {
+	limits := limitsOf(r, tr.now())
+	if limits == nil {
 		return nil
 	}
-	tr.limits = &protocol.RateLimits{Primary: limitWindow(r.Primary, tr.now()), Secondary: limitWindow(r.Secondary, tr.now())}
+	tr.limits = limits
 	return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits})
 }
 
@@ -315,6 +316,14 @@ func usageOf(c wire.TokenCount) protocol.TokenUsage {
 		InputTokens: c.InputTokens, CachedInputTokens: c.CachedInputTokens, OutputTokens: c.OutputTokens,
 		ReasoningOutputTokens: c.ReasoningOutputTokens, TotalTokens: c.TotalTokens,
 	}
+}
+
+// limitsOf translates the account's limits. It returns nil if there are none.
+func limitsOf(r *wire.RateLimits, now time.Time) *protocol.RateLimits {
+	if r == nil || r.Primary == nil && r.Secondary == nil {
+		return nil
+	}
+	return &protocol.RateLimits{Primary: limitWindow(r.Primary, now), Secondary: limitWindow(r.Secondary, now)}
 }
 
 func limitWindow(w *wire.RateWindow, now time.Time) *protocol.RateLimitWindow {
