@@ -177,15 +177,11 @@ func (c *call) stuck() string {
 	return stuck(j)
 }
 
-// wake wakes the goroutines that wait for the call. The caller holds c.mu.
-func (c *call) wake() {
+// change wakes the goroutines that wait for the call, and tells those who listen to its task. They
+// are sent only what differs from what they know. The caller holds c.mu.
+func (c *call) change() {
 	close(c.changed)
 	c.changed = make(chan struct{})
-}
-
-// change is wake for a change that clients see. The caller holds c.mu.
-func (c *call) change() {
-	c.wake()
 	if c.task != nil {
 		c.task.notify()
 	}

@@ -72,7 +72,7 @@ func (s *ModernSession) cancelTask(q *request) (any, error) {
 		case t != nil:
 			t.call.mu.Lock()
 			t.cancelled = true
-			t.call.wake()
+			t.call.change()
 			t.call.mu.Unlock()
 			t.call.cancel(thread.ErrInterrupted)
 		case owner == taskfile.Other:
