@@ -238,6 +238,7 @@ func TestRealDaemonOutOfReach(t *testing.T) {
 	if report := d.connect(t, "unix://").engine.Check(t.Context()); report.Err == nil || !strings.Contains(report.Problem, "codex app-server cannot be reached") {
 		t.Errorf("a later server: %+v", report)
 	}
+	t.Setenv("CODEX_BIN", d.codex) // which may lie where commands can write
 	late := d.connect(t, "")
 	if r, err := late.reply(t, thread, "on").wait(); err != nil || !r.IsError || !strings.Contains(r.Content, "another Codex has this conversation open") {
 		t.Errorf("a server without the daemon: %v, %+v", err, r)
@@ -263,6 +264,7 @@ func TestRealOwnAppServer(t *testing.T) {
 				d.run(t, nil, "start")
 			}
 			before := d.recorded(t, "daemon.pid")
+			t.Setenv("CODEX_BIN", d.codex) // which may lie where commands can write
 			c := d.connect(t, "")
 			c.begin(t)
 			if report := c.engine.Check(t.Context()); report.Shared || report.Path == "" {
