@@ -346,7 +346,7 @@ func TestHostileStart(t *testing.T) {
 // TestServerThatHoldsOneCall checks that a call without an answer delays no other one, and that
 // the server learns when it is cancelled.
 func TestServerThatHoldsOneCall(t *testing.T) {
-	cancelled := make(chan struct{})
+	begun, cancelled := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	s := scripted(t, func(w http.ResponseWriter, r *http.Request, m message) {
 		switch {
@@ -354,6 +354,7 @@ func TestServerThatHoldsOneCall(t *testing.T) {
 			once.Do(func() { close(cancelled) })
 			<-r.Context().Done() // it holds that, too
 		case m.Params.Name == "hold":
+			close(begun)
 			<-r.Context().Done()
 		default:
 			reply(w, m, `{"content":[]}`)
@@ -369,6 +370,7 @@ func TestServerThatHoldsOneCall(t *testing.T) {
 		_, err := c.Call(ctx, "hold", nil)
 		held <- err
 	}()
+	<-begun
 	for range 3 {
 		if got, err := c.Call(t.Context(), "echo", nil); err != nil {
 			t.Errorf("%s, %v", got, err)
