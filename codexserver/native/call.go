@@ -97,13 +97,17 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	})
 }
 
-// reach records the folders that commands under a policy can write, before one runs. The
-// error is that of [sandbox.Sandbox.Roots]; commands do not run then.
-func (e *Engine) reach(box *sandbox.Sandbox, policy protocol.SandboxPolicy, cwd string, env []string) error {
+// reach records the folders that commands in cwd can write, before one runs.
+func (e *Engine) reach(cwd string, roots sandbox.Roots) {
 	e.programs.Given(cwd)
-	roots, err := box.Roots(policy, cwd, env)
 	e.programs.Add(roots.Paths...)
-	return err
+}
+
+// reach records the folders that the commands of a turn can write. If the sandbox has an error, each command
+// fails with it.
+func (c *conversation) reach() {
+	roots, _ := c.box.Roots(c.now.SandboxPolicy, c.now.Cwd)
+	c.engine.reach(c.now.Cwd, roots)
 }
 
 // webSearchType is the type of the search tool, which the provider runs.

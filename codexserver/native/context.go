@@ -29,7 +29,7 @@ const maxOwnDoc = 1 << 20
 // are those in $CODEX_HOME, a separator, and the file of each folder from the git root
 // down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
-	project := projectDocs{cfg: cfg, left: cfg.ProjectDocMaxBytes}
+	project := projectDocs{cfg: cfg, root: repo.Root(cfg.Cwd), left: cfg.ProjectDocMaxBytes}
 	own, err := project.own()
 	if err != nil {
 		return "", nil, err
@@ -48,16 +48,17 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 // projectDocs collects the rules of a project, and warnings.
 type projectDocs struct {
 	cfg      *config.Config
+	root     string // the top of the repository, or ""
 	left     int64
 	docs     []string
 	warnings []string
 }
 
 func (p *projectDocs) read() {
-	root := repo.Root(p.cfg.Cwd)
-	for _, dir := range foldersDown(root, p.cfg.Cwd) {
-		bound := root
-		if root == "" || below(p.cfg.Home, root) { // such as when the user's home is a repository
+	whole := p.root != "" && !below(p.cfg.Home, p.root)
+	for _, dir := range foldersDown(p.root, p.cfg.Cwd) {
+		bound := p.root
+		if !whole { // such as when the user's home is a repository
 			bound = dir
 		}
 		open := func(path string) (*safefile.File, error) { return openWithin(bound, path) }
@@ -90,7 +91,7 @@ func (p *projectDocs) read() {
 // own reads the user's rules, from the first file with text. The file may be a link to any
 // file, unless its folder is in the workspace.
 func (p *projectDocs) own() (string, error) {
-	inside := below(p.cfg.Home, p.cfg.Cwd) || below(p.cfg.Home, repo.Root(p.cfg.Cwd))
+	inside := below(p.cfg.Home, p.cfg.Cwd) || below(p.cfg.Home, p.root)
 	open := safefile.Open
 	if inside {
 		open = openHere

@@ -51,7 +51,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	box := newInbox()
 	defer box.close()
 	c.inbox.Store(box)
-	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg))
+	c.reach()
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err != nil {

@@ -20,6 +20,9 @@ func (c *conversation) checkWrite(err error) {
 // writeNews returns the message for the user about the result of a write to the rollout,
 // "" for none. It writes a rollout that is gone again.
 func (c *conversation) writeNews(err error) (news string) {
+	if err == nil && c.missing == nil {
+		return ""
+	}
 	log := c.engine.log.With("conversation", c.id, "rollout", c.file.Path())
 	if errors.Is(err, rollout.ErrGone) && c.follow() {
 		err = c.file.Flush()

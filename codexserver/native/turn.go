@@ -73,8 +73,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	box := newInbox()
 	defer box.close()
 	c.inbox.Store(box)
-	// A folder that was replaced fails each command, with the reason.
-	_ = c.engine.reach(c.engine.newSandbox(c.cfg), c.now.SandboxPolicy, c.now.Cwd, environ(c.cfg))
+	c.reach()
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
 	release, err := c.engine.claim(c.file.Path())
 	if err == nil {

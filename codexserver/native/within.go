@@ -17,6 +17,9 @@ import (
 // openWithin opens the regular file at path. With symbolic links resolved, the file must
 // be in the folder bound and outside of its git folder.
 func openWithin(bound, path string) (*safefile.File, error) {
+	if _, err := os.Lstat(path); err != nil { // most of the files that are looked for do not exist
+		return nil, err
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err

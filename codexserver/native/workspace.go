@@ -121,7 +121,8 @@ func (e *Engine) oneOff(ctx context.Context, p protocol.ExecOneOffCommandParams)
 		return spec, nil
 	}
 	box := e.newSandbox(cfg)
-	_ = e.reach(box, policy, spec.Dir, spec.Env) // Confine returns its error
+	roots, _ := box.Roots(policy, spec.Dir, spec.Env) // Confine returns its error
+	e.reach(spec.Dir, roots)
 	confinement, err := box.Confine(policy, spec.Dir, spec.Env)
 	if err != nil {
 		return proc.Spec{}, &engine.RefusedError{Err: fmt.Errorf("sandboxPolicy %q cannot be enforced: %w", string(policy.Mode), err)}

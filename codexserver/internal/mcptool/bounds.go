@@ -55,8 +55,11 @@ func (b bounds) names(path string) bool {
 
 // repository refuses a folder whose git repository has its top outside the bounds.
 func (b bounds) repository(dir string) error {
+	if b == nil {
+		return nil
+	}
 	root := repo.Root(dir)
-	if b == nil || root == "" {
+	if root == "" {
 		return nil
 	}
 	if _, _, err := b.resolve(root); err != nil {

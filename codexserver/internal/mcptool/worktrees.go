@@ -45,10 +45,14 @@ func (ws *worktrees) unfinished(dir, id string) (words []string) {
 	if ws == nil {
 		return nil
 	}
+	unfinished := ws.store.Unfinished()
+	if len(unfinished) == 0 {
+		return nil
+	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	for _, one := range ws.store.Unfinished() {
+	for _, one := range unfinished {
 		if paths.Below(dir, one.Root) || id != "" && one.ThreadID == id {
 			words = append(words, one.Error())
 		}

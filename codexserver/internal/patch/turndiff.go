@@ -56,6 +56,13 @@ func (d *Diff) Add(p *Plan) {
 	}
 }
 
+// Empty reports whether no plan was added.
+func (d *Diff) Empty() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.files) == 0
+}
+
 func (d *Diff) isTarget(p *Plan, file *plannedFile) bool {
 	return slices.ContainsFunc(p.files, func(f *plannedFile) bool { return f != file && f.before != nil && f.end() == file })
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -47,11 +48,11 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		}
 	}
 	if len(tools) > 0 {
-		raw, err := json.Marshal(tools, jsontext.AllowInvalidUTF8(true))
-		if err != nil {
+		body := bytes.NewBuffer(append(b, `,"tools":`...))
+		if err := json.MarshalWrite(body, tools, jsontext.AllowInvalidUTF8(true)); err != nil {
 			return nil, err
 		}
-		b = append(append(b, `,"tools":`...), raw...)
+		b = body.Bytes()
 	}
 	if req.Effort != "" {
 		b = appendString(append(b, `,"reasoning_effort":`...), string(req.Effort))

@@ -130,6 +130,11 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	return confinement, nil
 }
 
+// Roots returns the folders that the policy leaves writable for commands in cwd.
+func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (sandbox.Roots, error) {
+	return b.options.Sandbox.Roots(policy, cwd, b.options.Environ)
+}
+
 // Toolbox is the tools of one conversation. It is safe for concurrent use.
 type Toolbox struct {
 	options Options
@@ -295,7 +300,12 @@ func (t *Turn) Independent(call Call) bool {
 }
 
 // UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
-func (t *Turn) UnifiedDiff() string { return t.diff.Text(repo.Root(t.Cwd)) }
+func (t *Turn) UnifiedDiff() string {
+	if t.diff.Empty() {
+		return ""
+	}
+	return t.diff.Text(repo.Root(t.Cwd))
+}
 
 func (t *Turn) acting(a Act) error {
 	if t.Acting == nil {
