@@ -149,7 +149,7 @@ func (p *Peer) post(of *batch, b *bytes.Buffer, c class, w writer) {
 	}
 	// Bounded by the connection, not by the request: the answer is due even if the
 	// request's context has ended.
-	if err := p.send(&p.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
+	if err := p.send(&p.ctx.live, b, c, w); err != nil && !errors.Is(err, ErrClosed) {
 		p.problem(err, nil)
 	}
 }

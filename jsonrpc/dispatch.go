@@ -35,8 +35,8 @@ type inbound struct {
 
 	// A request in queue waits for the notifications before it, even if a place is free. A
 	// request in waiting waits for a place, and does not delay the notifications after it.
-	queue   fifo // notifications, and requests behind them
-	waiting fifo // requests that start when a place becomes free
+	queue   fifo[Request] // notifications, and requests behind them
+	waiting fifo[Request] // requests that start when a place becomes free
 
 	behind   int  // the requests in queue
 	ordering bool // the ordered goroutine exists; it clears this with its last look at queue
@@ -116,7 +116,7 @@ func (p *Peer) newRequest(m *message, line []byte) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
 	method := p.intern(m.method)
 	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
-	r.ctx.base, r.ctx.request = &p.base, r
+	r.ctx.base, r.ctx.request = &p.ctx.base, r
 	return r
 }
 
@@ -510,7 +510,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 	if r.IsNotification() {
 		// Notifications cannot be cancelled, so they share one context, under which
 		// noteOf finds the peer.
-		ctx = &p.note
+		ctx = &p.ctx.note
 	}
 	v, err = p.h.ServeRPC(ctx, r)
 	finished = true
@@ -581,7 +581,7 @@ func (in *inbound) end() {
 	in.ended = true
 	// Handlers that run remain active; Run waits for them.
 	in.retire(in.queue.len() + in.waiting.len())
-	in.queue, in.waiting, in.behind, in.bytes = fifo{}, fifo{}, 0, 0
+	in.queue, in.waiting, in.behind, in.bytes = fifo[Request]{}, fifo[Request]{}, 0, 0
 }
 
 // wait returns when nothing is active, or with the error of ctx. More may be accepted after

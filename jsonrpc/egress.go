@@ -39,10 +39,9 @@ type egress struct {
 	// mu guards everything below. It is held for a few instructions only, never during a
 	// Write, so that no sender waits for the other side.
 	mu    sync.Mutex
-	queue []*chunk // oldest first, from head on
-	head  int
-	bytes int // with what is being written
-	count int // messages
+	queue fifo[chunk]
+	// What is queued or being written.
+	pending struct{ bytes, messages int }
 	// flush compares sent with what it was, so it only ever grows.
 	sent uint64 // messages the transport has taken
 	// The goroutine that sets writing is the only one in the transport until it clears it
@@ -111,7 +110,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	//
 	// Senders that wait here are not in a queue of their own: which of them gets the room is
 	// left to the lock. One goroutine's messages keep their order, since it waits for each.
-	for e.err == nil && c != regardless && e.bytes+n > e.o.HardLimit && e.bytes > 0 {
+	for e.err == nil && c != regardless && e.pending.bytes+n > e.o.HardLimit && e.pending.bytes > 0 {
 		if c == refusable && !e.o.Block {
 			e.mu.Unlock()
 			putBuffer(b)
@@ -132,7 +131,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	// The reader must not wait, and memory must not grow without end: only closing is
 	// left.
-	if e.err == nil && c == regardless && e.bytes+n > 2*e.o.HardLimit {
+	if e.err == nil && c == regardless && e.pending.bytes+n > 2*e.o.HardLimit {
 		e.fail(ErrFull)
 		defer e.broken(ErrFull) // the writer is in Write and cannot report it
 	}
@@ -142,8 +141,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		putBuffer(b)
 		return err
 	}
-	e.bytes += n
-	e.count++
+	e.pending.bytes += n
+	e.pending.messages++
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
@@ -165,18 +164,15 @@ func (e *egress) append(b *bytes.Buffer) {
 	// Copying a long message costs more than a Write of its own. Its chunk has no buffer, so
 	// nothing is added to it.
 	if len(m) > chunkSize/2 {
-		e.queue = append(e.queue, &chunk{msgs: [][]byte{m}})
+		e.queue.push(&chunk{msgs: [][]byte{m}})
 		return
 	}
 	// The last chunk may be extended while it is queued. The writer takes it off
 	// before it writes it, so that it never grows under a Write.
-	var c *chunk
-	if !e.idle() {
-		c = e.queue[len(e.queue)-1]
-	}
+	c := e.queue.last()
 	if c == nil || cap(c.buf)-len(c.buf) < len(m) {
 		c = chunks.Get().(*chunk)
-		e.queue = append(e.queue, c)
+		e.queue.push(c)
 	}
 	at := len(c.buf)
 	c.buf = append(c.buf, m...)
@@ -185,21 +181,7 @@ func (e *egress) append(b *bytes.Buffer) {
 }
 
 // idle reports whether nothing is queued.
-func (e *egress) idle() bool { return e.head == len(e.queue) }
-
-// pop takes the oldest chunk off the queue.
-func (e *egress) pop() *chunk {
-	c := e.queue[e.head]
-	e.queue[e.head] = nil
-	// Moved to the front once half is empty: pops stay cheap on average, and the slice
-	// does not grow forever.
-	if e.head++; 2*e.head >= len(e.queue) {
-		n := copy(e.queue, e.queue[e.head:])
-		clear(e.queue[n:])
-		e.queue, e.head = e.queue[:n], 0
-	}
-	return c
-}
+func (e *egress) idle() bool { return e.queue.len() == 0 }
 
 // chunks holds chunks for all peers: a burst needs several, an idle peer none.
 var chunks = sync.Pool{New: func() any { return &chunk{buf: make([]byte, 0, chunkSize)} }}
@@ -301,8 +283,8 @@ func (e *egress) writePrompt(b *bytes.Buffer) {
 // wrote accounts for a Write that has returned. The lock is held.
 func (e *egress) wrote(n, msgs int, err error) {
 	e.writing = false
-	e.bytes -= n
-	e.count -= msgs
+	e.pending.bytes -= n
+	e.pending.messages -= msgs
 	// A failed Write may have left half a message on the wire. Nothing can follow it.
 	if err != nil {
 		if e.err == nil {
@@ -329,7 +311,7 @@ func (e *egress) drain() {
 	defer e.mu.Unlock()
 	for !e.idle() {
 		// Off the queue before it is written: append extends the last chunk of the queue.
-		c := e.pop()
+		c := e.queue.pop()
 		e.writing = true
 		e.mu.Unlock()
 		n := 0
@@ -352,7 +334,7 @@ func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// Counted, not compared with an empty queue: other goroutines may continue to send.
-	for until := e.sent + uint64(e.count); e.err == nil && e.sent < until; {
+	for until := e.sent + uint64(e.pending.messages); e.err == nil && e.sent < until; {
 		moved := e.onProgress()
 		e.mu.Unlock()
 		select {
@@ -390,6 +372,6 @@ func (e *egress) fail(err error) {
 	}
 	e.err = err
 	// Dropped: nothing more can be written, and flush and the senders get the error.
-	e.queue, e.head = nil, 0
+	e.queue = fifo[chunk]{}
 	e.progress() // senders and flushers that wait see err
 }

@@ -98,8 +98,8 @@ func TestEgressOrder(t *testing.T) {
 					if diff := cmp.Diff([]string{"a", "b"}, wire.got); diff != "" {
 						t.Errorf("%v after %v, room %t (-want +got):\n%s", second, first, room, diff)
 					}
-					if err := e.flush(t.Context()); err != nil || e.bytes != 0 || e.count != 0 {
-						t.Errorf("%d bytes and %d messages are left: %v", e.bytes, e.count, err)
+					if err := e.flush(t.Context()); err != nil || e.pending.bytes != 0 || e.pending.messages != 0 {
+						t.Errorf("%d bytes and %d messages are left: %v", e.pending.bytes, e.pending.messages, err)
 					}
 				})
 			}
@@ -122,16 +122,16 @@ func TestEgressChunks(t *testing.T) {
 				m = strings.Repeat(m, 40)
 			}
 			want = append(want, m)
-			e.bytes += len(m)
-			e.count++
+			e.pending.bytes += len(m)
+			e.pending.messages++
 			e.append(buffered(m))
 			e.signal()
 		}
 		e.mu.Unlock()
 		synctest.Wait()
 		close(wire.let)
-		if err := e.flush(t.Context()); err != nil || e.bytes != 0 {
-			t.Errorf("%d bytes are left: %v", e.bytes, err)
+		if err := e.flush(t.Context()); err != nil || e.pending.bytes != 0 {
+			t.Errorf("%d bytes are left: %v", e.pending.bytes, err)
 		}
 		if diff := cmp.Diff(want, wire.got); diff != "" || wire.writes != 8 {
 			t.Errorf("%d writes (-want +got):\n%.1000s", wire.writes, diff)
@@ -195,8 +195,8 @@ func TestEgressLimits(t *testing.T) {
 				if tt.want == "" {
 					bytes += tt.last.bytes
 				}
-				if e.bytes != bytes {
-					t.Errorf("%d bytes are queued, want %d", e.bytes, bytes)
+				if e.pending.bytes != bytes {
+					t.Errorf("%d bytes are queued, want %d", e.pending.bytes, bytes)
 				}
 				ends := strings.HasPrefix(tt.want, ErrClosed.Error())
 				if ends != slices.ContainsFunc(broken, func(err error) bool { return errors.Is(err, ErrFull) }) {

@@ -1,30 +1,31 @@
 package jsonrpc
 
-// fifo is a queue of requests. The zero fifo is empty. It has no lock: inbound's is held.
+// fifo is a queue, of requests or of chunks. The zero fifo is empty. It has no lock: that of its
+// owner is held.
 //
 // The queue is items[head:]. A slice that is only cut at the front would grow without end
 // while the queue is never empty, so pop moves the rest to the front when half of the array
-// is free. That is at most one move for each request on average.
-type fifo struct {
-	items []*Request
+// is free. That is at most one move for each item on average.
+type fifo[T any] struct {
+	items []*T
 	head  int
 }
 
 // maxIdle is the longest array that an empty fifo keeps.
 const maxIdle = 1 << 10
 
-func (q *fifo) len() int { return len(q.items) - q.head }
+func (q *fifo[T]) len() int { return len(q.items) - q.head }
 
-func (q *fifo) push(r *Request) { q.items = append(q.items, r) }
+func (q *fifo[T]) push(r *T) { q.items = append(q.items, r) }
 
 // pop takes the oldest off the queue; nil if there is none.
-func (q *fifo) pop() *Request {
+func (q *fifo[T]) pop() *T {
 	if q.len() == 0 {
 		return nil
 	}
 	r := q.items[q.head]
-	// Otherwise the array would keep the request, and the line it was read from, in
-	// memory.
+	// Otherwise the array would keep it in memory: a request with the line it was read from,
+	// a chunk under a Write.
 	q.items[q.head] = nil
 	if q.head++; 2*q.head >= len(q.items) {
 		n := copy(q.items, q.items[q.head:])
@@ -38,9 +39,17 @@ func (q *fifo) pop() *Request {
 	return r
 }
 
+// last returns the newest; nil if there is none.
+func (q *fifo[T]) last() *T {
+	if q.len() == 0 {
+		return nil
+	}
+	return q.items[len(q.items)-1]
+}
+
 // take takes those off the queue that which chooses, and hands them to f in
 // their order.
-func (q *fifo) take(which func(*Request) bool, f func(*Request)) {
+func (q *fifo[T]) take(which func(*T) bool, f func(*T)) {
 	n := 0
 	for _, r := range q.items[q.head:] {
 		if which(r) {
@@ -50,7 +59,7 @@ func (q *fifo) take(which func(*Request) bool, f func(*Request)) {
 			n++
 		}
 	}
-	// The requests behind n were moved or taken; see pop.
+	// Those behind n were moved or taken; see pop.
 	clear(q.items[n:])
 	q.items, q.head = q.items[:n], 0
 }

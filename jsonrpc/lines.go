@@ -75,11 +75,41 @@ type lineReader struct {
 	// len(buf), or takes a new buffer.
 	buf     []byte // buf[start:] is read and not handed over
 	start   int
-	scanned int      // buf[start:scanned] holds no line feed
-	long    [][]byte // the line before buf[start:]
-	longLen int
-	skim    *skimmer // reads a line beyond the limit; nil otherwise
+	scanned int // buf[start:scanned] holds no line feed
+	long    longLine
 	err     error
+}
+
+// longLine is the part before buf[start:] of a line that lies across buffers.
+type longLine struct {
+	parts [][]byte
+	size  int      // of the parts together
+	skim  *skimmer // reads a line beyond the limit; nil otherwise
+}
+
+// add keeps a part.
+func (l *longLine) add(part []byte) {
+	l.parts = append(l.parts, part)
+	l.size += len(part)
+}
+
+// join returns the line of which piece is the end.
+func (l *longLine) join(piece []byte) []byte {
+	if l.size == 0 {
+		return piece
+	}
+	line := bytes.Join(append(l.parts, piece), nil)
+	*l = longLine{}
+	return line
+}
+
+// drop stops holding the line: what was kept, and what follows, goes to the skimmer.
+func (l *longLine) drop() {
+	l.skim = new(skimmer)
+	for _, part := range l.parts {
+		_, _ = l.skim.Write(part) // never fails
+	}
+	l.parts, l.size = nil, 0
 }
 
 // descriptor reports whether r is read from the operating system.
@@ -147,43 +177,29 @@ func (t *lineReader) resume() {
 // skimmer and are dropped, up to the line feed, so that its length costs no memory.
 func (t *lineReader) checkLimit() {
 	rest := t.buf[t.start:]
-	if t.skim == nil {
-		if t.limit <= 0 || t.longLen+len(rest) <= t.limit {
+	if t.long.skim == nil {
+		if t.limit <= 0 || t.long.size+len(rest) <= t.limit {
 			return
 		}
-		t.skim = new(skimmer)
-		t.skimLong()
+		t.long.drop()
 	}
-	_, _ = t.skim.Write(rest) // never fails
+	_, _ = t.long.skim.Write(rest) // never fails
 	t.start = len(t.buf)
-}
-
-// skimLong passes to the skimmer what was already gathered of the line.
-func (t *lineReader) skimLong() {
-	for _, b := range t.long {
-		_, _ = t.skim.Write(b) // never fails
-	}
-	t.long, t.longLen = nil, 0
 }
 
 // finish returns a line of which piece is the end; nil if it is empty.
 func (t *lineReader) finish(piece []byte) ([]byte, error) {
 	// A line can pass the limit with its last piece, which checkLimit has not seen.
-	if t.skim == nil && t.limit > 0 && t.longLen+len(piece) > t.limit {
-		t.skim = new(skimmer)
-		t.skimLong()
+	if t.long.skim == nil && t.limit > 0 && t.long.size+len(piece) > t.limit {
+		t.long.drop()
 	}
-	if s := t.skim; s != nil {
+	if s := t.long.skim; s != nil {
 		_, _ = s.Write(piece) // never fails
-		t.skim = nil
+		t.long.skim = nil
 		return nil, s.tooLong(t.limit)
 	}
-	line := piece
-	if t.longLen > 0 {
-		line = bytes.Join(append(t.long, piece), nil)
-		t.long, t.longLen = nil, 0
-	}
-	if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+	line := bytes.Trim(t.long.join(piece), " \t\r")
+	if len(line) == 0 {
 		return nil, nil
 	}
 	return line, nil
@@ -196,9 +212,8 @@ func (t *lineReader) fill() {
 	if cap(t.buf)-len(t.buf) < minRead {
 		rest := t.buf[t.start:]
 		size := slabSize
-		if t.longLen+len(rest) > slabSize/2 {
-			t.long = append(t.long, rest)
-			t.longLen += len(rest)
+		if t.long.size+len(rest) > slabSize/2 {
+			t.long.add(rest)
 			rest = nil
 			size = 2 * slabSize // what a pipe holds
 		}

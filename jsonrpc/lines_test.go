@@ -33,7 +33,7 @@ func TestLongLines(t *testing.T) {
 					pieces := []string{line[:at], line[at:] + "\n" + exact + "\n", behind + "\n"}
 					var l *lines
 					r := readFunc(func(b []byte) (int, error) {
-						if held := l.longLen + len(l.buf) - l.start; held > limit+slabSize {
+						if held := l.long.size + len(l.buf) - l.start; held > limit+slabSize {
 							t.Errorf("%d bytes are held with a limit of %d", held, limit)
 						}
 						for len(pieces) > 0 && pieces[0] == "" {

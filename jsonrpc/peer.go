@@ -45,37 +45,43 @@ type Peer struct {
 	// many such peers, and their requests are rare.
 	methods map[string]*method
 
-	// Three lives, because the end has an order: first the waiting for more work stops,
-	// then handlers return, then the transport is closed. They are made when first used:
-	// most peers never wait for one of them.
-	live lazyContext // ends when the end begins
-	conn lazyContext // of the transport's Read and Write; ends after its Close
-	base lazyContext // of handlers; descends from that of Run
-	note noteContext // of handlers of notifications; base with the peer as a value
+	ctx contexts
 	// finish waits for them, after inbound.end has let no more start. For that reason a
 	// goroutine is counted under inbound's lock, or by one that is counted itself.
 	handlers sync.WaitGroup
 
-	// Every way to end comes here first. The first reason counts: a Close makes the
-	// transport fail, and that failure explains nothing.
-	life struct {
-		sync.Mutex
-		running  bool
-		woken    bool  // finish has started
-		inputEnd bool  // nothing more is read
-		shutdown bool  // Shutdown was called
-		ending   bool  // errors of the transport are from now on of our own making
-		wanted   bool  // Close or Shutdown was called
-		err      error // why the connection broke
-	}
-	// Set by Begin under life's lock, and used by finish, which starts under it.
+	life life
+}
+
+// contexts are three, because the end has an order: first the waiting for more work stops,
+// then handlers return, then the transport is closed. They are made when first used:
+// most peers never wait for one of them.
+type contexts struct {
+	live lazyContext // ends when the end begins
+	conn lazyContext // of the transport's Read and Write; ends after its Close
+	base lazyContext // of handlers; descends from that of Run
+	note noteContext // of handlers of notifications; base with the peer as a value
+}
+
+// life is how far a peer is between Begin and its end. Every way to end comes here first. The
+// first reason counts: a Close makes the transport fail, and that failure explains nothing.
+type life struct {
+	mu       sync.Mutex
+	running  bool
+	woken    bool  // finish has started
+	inputEnd bool  // nothing more is read
+	shutdown bool  // Shutdown was called
+	ending   bool  // errors of the transport are from now on of our own making
+	wanted   bool  // Close or Shutdown was called
+	err      error // why the connection broke
+	// Set by Begin under mu, and used by finish, which starts under it.
 	unwatch func() bool // detaches the context of Run, which may outlive many peers
 	ended   func(error) // of Begin
 	// Close may be called from any goroutine, several times, also at once.
 	closeOnce sync.Once
 	closeErr  error // of the transport
 	done      chan struct{}
-	err       error // of Run; valid once done
+	result    error // of Run; valid once done
 }
 
 // NewPeer returns a peer that speaks over t and handles what it is asked with
@@ -83,7 +89,7 @@ type Peer struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		done: make(chan struct{}),
+		life: life{done: make(chan struct{})},
 	}
 	if p.push, _ = t.(pusher); p.push == nil {
 		p.methods = make(map[string]*method)
@@ -97,10 +103,10 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	}
 	p.h = h
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
-	p.live.base, p.conn.base = context.Background(), context.Background()
+	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
 	p.calls.next = p.o.FirstID
 	p.out = newEgress(t, p.o.Egress)
-	p.out.ctx = &p.conn
+	p.out.ctx = &p.ctx.conn
 	p.out.broken = p.broke
 	// Before the first Read. A message beyond the limit is then never in memory as a
 	// whole.
@@ -138,13 +144,13 @@ func (p *Peer) send(ctx context.Context, b *bytes.Buffer, c class, w writer) err
 func (p *Peer) Flush(ctx context.Context) error { return p.out.flush(ctx) }
 
 // Done is closed when the peer has ended.
-func (p *Peer) Done() <-chan struct{} { return p.done }
+func (p *Peer) Done() <-chan struct{} { return p.life.done }
 
 // Err returns what Run returned, nil before [Peer.Done].
 func (p *Peer) Err() error {
 	select {
-	case <-p.done:
-		return p.err
+	case <-p.life.done:
+		return p.life.result
 	default:
 		return nil
 	}
@@ -165,7 +171,7 @@ func (p *Peer) Stats() Stats {
 	p.in.mu.Unlock()
 	p.out.mu.Lock()
 	s.Sent = p.out.sent
-	s.EgressBytes = p.out.bytes
+	s.EgressBytes = p.out.pending.bytes
 	p.out.mu.Unlock()
 	s.Received = p.received.Load()
 	return s

@@ -216,7 +216,7 @@ func (p *Peer) read() {
 	}()
 	for {
 		// This goroutine is the reader here, and reading is not lent.
-		r, goOn, err := p.took(p.t.Read(&p.conn))
+		r, goOn, err := p.took(p.t.Read(&p.ctx.conn))
 		switch {
 		case !goOn:
 			returned = true
@@ -265,7 +265,7 @@ func (p *Peer) borrow(ctx context.Context, c *Call) {
 		p.giveBack(over)
 	}()
 	for len(c.ready) == 0 && ctx.Err() == nil {
-		line, err := p.t.Read(&p.conn)
+		line, err := p.t.Read(&p.ctx.conn)
 		if errors.Is(err, errInterrupted) {
 			continue
 		}
@@ -294,7 +294,7 @@ func (p *Peer) giveBack(over bool) {
 		g.watched()
 		// Calls that have begun meanwhile count on a reader, and so does the end. Those that
 		// begin from now on find the reading lent.
-		if p.awaits() || p.live.ended() {
+		if p.awaits() || p.ctx.live.ended() {
 			p.takeOver()
 		}
 	default: // the handler has returned, and left the reading to this goroutine
@@ -327,9 +327,9 @@ func (p *Peer) inputEnded(err error) {
 		h.InputEnd(err)
 	}
 	// After the hook, so that it has run when handlers see the end.
-	p.life.Lock()
+	p.life.mu.Lock()
 	p.life.inputEnd = true
-	p.life.Unlock()
+	p.life.mu.Unlock()
 	p.wake()
 }
 
@@ -338,7 +338,7 @@ func (p *Peer) inputEnded(err error) {
 func (p *Peer) took(line []byte, err error) (r *Request, goOn bool, _ error) {
 	// Read has returned a message although the transport was closed. Nothing may be handled
 	// after the end.
-	if p.conn.ended() {
+	if p.ctx.conn.ended() {
 		line, err = nil, ErrClosed
 	}
 	// The transport has no limit of its own. The message is in memory already, but its handler

@@ -36,28 +36,28 @@ func (p *Peer) Run(ctx context.Context) error {
 // another goroutine, with what Run returns. With a transport that pushes (see [Transport])
 // an idle peer then has no goroutine.
 func (p *Peer) Begin(ctx context.Context, ended func(error)) {
-	p.life.Lock()
+	p.life.mu.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
 	// starts nothing.
 	switch {
 	case p.life.running:
-		p.life.Unlock()
+		p.life.mu.Unlock()
 		go ended(errRunTwice)
 		return
 	case p.life.ending:
-		p.life.Unlock()
+		p.life.mu.Unlock()
 		go ended(nil)
 		return
 	}
 	// From here on wake may start finish, but only after the lock is released.
 	p.life.running = true
-	p.ended = ended
+	p.life.ended = ended
 	// Set before the reader starts, which uses them without a lock.
-	p.base.base, p.note.Context, p.note.p = ctx, &p.base, p
+	p.ctx.base.base, p.ctx.note.Context, p.ctx.note.p = ctx, &p.ctx.base, p
 	p.reading.start(p.t, p.takeOver)
 	// wake takes the lock, so it runs after this is set.
-	p.unwatch = context.AfterFunc(ctx, p.wake)
-	p.life.Unlock()
+	p.life.unwatch = context.AfterFunc(ctx, p.wake)
+	p.life.mu.Unlock()
 
 	// The writer first: the first message may be answered at once.
 	p.out.start()
@@ -72,8 +72,8 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 // times, and before Begin, when there is nothing to finish. The caller must have recorded its
 // reason before: finish looks for it once and does not wait for one.
 func (p *Peer) wake() {
-	p.life.Lock()
-	defer p.life.Unlock()
+	p.life.mu.Lock()
+	defer p.life.mu.Unlock()
 	if p.life.running && !p.life.woken {
 		p.life.woken = true
 		go p.finish()
@@ -83,10 +83,10 @@ func (p *Peer) wake() {
 // finish brings the peer to its end. It runs once, on its own goroutine. The caller of Begin
 // learns from ended that it has returned.
 func (p *Peer) finish() {
-	err := p.untilEnd(p.base.base)
+	err := p.untilEnd(p.ctx.base.base)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
-	p.base.end(ErrClosed)
+	p.ctx.base.end(ErrClosed)
 	closeErr := p.disconnect()
 	// A handler may still have the reading and ignore its context. Another goroutine must
 	// read the end of the input, or it would never be noticed.
@@ -103,21 +103,21 @@ func (p *Peer) finish() {
 		p.handlers.Wait()
 	})
 	p.reading.end()
-	p.unwatch()
+	p.life.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
 	// In this order: a goroutine that has seen Done, or is called by ended, may use Err.
-	p.err = err
-	close(p.done)
-	p.ended(err)
+	p.life.result = err
+	close(p.life.done)
+	p.life.ended(err)
 }
 
 // verdict returns why the peer ended, nil if that was in good order. A connection that broke
 // counts more than an error of closing it.
 func (p *Peer) verdict(closeErr error) error {
-	p.life.Lock()
-	defer p.life.Unlock()
+	p.life.mu.Lock()
+	defer p.life.mu.Unlock()
 	switch {
 	case p.life.err != nil:
 		return p.life.err
@@ -134,12 +134,12 @@ func (p *Peer) verdict(closeErr error) error {
 // waited for. The end of the input comes before Shutdown, because no request can follow that
 // would have to be refused.
 func (p *Peer) untilEnd(ctx context.Context) error {
-	p.life.Lock()
+	p.life.mu.Lock()
 	inputEnd, shutdown := p.life.inputEnd, p.life.shutdown
-	p.life.Unlock()
+	p.life.mu.Unlock()
 	switch {
 	// Close was called, or the transport failed. broke has recorded a failure.
-	case p.live.ended():
+	case p.ctx.live.ended():
 		return nil
 	// The other side has ended its input.
 	case inputEnd:
@@ -152,13 +152,13 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 		if ctx.Err() != nil {
 			cause = context.Cause(ctx)
 		}
-		p.base.end(cause)
-		p.settle(&p.live, leaveBehind)
+		p.ctx.base.end(cause)
+		p.settle(&p.ctx.live, leaveBehind)
 		return context.Cause(ctx)
 	// No limit but the caller's: Shutdown closes the connection when its context ends.
 	case shutdown:
 		p.refuseNew()
-		until, stop := context.WithCancel(&p.live)
+		until, stop := context.WithCancel(&p.ctx.live)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		settled := p.settle(until, 0)
@@ -172,13 +172,13 @@ func (p *Peer) untilEnd(ctx context.Context) error {
 	default:
 		p.refuseNew()
 	}
-	p.settle(&p.live, leaveBehind)
+	p.settle(&p.ctx.live, leaveBehind)
 	return context.Cause(ctx)
 }
 
 // drain waits after the end of input as long as the options and ctx allow.
 func (p *Peer) drain(ctx context.Context) bool {
-	until, stop := context.WithCancel(&p.live)
+	until, stop := context.WithCancel(&p.ctx.live)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	return p.settle(until, p.o.DrainTimeout)
@@ -224,17 +224,17 @@ func (p *Peer) waitAll(wait func()) {
 
 // broke records why the connection broke, unless it was ended on purpose.
 func (p *Peer) broke(err error) {
-	p.life.Lock()
+	p.life.mu.Lock()
 	// The first error is the reason. Later ones follow from it.
 	if !p.life.ending && p.life.err == nil {
 		p.life.err = err
 	}
 	// Outside the lock: completing calls logs.
-	p.life.Unlock()
+	p.life.mu.Unlock()
 	// Before live ends, so that callers get this error and not a bare ErrClosed.
 	p.calls.fail(fmt.Errorf("%w: %w", ErrClosed, err))
 	// Ends the waiting of finish, and of senders that wait for room.
-	p.live.end(context.Canceled)
+	p.ctx.live.end(context.Canceled)
 	p.wake()
 }
 
@@ -242,15 +242,15 @@ func (p *Peer) broke(err error) {
 // contexts of handlers end, what is queued is lost. It waits for nothing but
 // the transport's Close; Run returns when the handlers have.
 func (p *Peer) Close() error {
-	p.life.Lock()
+	p.life.mu.Lock()
 	// A peer that never ran has no Run to close done.
 	if !p.life.running && !p.life.ending {
-		close(p.done)
+		close(p.life.done)
 	}
 	// Recorded before the transport is closed, which makes Read and Write fail: broke must
 	// not take these errors for the reason.
 	p.life.ending, p.life.wanted = true, true
-	p.life.Unlock()
+	p.life.mu.Unlock()
 	return p.disconnect()
 }
 
@@ -258,21 +258,21 @@ func (p *Peer) Close() error {
 func (p *Peer) disconnect() error {
 	// Close, Shutdown and Run may all come here; the transport is closed once, and all
 	// get its error.
-	p.closeOnce.Do(func() {
-		p.life.Lock()
+	p.life.closeOnce.Do(func() {
+		p.life.mu.Lock()
 		p.life.ending = true
-		p.life.Unlock()
+		p.life.mu.Unlock()
 		// The transport last: its errors must not look like the reason of the end.
 		p.out.close(ErrClosed) // first: a handler whose call fails could still send its answer
 		p.calls.fail(ErrClosed)
 		p.in.end()
-		p.live.end(context.Canceled)
+		p.ctx.live.end(context.Canceled)
 		p.wake()
-		p.closeErr = p.t.Close()
+		p.life.closeErr = p.t.Close()
 		// A Read or Write that ignored Close still sees its context end.
-		p.conn.end(context.Canceled)
+		p.ctx.conn.end(context.Canceled)
 	})
-	return p.closeErr
+	return p.life.closeErr
 }
 
 // Shutdown ends the connection in an orderly way: new requests are refused
@@ -281,23 +281,23 @@ func (p *Peer) disconnect() error {
 // ctx ends first it closes the connection and returns ctx.Err(). It must not
 // be called by a handler, for which it would wait.
 func (p *Peer) Shutdown(ctx context.Context) error {
-	p.life.Lock()
+	p.life.mu.Lock()
 	running := p.life.running
 	p.life.wanted, p.life.shutdown = true, true
-	p.life.Unlock()
+	p.life.mu.Unlock()
 	// Without finish nothing would close done.
 	if !running {
 		return p.Close()
 	}
 	p.wake()
 	select {
-	case <-p.done:
+	case <-p.life.done:
 		return nil
 	case <-ctx.Done():
 		// Close ends the waiting of finish. The caller gets ctx.Err() rather than the error of
 		// Close: it has to know that requests were cut off.
 		_ = p.Close()
-		<-p.done
+		<-p.life.done
 		return ctx.Err()
 	}
 }

@@ -35,7 +35,8 @@ func (f *sourceFile) mutate() string {
 		case *ast.FuncDecl:
 			f.within = d.Name.Name
 			if d.Recv != nil {
-				f.within = strings.TrimLeft(f.text(d.Recv.List[0].Type), "*") + "." + f.within
+				receiver, _, _ := strings.Cut(f.text(d.Recv.List[0].Type), "[") // without type parameters
+				f.within = strings.TrimLeft(receiver, "*") + "." + f.within
 			}
 		case *ast.GenDecl:
 			if d.Tok != token.VAR {
