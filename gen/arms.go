@@ -11,7 +11,7 @@ import (
 )
 
 func (b *builder) union(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion, one: len(t.OneOf) > 0}
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion, union: union{one: len(t.OneOf) > 0}}
 	if !strings.Contains(origin, "/") {
 		out.constraint = constraint(t)
 	}
@@ -23,7 +23,7 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	}
 	for _, name := range extraArms[place(origin)].arms {
 		if b.extension[name] {
-			out.arms = append(out.arms, &arm{name: name})
+			out.union.arms = append(out.union.arms, &arm{name: name})
 		}
 	}
 	return b.add(out)
@@ -78,7 +78,7 @@ func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, with
 			if slices.Contains(within, name) {
 				continue // its arms are there already
 			}
-			out.one = out.one && len(d.OneOf) > 0
+			out.union.one = out.union.one && len(d.OneOf) > 0
 			if err := b.arms(out, b.goNames[name], name, d, append(within, name)); err != nil {
 				return err
 			}
@@ -114,14 +114,14 @@ func isObject(t *schemas.Type) bool {
 
 // addArm adds an arm, unless it is there.
 func (t *goType) addArm(name string, list, value bool) {
-	if slices.Contains(t.lists, name) || slices.ContainsFunc(t.arms, func(a *arm) bool { return a.name == name }) {
+	if slices.Contains(t.union.lists, name) || slices.ContainsFunc(t.union.arms, func(a *arm) bool { return a.name == name }) {
 		return
 	}
 	if list {
-		t.lists = append(t.lists, name)
+		t.union.lists = append(t.union.lists, name)
 		return
 	}
-	t.arms = append(t.arms, &arm{name: name, value: value})
+	t.union.arms = append(t.union.arms, &arm{name: name, value: value})
 }
 
 // inlineArm adds an arm that is not a definition.

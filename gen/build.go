@@ -81,10 +81,10 @@ func buildModel(schema *parsed) (*model, error) {
 
 // nameValues names the constants of an enum.
 func (b *builder) nameValues(t *goType) {
-	for i, v := range t.values {
+	for i, v := range t.enum.values {
 		name := t.name + nameOr(v, map[bool]string{true: "Empty", false: fmt.Sprintf("Value%d", i+1)}[v == ""])
-		name = free(name, func(s string) bool { return b.types[s] != nil || slices.Contains(t.names, s) || b.places[s] != "" })
-		t.names = append(t.names, name)
+		name = free(name, func(s string) bool { return b.types[s] != nil || slices.Contains(t.enum.names, s) || b.places[s] != "" })
+		t.enum.names = append(t.enum.names, name)
 		if !b.mcp {
 			b.places[name] = t.origin
 		}
@@ -427,8 +427,8 @@ func (b *builder) enum(goName, origin string, t *schemas.Type) error {
 		if !ok {
 			return b.refuse(origin, "no rule for the enum value %v", v)
 		}
-		if !slices.Contains(out.values, s) {
-			out.values = append(out.values, s)
+		if !slices.Contains(out.enum.values, s) {
+			out.enum.values = append(out.enum.values, s)
 		}
 	}
 	return b.add(out)

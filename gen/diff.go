@@ -193,10 +193,10 @@ func (m *model) api() map[string]string {
 				names[t.name+"."+t.beside.name] = t.beside.typ.String() + ", its members among the others"
 			}
 		case kindEnum:
-			names[t.name] = "type string, one of " + strings.Join(t.values, " ")
+			names[t.name] = "type string, one of " + strings.Join(t.enum.values, " ")
 		case kindUnion:
-			arms := slices.Clone(t.lists)
-			for _, a := range t.arms {
+			arms := slices.Clone(t.union.lists)
+			for _, a := range t.union.arms {
 				if !slices.Contains(arms, a.name) {
 					arms = append(arms, a.name)
 				}

@@ -290,8 +290,8 @@ func (e *emitter) enums(s *source) error {
 		s.comment(e.describe(t))
 		s.line("type %s string\n", t.name)
 		s.line("// The values of %s.\nconst (", t.name)
-		names := t.names
-		for i, v := range t.values {
+		names := t.enum.names
+		for i, v := range t.enum.values {
 			s.line("// %s is %q.\n%s %s = %q", names[i], v, names[i], t.name, v)
 		}
 		s.line(")\n")

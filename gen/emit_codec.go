@@ -87,9 +87,9 @@ func (e *emitter) unknownMember(t *goType) string {
 // besideDecoder writes the rest of a method that reads an object whose members are mixed
 // with those of a union.
 func (e *emitter) besideDecoder(s *source, t *goType) {
-	union := e.resolve(t.beside.typ)
+	beside := e.resolve(t.beside.typ)
 	s.line("members := codec.Beside{Names: %s, Required: %s, Guarded: %s}", spaced(memberNames(t)), spaced(requiredNames(t)), spaced(e.guards(t)))
-	s.line("return codec.ReadBeside(&v.%s, d, %q, arm%s, members, func(name []byte) error {", t.beside.name, union.member, union.name)
+	s.line("return codec.ReadBeside(&v.%s, d, %q, arm%s, members, func(name []byte) error {", t.beside.name, beside.union.member, beside.name)
 	e.members(s, t, e.readField)
 	s.line("return d.SkipValue()\n})\n}\n")
 }
@@ -387,9 +387,9 @@ func (e *emitter) objectBody(s *source, t *goType) {
 	known, guards := spaced(memberNames(t)), e.guards(t)
 	switch {
 	case t.beside != nil:
-		union := e.resolve(t.beside.typ)
+		beside := e.resolve(t.beside.typ)
 		s.line("switch arm := v.%s.(type) {", t.beside.name)
-		for _, a := range union.arms {
+		for _, a := range beside.union.arms {
 			s.line("case *%s:\nif arm == nil {\ne.Absent()\nreturn\n}", a.name)
 			if guards != nil {
 				s.line("e.Guard(arm.Extra, %s)", spaced(guards))

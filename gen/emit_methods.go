@@ -85,8 +85,8 @@ func (e *emitter) resultDecoder(s *source, t *goType) error {
 			s.line("result = new(%s)", m.result)
 			continue
 		}
-		for _, a := range e.byName[m.result].arms {
-			if !slices.ContainsFunc(t.arms, func(b *arm) bool { return a.name == b.name }) {
+		for _, a := range e.byName[m.result].union.arms {
+			if !slices.ContainsFunc(t.union.arms, func(b *arm) bool { return a.name == b.name }) {
 				return fmt.Errorf("%s: %s, a result of %s, is not an arm of it", t.origin, a.name, m.name)
 			}
 		}

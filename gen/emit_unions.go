@@ -13,13 +13,13 @@ func (e *emitter) unions(s *source) error {
 		s.comment(e.describe(t) + "\n\nIt is one of " + armNames(t) + ".")
 		s.line("type %s interface {\nencodable\nis%s()\n}\n", t.name, t.name)
 		seen := make(map[string]bool)
-		for _, a := range t.arms {
+		for _, a := range t.union.arms {
 			if !seen[a.name] {
 				s.line("func (%s) is%s() {}", a.goType(), t.name)
 			}
 			seen[a.name] = true
 		}
-		for _, list := range t.lists {
+		for _, list := range t.union.lists {
 			s.line("func (%s) is%s() {}", list, t.name)
 		}
 		if hasUnknown(t) {
@@ -92,21 +92,21 @@ func (e *emitter) plain(s *source) {
 }
 
 // hasUnknown reports whether a union also accepts values that match no arm.
-func hasUnknown(t *goType) bool { return t.member != "" && !t.loose }
+func hasUnknown(t *goType) bool { return t.union.member != "" && !t.union.loose }
 
 func armNames(t *goType) string {
 	var names []string
-	for _, a := range t.arms {
+	for _, a := range t.union.arms {
 		if name := strings.Replace(a.goType(), a.name, "["+a.name+"]", 1); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	for _, list := range t.lists {
+	for _, list := range t.union.lists {
 		names = append(names, "["+list+"]")
 	}
 	text := strings.Join(names, ", ")
 	if hasUnknown(t) {
-		text += "; or *[Unknown] if the member " + t.member + " has the value of none of them"
+		text += "; or *[Unknown] if the member " + t.union.member + " has the value of none of them"
 	}
 	return text
 }
@@ -120,16 +120,16 @@ func (e *emitter) unionReader(s *source, t *goType) {
 	}
 	s.line("func %s%s(v *%s, d *codec.Decoder) error {", read, t.name, t.name)
 	switch {
-	case t.try:
+	case t.union.try:
 		e.tryArms(s, t)
 		return
-	case len(t.lists) == 1:
+	case len(t.union.lists) == 1:
 		s.line("if d.IsList() {")
-		e.listArm(s, t.lists[0])
+		e.listArm(s, t.union.lists[0])
 		s.line("}")
-	case len(t.lists) > 1:
+	case len(t.union.lists) > 1:
 		s.line("if d.IsList() {\nreturn codec.FirstOf(v, d,")
-		for _, list := range t.lists {
+		for _, list := range t.union.lists {
 			s.line("func(v *%s, d *codec.Decoder) error {", t.name)
 			e.listArm(s, list)
 			s.line("},")
@@ -137,22 +137,22 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line(")\n}")
 	}
 	switch {
-	case t.first:
+	case t.union.first:
 		e.firstArm(s, t)
-	case t.member == "" || t.loose:
-		s.line("return codec.Untagged(v, d, %q, []codec.Shape{", t.member)
-		for _, a := range t.arms {
+	case t.union.member == "" || t.union.loose:
+		s.line("return codec.Untagged(v, d, %q, []codec.Shape{", t.union.member)
+		for _, a := range t.union.arms {
 			s.line("%s,", e.shape(a))
 		}
 		s.line("}, arm%s)\n}\n", t.name)
 		s.line("func arm%s(v *%s, d *codec.Decoder, n int) error {", t.name, t.name)
-		e.armSwitch(s, t.arms)
+		e.armSwitch(s, t.union.arms)
 		s.line("}\n")
-	case t.ifAbsent != "":
-		s.line("return codec.TaggedOr(v, d, %q, []codec.Shape{", t.member)
+	case t.union.ifAbsent != "":
+		s.line("return codec.TaggedOr(v, d, %q, []codec.Shape{", t.union.member)
 		for _, last := range []bool{false, true} {
-			for _, a := range t.arms {
-				if last == (a.tags[0] == t.ifAbsent) {
+			for _, a := range t.union.arms {
+				if last == (a.tags[0] == t.union.ifAbsent) {
 					s.line("%s,", e.shape(&arm{name: a.name, tags: a.tags}))
 				}
 			}
@@ -160,15 +160,15 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line("}, arm%s)\n}\n", t.name)
 		e.taggedReader(s, t)
 	default:
-		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.member, t.name)
+		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.union.member, t.name)
 		e.taggedReader(s, t)
 	}
 }
 
 // tryArms writes the rest of a function that reads a union as the first arm that fits.
 func (e *emitter) tryArms(s *source, t *goType) {
-	s.line("return codec.AnyOf(v, d, %v,", t.one)
-	for _, a := range t.arms {
+	s.line("return codec.AnyOf(v, d, %v,", t.union.one)
+	for _, a := range t.union.arms {
 		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
 		if a.value {
 			e.listArm(s, a.name)
@@ -177,7 +177,7 @@ func (e *emitter) tryArms(s *source, t *goType) {
 		}
 		s.line("},")
 	}
-	for _, list := range t.lists {
+	for _, list := range t.union.lists {
 		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
 		e.listArm(s, list)
 		s.line("},")
@@ -199,15 +199,15 @@ func readArm(s *source, name string) {
 // guards the names that are guarded in other arms.
 func (e *emitter) firstArm(s *source, t *goType) {
 	var names []string
-	for _, a := range t.arms[1:] {
+	for _, a := range t.union.arms[1:] {
 		for _, name := range e.guards(e.byName[a.name]) {
-			own := slices.ContainsFunc(e.byName[t.arms[0].name].fields, func(f *field) bool { return f.json == name })
+			own := slices.ContainsFunc(e.byName[t.union.arms[0].name].fields, func(f *field) bool { return f.json == name })
 			if !own && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 	}
-	s.line("arm := new(%s)\n*v = arm", t.arms[0].name)
+	s.line("arm := new(%s)\n*v = arm", t.union.arms[0].name)
 	if names == nil {
 		s.line("return arm.decode(d)\n}\n")
 		return
@@ -253,7 +253,7 @@ func (e *emitter) shape(a *arm) string {
 func (e *emitter) taggedReader(s *source, t *goType) {
 	s.line("func arm%s(v *%s, d *codec.Decoder, tag []byte) error {\nswitch string(tag) {", t.name, t.name)
 	done := make(map[string]bool)
-	for _, a := range t.arms {
+	for _, a := range t.union.arms {
 		for _, tag := range a.tags {
 			if done[tag] {
 				continue
@@ -261,7 +261,7 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 			done[tag] = true
 			s.line("case %q:", tag)
 			var rivals []*arm // those with marking members come first
-			for _, r := range t.arms {
+			for _, r := range t.union.arms {
 				if slices.Contains(r.tags, tag) {
 					rivals = append(rivals, r)
 				}
@@ -279,7 +279,7 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 			s.line("})")
 		}
 	}
-	s.line("}\narm := new(Unknown)\n*v = arm\nreturn d.UnknownArm(&arm.Tag, &arm.Raw, %q, tag)\n}\n", t.member)
+	s.line("}\narm := new(Unknown)\n*v = arm\nreturn d.UnknownArm(&arm.Tag, &arm.Raw, %q, tag)\n}\n", t.union.member)
 }
 
 // armSwitch writes the body of a function that reads the arm with the number n.

@@ -30,25 +30,32 @@ type goType struct {
 	beside *field   // kindObject: a union whose members are mixed with fields
 	extra  *ref     // kindObject: the type of the other members, nil for any
 	nulls  bool     // kindObject: null differs from absence in a member that may be absent
-	values []string // kindEnum
-	names  []string // kindEnum: the Go constants of the values
+	enum   enum     // kindEnum
 	elem   ref      // kindList, kindMap, kindNamed
 	max    int      // kindList: the maximum number of elements, 0 for any
 
 	target string // kindAlias
 
-	member   string   // kindUnion: the member that selects the arm, "" if present members do
-	ifAbsent string   // kindUnion: the value that an absent member means, "" if it is required
-	arms     []*arm   // kindUnion, in the order they are tried
-	lists    []string // kindUnion: arms that are lists
-	try      bool     // kindUnion: the arms are tried in turn
-	one      bool     // kindUnion: a strict decoder checks that no other arm fits
-	first    bool     // kindUnion: the value alone does not decide, so the first arm is used
-	loose    bool     // kindUnion: member may have any value
+	union union // kindUnion
 
 	constraint string // a schema, as text, that the strict decoder checks the value with
 
 	shared bool // an alias of the base package's type
+}
+
+// enum is the strings of a [goType] that is a list of them, and their Go constants.
+type enum struct{ values, names []string }
+
+// union is the alternatives of a [goType], and how a decoder chooses one.
+type union struct {
+	member   string   // the member that selects the arm, "" if present members do
+	ifAbsent string   // the value that an absent member means, "" if it is required
+	arms     []*arm   // in the order they are tried
+	lists    []string // arms that are lists
+	try      bool     // the arms are tried in turn
+	one      bool     // a strict decoder checks that no other arm fits
+	first    bool     // the value alone does not decide, so the first arm is used
+	loose    bool     // member may have any value
 }
 
 type typeKind int

@@ -12,7 +12,7 @@ func share(m, base *model) {
 	types, of := m.byName(), base.byName()
 	arms := make(map[string]bool)
 	for _, t := range m.types {
-		for _, a := range t.arms {
+		for _, a := range t.union.arms {
 			arms[a.name] = true
 		}
 	}
@@ -89,8 +89,8 @@ func (e *emitter) sharedTypes(s *source) error {
 
 func (e *emitter) sharedEnum(s *source, t *goType) error {
 	s.line("// The values of %s.\nconst (", t.name)
-	names := t.names
-	for i, v := range t.values {
+	names := t.enum.names
+	for i, v := range t.enum.values {
 		s.line("%s = mcptypes.%s // %s", names[i], names[i], v)
 	}
 	s.line(")\n")

@@ -14,38 +14,38 @@ import (
 // in each arm, or else by the members in the table markers.
 func (b *builder) distinguish(u *goType) error {
 	if _, ok := openUnions[u.name]; ok && b.mcp {
-		u.first = true
+		u.union.first = true
 		return nil
 	}
-	if b.mcp && slices.ContainsFunc(u.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
+	if b.mcp && slices.ContainsFunc(u.union.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
 		return distinguishResults(u)
 	}
-	if len(u.arms) == 0 || slices.ContainsFunc(u.arms, func(a *arm) bool { return b.shapes[a.name] == nil }) {
-		u.try = true
+	if len(u.union.arms) == 0 || slices.ContainsFunc(u.union.arms, func(a *arm) bool { return b.shapes[a.name] == nil }) {
+		u.union.try = true
 		return nil
 	}
 	for _, member := range b.commonTags(u) {
-		u.member, u.ifAbsent = member, ""
-		for _, a := range u.arms {
+		u.union.member, u.union.ifAbsent = member, ""
+		for _, a := range u.union.arms {
 			var optional bool
 			a.tags, optional = tagsOf(b.shapes[a.name], member)
 			if b.mcp {
 				a.present = markers[a.name].present
 			}
 			if optional {
-				u.ifAbsent = a.tags[0]
+				u.union.ifAbsent = a.tags[0]
 			}
 		}
-		if overlap(u.arms) == "" {
+		if overlap(u.union.arms) == "" {
 			order(u)
 			return nil
 		}
 	}
-	u.member, u.ifAbsent = "", ""
-	for _, a := range u.arms {
+	u.union.member, u.union.ifAbsent = "", ""
+	for _, a := range u.union.arms {
 		a.tags = nil
 		if a.present = markers[a.name].present; len(a.present) == 0 || !b.mcp {
-			u.try = true
+			u.union.try = true
 		}
 	}
 	order(u)
@@ -56,36 +56,36 @@ func (b *builder) distinguish(u *goType) error {
 // for those in resultArms, by its members for the request's own. A result with neither and an
 // unknown resultType is read as the arm that requires no members.
 func distinguishResults(u *goType) error {
-	u.member, u.loose = resultType.member, true
+	u.union.member, u.union.loose = resultType.member, true
 	rest := &arm{name: anyResult, not: []string{resultType.usual}}
 	for _, name := range slices.Sorted(maps.Keys(resultArms)) {
 		if name != anyResult {
 			rest.not = append(rest.not, resultArms[name])
 		}
 	}
-	for _, a := range u.arms {
+	for _, a := range u.union.arms {
 		if tag := resultArms[a.name]; tag != "" {
 			a.tags = []string{tag}
 		} else if a.present = markers[a.name].present; len(a.present) == 0 {
 			return fmt.Errorf("the arms of %s cannot be distinguished: %s", u.name, a.name)
 		}
 	}
-	slices.SortStableFunc(u.arms, func(x, y *arm) int { return len(y.tags) - len(x.tags) })
-	u.arms = append(u.arms, rest)
+	slices.SortStableFunc(u.union.arms, func(x, y *arm) int { return len(y.tags) - len(x.tags) })
+	u.union.arms = append(u.union.arms, rest)
 	return nil
 }
 
 // commonTags returns the members that are constants or enums in every arm and differ
 // between arms. Such a member may be optional in at most one arm.
 func (b *builder) commonTags(u *goType) (members []string) {
-	if len(u.arms) == 0 {
+	if len(u.union.arms) == 0 {
 		return nil
 	}
-	first := b.shapes[u.arms[0].name]
+	first := b.shapes[u.union.arms[0].name]
 	for _, member := range slices.Sorted(maps.Keys(first.Properties)) {
 		all, same, absent := true, true, 0
 		of, _ := tagsOf(first, member)
-		for _, a := range u.arms {
+		for _, a := range u.union.arms {
 			tags, optional := tagsOf(b.shapes[a.name], member)
 			all = all && tags != nil
 			same = same && slices.Equal(tags, of)
@@ -93,7 +93,7 @@ func (b *builder) commonTags(u *goType) (members []string) {
 				absent++
 			}
 		}
-		if all && (absent == 0 || absent == 1 && b.mcp) && (!same || len(u.arms) == 1) {
+		if all && (absent == 0 || absent == 1 && b.mcp) && (!same || len(u.union.arms) == 1) {
 			members = append(members, member)
 		}
 	}
@@ -141,15 +141,15 @@ func order(u *goType) {
 		}
 		return 0
 	}
-	slices.SortStableFunc(u.arms, func(x, y *arm) int {
+	slices.SortStableFunc(u.union.arms, func(x, y *arm) int {
 		return cmp.Or(len(y.present)-len(x.present), rank(x)-rank(y))
 	})
 }
 
 // sameForm reports whether two types may share a name.
 func sameForm(a, b *goType) bool {
-	if a.kind != b.kind || a.constraint != b.constraint || (a.extra == nil) != (b.extra == nil) || a.try != b.try || len(a.fields) != len(b.fields) || !slices.Equal(a.values, b.values) ||
-		a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() || !slices.Equal(a.lists, b.lists) {
+	if a.kind != b.kind || a.constraint != b.constraint || (a.extra == nil) != (b.extra == nil) || a.union.try != b.union.try || len(a.fields) != len(b.fields) || !slices.Equal(a.enum.values, b.enum.values) ||
+		a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() || !slices.Equal(a.union.lists, b.union.lists) {
 		return false
 	}
 	for i, f := range a.fields {
@@ -164,7 +164,7 @@ func sameForm(a, b *goType) bool {
 		}
 		return names
 	}
-	return slices.Equal(names(a.arms), names(b.arms))
+	return slices.Equal(names(a.union.arms), names(b.union.arms))
 }
 
 // methods pairs every request and notification with its params and result.
@@ -188,7 +188,7 @@ func (b *builder) methods() (methods []*method, err error) {
 		case u.kind == kindAlias:
 			names = []string{u.target}
 		default:
-			for _, a := range u.arms {
+			for _, a := range u.union.arms {
 				names = append(names, a.name)
 			}
 		}

@@ -39,7 +39,7 @@ func TestWitness(t *testing.T) {
 			delete(objects, name)
 		case kindEnum:
 			compared++
-			if diff := cmp.Diff(enums[name], slices.Sorted(slices.Values(typ.values))); diff != "" {
+			if diff := cmp.Diff(enums[name], slices.Sorted(slices.Values(typ.enum.values))); diff != "" {
 				t.Errorf("%s (-witness +ours)\n%s", name, diff)
 			}
 			delete(enums, name)
