@@ -40,10 +40,12 @@ type egress struct {
 	// Write, so that no sender waits for the other side.
 	mu    sync.Mutex
 	queue fifo[chunk]
-	// What is queued or being written.
-	pending struct{ bytes, messages int }
-	// flush compares sent with what it was, so it only ever grows.
-	sent uint64 // messages the transport has taken
+	// What is queued or being written, and how many messages the transport has taken. Flush compares
+	// sent with what it was, so it only ever grows.
+	amount struct {
+		bytes, messages int
+		sent            uint64
+	}
 	// The goroutine that sets writing is the only one in the transport until it clears it
 	// again, without holding the lock in between. The others queue meanwhile.
 	writing bool
@@ -110,7 +112,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	//
 	// Senders that wait here are not in a queue of their own: which of them gets the room is
 	// left to the lock. One goroutine's messages keep their order, since it waits for each.
-	for e.err == nil && c != regardless && e.pending.bytes+n > e.o.HardLimit && e.pending.bytes > 0 {
+	for e.err == nil && c != regardless && e.amount.bytes+n > e.o.HardLimit && e.amount.bytes > 0 {
 		if c == refusable && !e.o.Block {
 			e.mu.Unlock()
 			putBuffer(b)
@@ -131,7 +133,7 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 	}
 	// The reader must not wait, and memory must not grow without end: only closing is
 	// left.
-	if e.err == nil && c == regardless && e.pending.bytes+n > 2*e.o.HardLimit {
+	if e.err == nil && c == regardless && e.amount.bytes+n > 2*e.o.HardLimit {
 		e.fail(ErrFull)
 		defer e.broken(ErrFull) // the writer is in Write and cannot report it
 	}
@@ -141,8 +143,8 @@ func (e *egress) send(ctx context.Context, b *bytes.Buffer, c class, w writer) e
 		putBuffer(b)
 		return err
 	}
-	e.pending.bytes += n
-	e.pending.messages++
+	e.amount.bytes += n
+	e.amount.messages++
 	// A sender may write only if nothing is queued or being written. Otherwise its
 	// message would overtake others.
 	switch {
@@ -283,8 +285,8 @@ func (e *egress) writePrompt(b *bytes.Buffer) {
 // wrote accounts for a Write that has returned. The lock is held.
 func (e *egress) wrote(n, msgs int, err error) {
 	e.writing = false
-	e.pending.bytes -= n
-	e.pending.messages -= msgs
+	e.amount.bytes -= n
+	e.amount.messages -= msgs
 	// A failed Write may have left half a message on the wire. Nothing can follow it.
 	if err != nil {
 		if e.err == nil {
@@ -296,7 +298,7 @@ func (e *egress) wrote(n, msgs int, err error) {
 		}
 		return
 	}
-	e.sent += uint64(msgs)
+	e.amount.sent += uint64(msgs)
 	e.progress()
 }
 
@@ -334,7 +336,7 @@ func (e *egress) flush(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// Counted, not compared with an empty queue: other goroutines may continue to send.
-	for until := e.sent + uint64(e.pending.messages); e.err == nil && e.sent < until; {
+	for until := e.amount.sent + uint64(e.amount.messages); e.err == nil && e.amount.sent < until; {
 		moved := e.onProgress()
 		e.mu.Unlock()
 		select {

@@ -98,8 +98,8 @@ func TestEgressOrder(t *testing.T) {
 					if diff := cmp.Diff([]string{"a", "b"}, wire.got); diff != "" {
 						t.Errorf("%v after %v, room %t (-want +got):\n%s", second, first, room, diff)
 					}
-					if err := e.flush(t.Context()); err != nil || e.pending.bytes != 0 || e.pending.messages != 0 {
-						t.Errorf("%d bytes and %d messages are left: %v", e.pending.bytes, e.pending.messages, err)
+					if err := e.flush(t.Context()); err != nil || e.amount.bytes != 0 || e.amount.messages != 0 {
+						t.Errorf("%d bytes and %d messages are left: %v", e.amount.bytes, e.amount.messages, err)
 					}
 				})
 			}
@@ -122,16 +122,16 @@ func TestEgressChunks(t *testing.T) {
 				m = strings.Repeat(m, 40)
 			}
 			want = append(want, m)
-			e.pending.bytes += len(m)
-			e.pending.messages++
+			e.amount.bytes += len(m)
+			e.amount.messages++
 			e.append(buffered(m))
 			e.signal()
 		}
 		e.mu.Unlock()
 		synctest.Wait()
 		close(wire.let)
-		if err := e.flush(t.Context()); err != nil || e.pending.bytes != 0 {
-			t.Errorf("%d bytes are left: %v", e.pending.bytes, err)
+		if err := e.flush(t.Context()); err != nil || e.amount.bytes != 0 {
+			t.Errorf("%d bytes are left: %v", e.amount.bytes, err)
 		}
 		if diff := cmp.Diff(want, wire.got); diff != "" || wire.writes != 8 {
 			t.Errorf("%d writes (-want +got):\n%.1000s", wire.writes, diff)
@@ -195,8 +195,8 @@ func TestEgressLimits(t *testing.T) {
 				if tt.want == "" {
 					bytes += tt.last.bytes
 				}
-				if e.pending.bytes != bytes {
-					t.Errorf("%d bytes are queued, want %d", e.pending.bytes, bytes)
+				if e.amount.bytes != bytes {
+					t.Errorf("%d bytes are queued, want %d", e.amount.bytes, bytes)
 				}
 				ends := strings.HasPrefix(tt.want, ErrClosed.Error())
 				if ends != slices.ContainsFunc(broken, func(err error) bool { return errors.Is(err, ErrFull) }) {

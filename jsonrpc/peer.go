@@ -170,8 +170,8 @@ func (p *Peer) Stats() Stats {
 	s.Dropped = p.in.dropped
 	p.in.mu.Unlock()
 	p.out.mu.Lock()
-	s.Sent = p.out.sent
-	s.EgressBytes = p.out.pending.bytes
+	s.Sent = p.out.amount.sent
+	s.EgressBytes = p.out.amount.bytes
 	p.out.mu.Unlock()
 	s.Received = p.received.Load()
 	return s

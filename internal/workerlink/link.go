@@ -17,7 +17,8 @@ import (
 
 // Link connects a worker with its gateway.
 type Link struct {
-	Settings
+	// Settings are what the gateway says about the worker.
+	Settings Settings
 	// Listener accepts the requests of the user.
 	Listener net.Listener
 	// RecordLog is the approval log and TraceLog the trace. The gateway stamps and writes their
@@ -63,7 +64,7 @@ func Connect() (*Link, error) {
 	for _, log := range []struct {
 		inherited bool
 		to        *io.WriteCloser
-	}{{l.Record, &l.RecordLog}, {l.Trace, &l.TraceLog}} {
+	}{{l.Settings.Record, &l.RecordLog}, {l.Settings.Trace, &l.TraceLog}} {
 		if log.inherited {
 			conn, err := connect()
 			if err != nil {
@@ -105,8 +106,8 @@ func Connect() (*Link, error) {
 
 // Check fails if the gateway has another version of this protocol.
 func (l *Link) Check() error {
-	if l.Version != Version {
-		return fmt.Errorf("codex-mcp and codex-mcp-gateway belong to different releases (version %d and %d of their protocol); install both from the same release", Version, l.Version)
+	if l.Settings.Version != Version {
+		return fmt.Errorf("codex-mcp and codex-mcp-gateway belong to different releases (version %d and %d of their protocol); install both from the same release", Version, l.Settings.Version)
 	}
 	return nil
 }
@@ -127,7 +128,7 @@ func (l *Link) Report(s Status) error {
 // unless that is the user or its approver. It is for [mcphttp.Options].Authenticate.
 func (l *Link) Authenticate(r *http.Request) (mcphttp.Principal, error) {
 	names := r.Header.Values(PrincipalHeader)
-	if len(names) != 1 || names[0] != l.Principal && (names[0] != l.Approver || l.Approver == "") {
+	if len(names) != 1 || names[0] != l.Settings.Principal && (names[0] != l.Settings.Approver || l.Settings.Approver == "") {
 		return mcphttp.Principal{}, errors.New("the request does not come from the gateway")
 	}
 	return mcphttp.Principal{Name: names[0], Scopes: mcphttp.ParseScopes(r.Header.Get(ScopesHeader))}, nil

@@ -50,7 +50,7 @@ type traceKey struct{}
 
 // Handler returns a handler that notes the trace of each request, and calls next.
 func (o *Observer) Handler(next http.Handler) http.Handler {
-	if !o.link.Traced {
+	if !o.link.Settings.Traced {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,7 @@ func (o *Observer) Begin(ctx context.Context, r *codexserver.Request) codexserve
 		return nil
 	}
 	one := &Observation{Kind: KindBegin, Call: o.last.Add(1), Principal: r.Principal}
-	if o.link.Traced {
+	if o.link.Settings.Traced {
 		if named, ok := ctx.Value(traceKey{}).(map[string]string); ok {
 			one.Traces = append(one.Traces, named)
 		}

@@ -43,14 +43,15 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	if err := link.Check(); err != nil {
 		return err
 	}
+	settings := &link.Settings
 	o := &options{
-		name: "codex-mcp", overrides: link.Overrides, engine: link.Engine, codex: link.Codex, strict: link.Strict, log: link.Log, logFormat: link.LogFormat,
-		folders: link.Folders, turns: link.Turns, approver: link.Approver,
+		name: "codex-mcp", overrides: settings.Overrides, engine: settings.Engine, codex: settings.Codex, strict: settings.Strict, log: settings.Log, logFormat: settings.LogFormat,
+		folders: settings.Folders, turns: settings.Turns, approver: settings.Approver,
 	}
-	if err := config.Take(link.Home, link.Files); err != nil {
+	if err := config.Take(settings.Home, settings.Files); err != nil {
 		return fmt.Errorf("the configuration: %w", err)
 	}
-	c, err := configure(o, os.Getenv, o.logger(stderr).With("principal", link.Principal))
+	c, err := configure(o, os.Getenv, o.logger(stderr).With("principal", settings.Principal))
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	}
 	// The server has one approval log and one port for all worker.
 	c.settings.Approvals.Log, c.settings.Approvals.PagePort = "", 0
-	c.settings.LockedArguments, c.settings.Tasks.Limit = link.Locked, link.Tasks
+	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.warn(o, stderr)
 	observer := link.Observer()
 	c.observer = observer
@@ -84,13 +85,13 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 // It logs each request to requests.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workerlink.Link, observer *workerlink.Observer, requests *slog.Logger) error {
 	open := func(ctx context.Context, name string) mcphttp.Service {
-		if name != link.Principal {
+		if name != link.Settings.Principal {
 			return s.Approver(ctx) // Authenticate accepts no other principal
 		}
 		return s.Principal(ctx, name)
 	}
 	handler, err := mcphttp.New(open, &mcphttp.Options{
-		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Metadata, Logger: requests,
+		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Settings.Metadata, Logger: requests,
 		Principals: 2, // the user and its approver
 		Report:     observer.Report,
 	})

@@ -71,7 +71,7 @@ func work() error {
 	go func() {
 		drained := l.Drain
 		for {
-			_, missing := os.Stat(filepath.Join(l.Folders[0], "busy"))
+			_, missing := os.Stat(filepath.Join(l.Settings.Folders[0], "busy"))
 			select {
 			case <-l.AskLoad:
 				err = l.Report(workerlink.Status{Load: &workerlink.Load{Busy: missing == nil}})
@@ -95,7 +95,7 @@ func work() error {
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
-		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Principal, who.Scopes)
+		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Settings.Principal, who.Scopes)
 		if r.URL.Path == "/hold" {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
