@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -275,24 +277,24 @@ func (r *running) answerAll(ctx context.Context, requests map[string]inputReques
 	if len(requests) == 0 { // the server only wants the state back
 		return nil, ctx.Err()
 	}
-	answers := map[string]json.RawMessage{}
-	var mu sync.Mutex
+	keys := slices.Collect(maps.Keys(requests))
+	given := make([]json.RawMessage, len(keys))
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	for key, q := range requests {
+	for i, key := range keys {
 		all.Go(func() {
-			a, err := r.answer(ctx, q)
-			if err != nil {
+			var err error
+			if given[i], err = r.answer(ctx, requests[key]); err != nil {
 				cancel(err)
-				return
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			answers[key] = a
 		})
 	}
 	all.Wait()
+	answers := map[string]json.RawMessage{}
+	for i, key := range keys {
+		answers[key] = given[i]
+	}
 	return answers, context.Cause(ctx)
 }
 

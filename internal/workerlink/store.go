@@ -181,13 +181,12 @@ type Remote struct {
 	work sync.WaitGroup // read and write
 	over chan struct{}  // closed when no answer comes any more
 
-	ended chan struct{} // closed with the first failure, before a call returns it
+	// life ends with the first failure, which is its cause, before a call returns it.
+	life context.Context
+	end  context.CancelCauseFunc
 
 	calls   chan storeCall
 	waiting chan chan answer
-
-	mu  sync.Mutex
-	err error // why the connection ended
 }
 
 // storeCall is a call that is sent, and where its answer goes.
@@ -205,7 +204,8 @@ var _ store.Store = (*Remote)(nil)
 
 // NewRemote returns the store behind a connection whose other end is that of [ServeStore].
 func NewRemote(conn io.ReadWriteCloser) *Remote {
-	r := &Remote{conn: conn, over: make(chan struct{}), ended: make(chan struct{}), calls: make(chan storeCall), waiting: make(chan chan answer, maxCalls)}
+	r := &Remote{conn: conn, over: make(chan struct{}), calls: make(chan storeCall), waiting: make(chan chan answer, maxCalls)}
+	r.life, r.end = context.WithCancelCause(context.Background())
 	r.work.Go(r.read)
 	r.work.Go(r.write)
 	return r
@@ -219,7 +219,7 @@ func (r *Remote) Close() error {
 }
 
 // Ended returns a channel that is closed when the connection has ended, as with the node.
-func (r *Remote) Ended() <-chan struct{} { return r.ended }
+func (r *Remote) Ended() <-chan struct{} { return r.life.Done() }
 
 // Probe asks the node for something, so that Ended is closed afterwards if the node is dead. It
 // takes at most a second. For a nil Remote it does nothing.
@@ -265,26 +265,21 @@ func (r *Remote) write() {
 		case c := <-r.calls:
 			select {
 			case r.waiting <- c.to:
-			case <-r.ended:
+			case <-r.life.Done():
 				return
 			}
 			if _, err := r.conn.Write(c.frame); err != nil {
 				r.fail(err)
 				return
 			}
-		case <-r.ended:
+		case <-r.life.Done():
 			return
 		}
 	}
 }
 
 func (r *Remote) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
-		close(r.ended)
-	}
+	r.end(err)
 	_ = r.conn.Close()
 }
 
@@ -301,9 +296,7 @@ func parseAnswer(frame []byte) answer {
 
 // lost returns why there is no answer.
 func (r *Remote) lost() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return fmt.Errorf("%w: the connection to the node has ended: %w", store.ErrUnavailable, r.err)
+	return fmt.Errorf("%w: the connection to the node has ended: %w", store.ErrUnavailable, context.Cause(r.life))
 }
 
 func (r *Remote) call(ctx context.Context, method byte, name string, at int64, data []byte) ([]byte, error) {
@@ -320,7 +313,7 @@ func (r *Remote) call(ctx context.Context, method byte, name string, at int64, d
 	case r.calls <- c:
 	case <-ctx.Done():
 		return nil, gaveUp()
-	case <-r.ended:
+	case <-r.life.Done():
 		return nil, r.lost()
 	}
 	select {
