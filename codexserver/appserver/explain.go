@@ -118,7 +118,7 @@ func (c *child) obituary() error {
 	}
 	text := "codex app-server has ended"
 	if c.shared {
-		text = "the connection to the shared app-server of Codex has ended: it may have been stopped, updated or killed"
+		text = "the connection to " + sharedServer + " has ended: it may have been stopped, updated or killed"
 	}
 	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
 		error

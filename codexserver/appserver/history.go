@@ -194,10 +194,14 @@ func (c *child) holder(t *wire.Thread) string {
 	case !c.shared:
 		return "this server"
 	case t.Status.Type == wire.ThreadStatusActive:
-		return "the daemon of Codex, where a turn runs"
+		return sharedServer + ", where a turn runs"
 	}
-	return "the daemon of Codex"
+	return sharedServer
 }
+
+// sharedServer is an app-server of other programs: the daemon of Codex, or another one that the
+// person named.
+const sharedServer = "the shared app-server of Codex"
 
 // Archive implements [engine.Library]. An archived conversation can be resumed only after
 // `codex unarchive`.
