@@ -296,8 +296,8 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 	if effort != "" {
 		p.Effort = string(effort)
 	}
-	t.changed(&p)
-	if err := c.engine.reaches(t.writes()); err != nil {
+	now := t.change(&p)
+	if err := c.engine.reaches(now.cwd, &now.sandbox); err != nil {
 		t.free()
 		return nil, err
 	}

@@ -17,8 +17,8 @@ func (e *Engine) given(cfg *protocol.Config) {
 	e.programs.Given(cfg.WritableRoots...)
 }
 
-// reaches records the folders that commands in cwd can write under a policy that Codex
-// reports, before one runs. After an error none may run: it could write a guarded file.
+// reaches records the folders that commands in cwd can write under a policy, before one runs.
+// After an error none may run: it could write a guarded file.
 func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) error {
 	e.programs.Given(cwd)
 	if s.Type != wire.SandboxPolicyWorkspaceWrite {
@@ -41,12 +41,4 @@ func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) error {
 		}
 	}
 	return nil
-}
-
-// writes returns the thread's working folder and sandbox policy.
-func (t *thread) writes() (cwd string, s *wire.SandboxPolicy) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.rules.sandbox
-	return t.cwd, &wire.SandboxPolicy{Type: t.sandbox, WritableRoots: t.roots, ExcludeSlashTmp: now.ExcludeSlashTmp, ExcludeTmpdirEnvVar: now.ExcludeTmpdirEnvVar}
 }

@@ -107,10 +107,7 @@ func (c *conversation) unloosened(t *thread) error {
 	c.mu.Lock()
 	base := c.rules
 	c.mu.Unlock()
-	t.mu.Lock()
-	now := t.rules
-	t.mu.Unlock()
-	if why := now.wider(base); why != "" {
+	if why := t.ruling().wider(base); why != "" {
 		return &engine.RefusedError{Err: fmt.Errorf("another program has changed this conversation: %s; change that back there, or begin a new conversation with codex", why)}
 	}
 	return nil
@@ -121,7 +118,6 @@ func (c *conversation) unloosened(t *thread) error {
 func (t *thread) ruled(now rules) {
 	t.mu.Lock()
 	t.rules = now
-	t.sandbox, t.roots, t.cwd = now.sandbox.Type, now.sandbox.WritableRoots, now.cwd
 	r := t.running
 	t.mu.Unlock()
 	t.child.programs.Given(now.cwd)

@@ -23,9 +23,7 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	sandbox string   // the type of the sandbox policy
-	roots   []string // the sandbox policy's writable folders besides the working folder
-	cwd     string   // the working folder
+	rules   rules
 	environ []string // of the client
 	running *turn
 	left    *turn       // interrupted, but not yet ended in the app-server
@@ -33,40 +31,36 @@ type thread struct {
 	host    engine.Host // of the conversation, for turns that another program began
 	other   *turn       // which another program began; nil without one
 	heard   *turn       // the last such turn that has ended
-	rules   rules
 
 	approved map[string]bool // commands approved for the session: see approvalOf
 
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// setRules records the sandbox policy and the folder that Codex reports for the thread.
+// setRules records the rules that Codex reports for the thread.
 func (t *thread) setRules(r *threadReply, environ []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sandbox, t.roots, t.cwd, t.environ = r.Sandbox.Type, r.Sandbox.WritableRoots, r.Cwd, environ
-	t.rules = r.rules()
+	t.rules, t.environ = r.rules(), environ
 }
 
-// changed records the sandbox policy and the folder that a turn changes.
-func (t *thread) changed(p *wire.TurnParams) {
+// change records the rules that a turn changes, and returns them all.
+func (t *thread) change(p *wire.TurnParams) rules {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.SandboxPolicy != nil {
-		t.sandbox, t.roots = p.SandboxPolicy.Type, p.SandboxPolicy.WritableRoots
-	}
-	if p.Cwd != "" {
-		t.cwd = p.Cwd
-	}
 	t.rules = t.rules.with(p)
+	return t.rules
+}
+
+// ruling returns the thread's rules.
+func (t *thread) ruling() rules {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rules
 }
 
 // folder returns the thread's working folder.
-func (t *thread) folder() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cwd
-}
+func (t *thread) folder() string { return t.ruling().cwd }
 
 // place describes where a command of the thread runs in dir, and which folders count as
 // writable: those of every conversation. That holds even in a read-only sandbox, because an
@@ -75,8 +69,8 @@ func (t *thread) place(dir string) policy.Place {
 	folders := append([]string{dir}, t.child.programs.Folders()...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.roots...)}
-	return policy.Place{Dir: dir, Env: t.environ, Roots: sandbox.AskedRoots(p, t.cwd, t.environ)}
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.rules.sandbox.WritableRoots...)}
+	return policy.Place{Dir: dir, Env: t.environ, Roots: sandbox.AskedRoots(p, t.rules.cwd, t.environ)}
 }
 
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
@@ -84,17 +78,14 @@ func (t *thread) place(dir string) policy.Place {
 // tries in the sandbox, and if the command fails, runs it again outside without a further
 // question.
 func (t *thread) leavesSandbox() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sandbox != wire.SandboxPolicyDangerFullAccess
+	return t.ruling().sandbox.Type != wire.SandboxPolicyDangerFullAccess
 }
 
 // approvalOf returns the key of an approval for the session: who asks, the command, its
 // folder, the sandbox, and the sum of what its words name.
 func (t *thread) approvalOf(agent string, q *protocol.ExecApprovalRequest, sum string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return fmt.Sprintf("%q %q %q %q %q %s", agent, q.Command, q.Cwd, t.sandbox, t.roots, sum)
+	now := t.ruling().sandbox
+	return fmt.Sprintf("%q %q %q %q %q %s", agent, q.Command, q.Cwd, now.Type, now.WritableRoots, sum)
 }
 
 func (t *thread) isApproved(key string) bool {
