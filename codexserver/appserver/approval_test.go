@@ -459,29 +459,38 @@ func TestConfinedByRule(t *testing.T) {
 
 // TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.
 func TestWithdrawnQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		var got string
-		f.turn = func(r *run) {
-			withItems(r)
-			done := make(chan struct{})
-			go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
-			synctest.Wait()
-			r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID)
-			<-done
-			answered(r)
-		}
-		h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-			<-ctx.Done()
-			return elicit.Outcome{Decision: elicit.Approved} // too late
-		}}
-		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-			t.Error(err)
-		}
-		if got != denied || h.count("exec_command_begin") != 0 {
-			t.Errorf("answer %s, events %v", got, h.types())
-		}
-	})
+	for _, early := range []bool{false, true} { // even before its handler begins
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			var got string
+			f.turn = func(r *run) {
+				withItems(r)
+				withdraw := func() { r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID) }
+				if early {
+					withdraw()
+					synctest.Wait()
+				}
+				done := make(chan struct{})
+				go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
+				synctest.Wait()
+				withdraw()
+				<-done
+				answered(r)
+			}
+			asked := 0
+			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+				asked++
+				<-ctx.Done()
+				return elicit.Outcome{Decision: elicit.Approved} // too late
+			}}
+			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
+				t.Error(err)
+			}
+			if got != denied || h.count("exec_command_begin") != 0 || (asked == 0) != early {
+				t.Errorf("early %v: answer %s, asked %d times, events %v", early, got, asked, h.types())
+			}
+		})
+	}
 }
 
 // TestQuestionOfInterruptedTurn interrupts a turn while its question is open. The answer

@@ -48,15 +48,15 @@ type child struct {
 	gone chan struct{} // closed when the connection has ended
 	run  sync.WaitGroup
 
-	mu      sync.Mutex
-	lostErr error
-	lostAt  time.Time
-	threads map[string]*thread  // of conversations
-	agents  map[string]subAgent // by the ids of their threads
-	unknown map[string]bool     // methods that were reported as unknown
-	limits  *wire.RateLimits    // of the account, as last reported
-	logins  map[string]chan protocol.LoginChatGPTComplete
-	left    map[jsonrpc.ID]context.CancelFunc // requests that are left to other programs
+	mu       sync.Mutex
+	lostErr  error
+	lostAt   time.Time
+	threads  map[string]*thread  // of conversations
+	agents   map[string]subAgent // by the ids of their threads
+	unknown  map[string]bool     // methods that were reported as unknown
+	limits   *wire.RateLimits    // of the account, as last reported
+	logins   map[string]chan protocol.LoginChatGPTComplete
+	requests requests // of the app-server
 }
 
 // subAgent is a thread that a conversation's thread started by itself.
@@ -72,8 +72,8 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *s
 		log: o.logger(), stderr: stderr, programs: programs, shared: shared,
 		gone:    make(chan struct{}),
 		threads: map[string]*thread{}, agents: map[string]subAgent{}, unknown: map[string]bool{},
-		logins: map[string]chan protocol.LoginChatGPTComplete{},
-		left:   map[jsonrpc.ID]context.CancelFunc{},
+		logins:   map[string]chan protocol.LoginChatGPTComplete{},
+		requests: requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}},
 	}
 	c.peer = jsonrpc.NewPeer(&endWatcher{Transport: t, ended: c.lost}, c.handler(), &jsonrpc.Options{
 		OmitVersion: true,
@@ -262,7 +262,8 @@ func (c *child) handler() jsonrpc.Handler {
 		if !wire.KnownAsk(r.Method) {
 			c.warnUnknown("request", r.Method)
 		}
-		ctx = context.WithValue(ctx, requestKey{}, r.ID)
+		ctx, done := c.handling(ctx, r.ID)
+		defer done()
 		if c.shared && !slices.Contains(asks, r.Method) {
 			c.leaves(ctx) // such as a tool that another program has declared
 		}
@@ -275,9 +276,6 @@ var asks = []string{
 	wire.AskItemCommandExecutionRequestApproval, wire.AskItemFileChangeRequestApproval,
 	wire.AskItemPermissionsRequestApproval, wire.AskItemToolRequestUserInput, wire.AskMCPServerElicitationRequest,
 }
-
-// requestKey is the context's key of the id of the request that is being handled.
-type requestKey struct{}
 
 // notification handles one notification. It is called for one at a time.
 func (c *child) notification(r *jsonrpc.Request) error {
@@ -310,6 +308,7 @@ func (c *child) notification(r *jsonrpc.Request) error {
 		return nil
 	case wire.NoteServerRequestResolved:
 		c.withdrawn(n.RequestID)
+		return nil
 	}
 	c.mu.Lock()
 	t, agent := c.threads[n.ThreadID], c.agents[n.ThreadID]

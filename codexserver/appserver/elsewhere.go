@@ -11,8 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // This file is about app-servers that other programs share, such as Codex's daemon. A thread
@@ -432,37 +430,6 @@ func (t *thread) asked(turnID, agent string) *turn {
 		return r
 	}
 	return nil
-}
-
-// leaves blocks a request that is not for this program until another program has answered
-// it, because any answer would decide. The app-server ignores the answer after that.
-func (c *child) leaves(ctx context.Context) {
-	id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	c.mu.Lock()
-	c.left[id] = stop
-	c.mu.Unlock()
-	select {
-	case <-ctx.Done():
-	case <-c.gone:
-	}
-	c.mu.Lock()
-	delete(c.left, id)
-	c.mu.Unlock()
-}
-
-// withdrawn ends the wait of a request that was left to another program.
-func (c *child) withdrawn(raw json.RawMessage) {
-	id, err := mcptypes.ParseRequestID(raw)
-	if err != nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if stop := c.left[id]; stop != nil {
-		stop()
-	}
 }
 
 // others reports whether a turn of another program runs.

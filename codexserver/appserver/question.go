@@ -12,8 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // question is a request of the app-server that a person decides.
@@ -42,58 +40,26 @@ func (c *child) ask(ctx context.Context, threadID, turnID, itemID string) (*ques
 	if r == nil {
 		return nil, errNobody
 	}
-	id, _ := ctx.Value(requestKey{}).(jsonrpc.ID)
-	ctx, stop := context.WithCancel(ctx)
-	unhook := context.AfterFunc(r.ctx, stop)
-	a := &question{turn: r, agent: agent, ctx: ctx}
-	a.done = func() {
-		unhook()
-		stop()
-		r.closed(id)
-	}
-	if !r.opened(id, itemID, stop) {
-		a.done()
+	if ctx.Err() != nil { // withdrawn already
 		return nil, errNobody
 	}
-	if err := r.abortCause(); err != nil {
-		a.done()
+	if err := r.opens(itemID); err != nil {
 		return nil, err
 	}
-	return a, nil
+	ctx, stop := context.WithCancel(ctx)
+	unhook := context.AfterFunc(r.ctx, stop)
+	return &question{turn: r, agent: agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
 }
 
-// opened registers a question. It returns false if the turn has ended or the app-server has
-// already withdrawn the question.
-func (r *turn) opened(id jsonrpc.ID, itemID string, stop context.CancelFunc) bool {
+// opens records that a question about an item is asked. It returns an error if none may be.
+func (r *turn) opens(itemID string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.resolved[id] {
-		return false
+	if r.ended {
+		return errNobody
 	}
-	r.open[id] = stop
 	r.tr.ask(itemID)
-	return true
-}
-
-func (r *turn) closed(id jsonrpc.ID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.open, id)
-}
-
-// resolve ends a question that the app-server has withdrawn.
-func (r *turn) resolve(raw json.RawMessage) {
-	id, err := mcptypes.ParseRequestID(raw)
-	if err != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if stop := r.open[id]; stop != nil {
-		stop()
-	} else {
-		r.resolved[id] = true
-	}
+	return r.aborted
 }
 
 func (r *turn) abortCause() error {

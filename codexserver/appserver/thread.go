@@ -195,14 +195,6 @@ func (t *thread) notification(method string, n *wire.Note) {
 			r.translate(method, n)
 		}
 		return
-	case wire.NoteServerRequestResolved:
-		if r != nil {
-			r.resolve(n.RequestID)
-		}
-		if other != nil {
-			other.resolve(n.RequestID)
-		}
-		return
 	case wire.NoteThreadSettingsUpdated:
 		if n.ThreadSettings != nil {
 			t.ruled(rulesOf(n.ThreadSettings))
@@ -260,8 +252,6 @@ func (t *thread) agentNotification(method string, n *wire.Note) {
 		}
 	case wire.NoteTurnCompleted:
 		r.agentTurn(n.ThreadID, "")
-	case wire.NoteServerRequestResolved:
-		r.resolve(n.RequestID)
 	case wire.NoteItemCommandExecutionOutputDelta:
 		r.translate(method, n)
 	case wire.NoteItemStarted, wire.NoteItemCompleted:

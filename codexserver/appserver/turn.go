@@ -47,7 +47,8 @@ type turn struct {
 	timers map[string]*time.Timer // of items whose beginning is held back
 	agents map[string]string      // the turns of sub-agents by thread, "" where it has ended
 
-	asking
+	aborted error // why an answer or another program aborted the turn; no further question is asked
+
 	messages
 	sharing
 }
@@ -59,13 +60,6 @@ type milestones struct {
 	counted   chan struct{} // the tokens of the model's last response have been counted
 	completed chan struct{} // the turn has ended in the app-server
 	cleared   chan struct{} // an interrupt has ended the turn's commands
-}
-
-// asking is what has become of the questions of a turn.
-type asking struct {
-	open     map[jsonrpc.ID]context.CancelFunc // those being asked
-	resolved map[jsonrpc.ID]bool               // those that were withdrawn before they were asked
-	aborted  error                             // why an answer aborted the turn; no further question is asked
 }
 
 // messages are the user's messages to a turn.
@@ -90,8 +84,7 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 		milestones: milestones{
 			known: make(chan struct{}), active: make(chan struct{}), counted: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
 		},
-		asking: asking{open: map[jsonrpc.ID]context.CancelFunc{}, resolved: map[jsonrpc.ID]bool{}},
-		tr:     newTranslator(), timers: map[string]*time.Timer{}, agents: map[string]string{},
+		tr: newTranslator(), timers: map[string]*time.Timer{}, agents: map[string]string{},
 	}
 	r.tr.limits = t.child.lastLimits(time.Now())
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
