@@ -151,13 +151,14 @@ func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := newTurn(ctx, t, host) // without the lock: it takes that of the child, which is taken first elsewhere
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if left != nil {
 		t.left, t.before = nil, left.name()
 	}
-	t.running = newTurn(ctx, t, host)
-	return t.running, nil
+	t.running = r
+	return r, nil
 }
 
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
