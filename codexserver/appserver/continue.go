@@ -203,7 +203,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 		}
 	}
 	in.Items = protocol.TextInput(continued)
-	return c.run(ctx, func(ctx context.Context) (*turnCall, error) {
+	return c.run(ctx, func(ctx context.Context) (*turn, error) {
 		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues it in another turn of Codex", os.Getpid())})
 		return c.start(ctx, in)
 	}, nil)

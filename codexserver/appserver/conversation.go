@@ -3,17 +3,14 @@ package appserver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/uuid"
 )
 
@@ -124,12 +121,12 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Shortens() {
 		return c.shorten(ctx, in)
 	}
-	return c.run(ctx, func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }, nil)
+	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 
 // run runs the turn that start starts. Start may do all of it and return nil. Amend, if not
 // nil, may change the last events of a turn that completed.
-func (c *conversation) run(ctx context.Context, start func(context.Context) (*turnCall, error), amend func(context.Context, *turnCall, []protocol.EventMsg)) error {
+func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), amend func(context.Context, *turn, []protocol.EventMsg)) error {
 	c.mu.Lock()
 	window := c.window
 	c.mu.Unlock()
@@ -139,7 +136,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	mark := markRollout(c.path)
 	s, err := start(ctx)
 	if s != nil && err == nil {
-		now.turn = s.turn
+		now.turn = s
 	}
 	close(now.begun)
 	if mark.path != c.path {
@@ -154,15 +151,15 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	events, err := s.await(ctx, s.call)
-	for again := 0; again < maxAgain && s.again != nil && s.unheard() && ctx.Err() == nil; again++ {
+	events, err := s.await(ctx)
+	for again := 0; again < maxAgain && s.messages.again != nil && s.unheard() && ctx.Err() == nil; again++ {
 		s.finish(nil)
 		s.thread.free()
-		if s, err = s.again(ctx); err != nil {
+		if s, err = s.messages.again(ctx); err != nil {
 			return c.failed(ctx, err)
 		}
-		c.running.Store(&promise{begun: now.begun, turn: s.turn})
-		events, err = s.await(ctx, s.call)
+		c.running.Store(&promise{begun: now.begun, turn: s})
+		events, err = s.await(ctx)
 	}
 	defer s.thread.free()
 	if err != nil && amend == nil {
@@ -206,32 +203,25 @@ func (c *conversation) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// turnCall is a turn with the call that starts it.
-type turnCall struct {
-	*turn
-	call  *jsonrpc.Call
-	again func(context.Context) (*turnCall, error) // sends the same prompt again; nil without one
-}
-
 // start starts a turn.
-func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turnCall, error) {
+func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn, error) {
 	items, err := inputItems(in.Items)
 	if err != nil {
 		return nil, err
 	}
 	items = append(slices.Clip(c.unread), items...)
-	s, err := c.inThread(ctx, func(t *thread) (*turnCall, error) {
+	s, err := c.inThread(ctx, func(t *thread) (*turn, error) {
 		return c.startIn(ctx, t, wire.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 	})
 	if s != nil {
-		s.again = func(ctx context.Context) (*turnCall, error) { return c.start(ctx, in) }
+		s.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
 	}
 	return s, err
 }
 
 // inThread calls start with the loaded thread. If the app-server has not loaded the
 // thread, because it is a new process or has dropped it, it resumes the thread first.
-func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turnCall, error)) (*turnCall, error) {
+func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turn, error)) (*turn, error) {
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
@@ -287,7 +277,7 @@ func (c *conversation) claim(ctx context.Context, t *thread) error {
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
-func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams, in protocol.TurnInput) (*turnCall, error) {
+func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams, in protocol.TurnInput) (*turn, error) {
 	if err := c.claim(ctx, t); err != nil {
 		return nil, err
 	}
@@ -316,33 +306,11 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 		p.ClientUserMessageID = in.Key
 	}
 	if t.child.shared {
-		r.client = cmp.Or(in.Key, uuid.NewString())
-		p.ClientUserMessageID = r.client
+		r.messages.client = cmp.Or(in.Key, uuid.NewString())
+		p.ClientUserMessageID = r.messages.client
 	}
 	r.mu.Unlock()
 	return r.request(ctx, wire.CallTurnStart, p)
-}
-
-// request asks the app-server to start the turn. If that fails, it releases the claim of
-// the thread.
-func (r *turn) request(ctx context.Context, method string, params any) (*turnCall, error) {
-	t := r.thread
-	r.mu.Lock() // so that a notification of the turn finds the call
-	s := &turnCall{turn: r, call: t.child.peer.Start(context.WithoutCancel(ctx), method, params)}
-	r.start = s.call
-	r.mu.Unlock()
-	if err := s.answered(ctx); err != nil {
-		var late *timeoutError
-		if errors.As(err, &late) {
-			r.interrupt(s.call) // in case it begins later
-		} else {
-			r.complete(nil)
-		}
-		r.finish(nil)
-		t.free()
-		return nil, err
-	}
-	return s, nil
 }
 
 // holds returns the settings of a turn that this turn or earlier ones changed. They are
@@ -361,45 +329,4 @@ func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, prot
 		c.effort = in.Effort
 	}
 	return c.context, c.effort
-}
-
-// answered waits until the app-server has accepted the turn.
-func (s *turnCall) answered(ctx context.Context) error {
-	limit := time.NewTimer(controlLimit)
-	defer limit.Stop()
-	c := s.thread.child
-	select {
-	case <-s.call.Done():
-	case <-s.known: // turn/started came before the answer
-		return nil
-	case <-ctx.Done():
-		return nil // await interrupts the turn
-	case <-limit.C:
-		late := &timeoutError{wire.CallTurnStart, controlLimit}
-		if !c.answers() {
-			c.kill(late)
-		}
-		return late
-	}
-	var r wire.TurnReply
-	err := s.call.Result(&r)
-	if errors.Is(err, jsonrpc.ErrClosed) {
-		return c.obituary()
-	}
-	if err != nil {
-		return err
-	}
-	s.named(r.Turn.ID)
-	if r.Turn.ID != "" {
-		return nil
-	}
-	select { // the id comes with turn/started
-	case <-s.known:
-	case <-s.completed:
-	case <-ctx.Done():
-	case <-c.gone:
-	case <-limit.C:
-		return &timeoutError{wire.NoteTurnStarted, controlLimit}
-	}
-	return nil
 }

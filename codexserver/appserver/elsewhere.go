@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -17,34 +15,28 @@ import (
 // may then have turns that another program began. Their events are overheard. Their
 // questions are left to that program, unless a call waits here for the end of the turn.
 
-// elsewhere is the part of a turn that another program began.
+// elsewhere is the part of a turn that another program began. The turn's lock guards it.
 type elsewhere struct {
-	host *overheard
-
-	mu      sync.Mutex
 	joined  *turn           // the own turn whose message the app-server put into this one
 	asker   context.Context // of the call that waits for the end; nil without one
 	changed chan struct{}   // closed when there is another asker
+	clients map[string]bool // the ids of the messages that were read
 }
 
 // overheard is the host of a turn that another program began.
 type overheard struct {
 	engine.Host
-	turn   atomic.Pointer[string] // its id
-	joined atomic.Bool            // the events are also those of an own turn
-	part   *elsewhere
+	turn *turn
 }
 
+// Emit gives the event to an own turn that is a part of this one, else it is overheard. The turn's
+// lock is held.
 func (h *overheard) Emit(m protocol.EventMsg) {
-	if h.joined.Load() {
+	if h.turn.elsewhere.joined != nil {
 		h.Host.Emit(m)
 		return
 	}
-	id := ""
-	if p := h.turn.Load(); p != nil {
-		id = *p
-	}
-	engine.Overhear(h.Host, id, m)
+	engine.Overhear(h.Host, h.turn.start.id, m)
 }
 
 func (h *overheard) EmitAs(_ string, m protocol.EventMsg) { h.Emit(m) }
@@ -69,9 +61,9 @@ func (h *overheard) Approve(ctx context.Context, q *elicit.Question) elicit.Outc
 // other program. The result then is an abort, when ctx has ended.
 func (h *overheard) decide(ctx context.Context, event protocol.EventMsg, ask func(context.Context) elicit.Outcome) elicit.Outcome {
 	var out elicit.Outcome
-	h.part.whileAwaited(ctx, func() {
+	h.turn.whileAwaited(ctx, func() {
 		if event != nil {
-			h.Emit(event)
+			h.turn.report(event)
 		}
 	}, func(ctx context.Context) bool {
 		out = ask(ctx)
@@ -85,7 +77,7 @@ func (h *overheard) decide(ctx context.Context, event protocol.EventMsg, ask fun
 
 // Elicit asks as decide does. Only an answer that accepts counts.
 func (h *overheard) Elicit(ctx context.Context, f *elicit.Foreign) (result json.RawMessage, err error) {
-	h.part.whileAwaited(ctx, func() {}, func(ctx context.Context) bool {
+	h.turn.whileAwaited(ctx, func() {}, func(ctx context.Context) bool {
 		result, err = h.Host.Elicit(ctx, f)
 		return err == nil && answered(result).Action == wire.MCPServerElicitationActionAccept
 	})
@@ -98,11 +90,11 @@ func (h *overheard) Elicit(ctx context.Context, f *elicit.Foreign) (result json.
 // whileAwaited calls ask for each call that waits for the end of the turn, until ask returns
 // true or ctx ends. It calls alone once if no call waits. The context of ask ends with the
 // call.
-func (e *elsewhere) whileAwaited(ctx context.Context, alone func(), ask func(context.Context) bool) {
+func (r *turn) whileAwaited(ctx context.Context, alone func(), ask func(context.Context) bool) {
 	for told := false; ctx.Err() == nil; {
-		e.mu.Lock()
-		asker, changed := e.asker, e.changed
-		e.mu.Unlock()
+		r.mu.Lock()
+		asker, changed := r.elsewhere.asker, r.elsewhere.changed
+		r.mu.Unlock()
 		if asker != nil {
 			asking, stop := context.WithCancel(ctx)
 			unhook := context.AfterFunc(asker, stop)
@@ -123,16 +115,20 @@ func (e *elsewhere) whileAwaited(ctx context.Context, alone func(), ask func(con
 	}
 }
 
-// await makes the call of ctx the one that is asked, until leave is called.
-func (e *elsewhere) await(ctx context.Context) (leave func()) {
-	e.set(ctx)
+// attend makes the call of ctx the one that is asked, until leave is called.
+func (r *turn) attend(ctx context.Context) (leave func()) {
+	set := func(asker context.Context) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.elsewhere.set(asker)
+	}
+	set(ctx)
 	var nobody context.Context
-	return func() { e.set(nobody) }
+	return func() { set(nobody) }
 }
 
+// set makes the call of a context the one that is asked.
 func (e *elsewhere) set(asker context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.joined != nil {
 		return // which is asked until the end
 	}
@@ -143,45 +139,14 @@ func (e *elsewhere) set(asker context.Context) {
 
 // hear records a turn that another program began. The id may be "", if it is not known yet.
 func (t *thread) hear(id string) *turn {
-	e := &elsewhere{changed: make(chan struct{})}
+	o := newTurn(context.Background(), t, nil)
+	o.elsewhere = &elsewhere{changed: make(chan struct{}), clients: map[string]bool{}}
+	o.start.name(id)
 	t.mu.Lock()
-	host := t.host
-	t.mu.Unlock()
-	e.host = &overheard{Host: host, part: e}
-	o := newTurn(context.Background(), t, e.host)
-	o.elsewhere = e
-	if id != "" {
-		e.host.turn.Store(&id)
-		o.id = id
-		close(o.known)
-	}
-	t.mu.Lock()
+	defer t.mu.Unlock()
+	o.host = &overheard{Host: t.host, turn: o}
 	t.other = o
-	t.mu.Unlock()
 	return o
-}
-
-// owns reports whether the turn has an id. The answer to the start of a turn comes before
-// its notifications, and may not have been read yet.
-func (r *turn) owns(id string) bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	name, start := r.id, r.start
-	r.mu.Unlock()
-	if name == "" && start != nil {
-		select {
-		case <-start.Done():
-			var reply wire.TurnReply
-			if start.Result(&reply) == nil {
-				r.named(reply.Turn.ID)
-			}
-			name = r.name()
-		default:
-		}
-	}
-	return name != "" && name == id
 }
 
 // overhears handles a notification of a turn that another program began. It returns false for
@@ -197,13 +162,12 @@ func (t *thread) overhears(method, id string, n *wire.Note) bool {
 		case heard != nil && heard.name() == id:
 			return true // a late one
 		case o != nil && o.name() == "": // it ran when the thread was loaded
-			o.elsewhere.host.turn.Store(&id)
 			o.named(id)
 		case method != wire.NoteTurnStarted:
 			return true // of a turn that was not heard from its start
 		default:
 			o = t.hear(id)
-			o.host.Emit(protocol.TaskStarted{})
+			o.report(protocol.TaskStarted{})
 		}
 	}
 	switch method {
@@ -228,25 +192,16 @@ func (t *thread) heardOut(o *turn, result *wire.Turn) {
 		return
 	}
 	t.other, t.heard = nil, o
-	o.elsewhere.mu.Lock()
+	o.mu.Lock()
 	joined := o.elsewhere.joined // under the lock of t, so that join cannot come between
-	o.elsewhere.mu.Unlock()
+	o.mu.Unlock()
 	t.mu.Unlock()
 	o.complete(result)
 	var last []protocol.EventMsg
 	if joined == nil && result != nil {
 		last, _ = o.outcome(nil)
 	}
-	o.mu.Lock()
-	o.ended = true
-	for _, timer := range o.timers {
-		timer.Stop()
-	}
-	for _, m := range last {
-		o.host.Emit(m)
-	}
-	o.mu.Unlock()
-	o.cancel(errTurnEnded)
+	o.end(last)
 	if joined != nil {
 		joined.takeFrom(o)
 	}
@@ -258,19 +213,13 @@ func (r *turn) reads(raw json.RawMessage) {
 	if !ok {
 		return
 	}
-	r.elsewhere.mu.Lock()
-	joined := r.elsewhere.joined
-	r.elsewhere.mu.Unlock()
-	r.mu.Lock()
 	client := clientOf(raw)
-	if r.clients == nil {
-		r.clients = map[string]bool{}
-	}
-	r.clients[client] = true
-	if joined == nil || joined.client != client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.elsewhere.clients[client] = true
+	if joined := r.elsewhere.joined; joined == nil || joined.messages.client != client {
 		r.host.Emit(m)
 	}
-	r.mu.Unlock()
 }
 
 // clientOf returns the id that a client gave its message.
@@ -291,15 +240,13 @@ func (t *thread) join(r *turn, id string) {
 	t.mu.Lock()
 	o, heard := t.other, t.heard
 	if o != nil && o.name() == id {
-		e := o.elsewhere
-		e.host.joined.Store(true)
-		e.set(r.ctx)
-		e.mu.Lock()
-		e.joined = r
-		e.mu.Unlock()
+		o.mu.Lock()
+		o.elsewhere.set(r.ctx)
+		o.elsewhere.joined = r
+		o.mu.Unlock()
 		t.mu.Unlock()
 		r.mu.Lock()
-		r.guest = true
+		r.messages.guest = true
 		r.mu.Unlock()
 		return
 	}
@@ -313,10 +260,10 @@ func (t *thread) join(r *turn, id string) {
 // takeFrom ends the own turn with the result of the turn that its message went to.
 func (r *turn) takeFrom(o *turn) {
 	o.mu.Lock()
-	tr, result, read := o.tr, o.result, o.clients[r.client]
+	tr, result, read := o.tr, o.result, o.elsewhere.clients[r.messages.client]
 	o.mu.Unlock()
 	r.mu.Lock()
-	r.tr, r.prompted, r.guest = tr, read, true
+	r.tr, r.messages.prompted, r.messages.guest = tr, read, true
 	r.mu.Unlock()
 	r.complete(result)
 }
@@ -324,12 +271,10 @@ func (r *turn) takeFrom(o *turn) {
 // unheard reports whether the turn has ended without having read its prompt, because the
 // app-server put the prompt into a turn of another program that was about to end.
 func (r *turn) unheard() bool {
-	if r.client == "" {
-		return false
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.guest && r.result != nil && !r.prompted && r.aborted == nil
+	m := &r.messages
+	return m.client != "" && m.guest && r.result != nil && !m.prompted && r.aborted == nil
 }
 
 // alone waits until no turn runs that another program began. The questions of such a turn are
@@ -345,7 +290,7 @@ func (t *thread) alone(ctx context.Context, host engine.Host) error {
 		if !told {
 			host.Emit(protocol.BackgroundEvent{Message: "another program runs a turn of this conversation; this one begins after it"})
 		}
-		leave := o.elsewhere.await(ctx)
+		leave := o.attend(ctx)
 		select {
 		case <-o.completed:
 		case <-t.child.gone:

@@ -435,11 +435,11 @@ func (a *question) input(p *userInput) (json.RawMessage, error) {
 }
 
 // item returns a copy of an open item, or nil.
-func (r *turn) item(id string) *openItem {
+func (r *turn) item(id string) *wire.Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o := r.tr.open[id]; o != nil {
-		return new(*o)
+		return new(o.item)
 	}
 	return nil
 }

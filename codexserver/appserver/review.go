@@ -24,20 +24,20 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		return c.Turn(ctx, in)
 	}
 	var reviewer *conversation
-	var begun *turnCall
+	var begun *turn
 	defer func() {
 		if reviewer != nil {
 			reviewer.remove(begun)
 		}
 	}()
-	start := func(ctx context.Context) (_ *turnCall, err error) {
+	start := func(ctx context.Context) (_ *turn, err error) {
 		if reviewer, err = c.reviewer(ctx); err != nil {
 			return nil, err
 		}
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
-	return c.run(ctx, start, func(ctx context.Context, s *turnCall, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
+	return c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
 }
 
 // reviewer starts a thread that is like the conversation's but read-only.
@@ -123,7 +123,7 @@ func (r *threadReply) isReadOnly() error {
 }
 
 // learn adds what the reviewer found to the conversation's thread.
-func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Review) {
+func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 	s.mu.Lock()
 	found := s.tr.answer()
 	s.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *conversation) learn(ctx context.Context, s *turnCall, r *protocol.Revie
 
 // remove deletes the thread of a reviewer after its turn has ended in the app-server. It
 // does not wait. A thread that cannot be deleted stays in Codex's list.
-func (c *conversation) remove(s *turnCall) {
+func (c *conversation) remove(s *turn) {
 	ch := c.reviews
 	ch.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)

@@ -18,7 +18,7 @@ import (
 // and takes turns back between turns.
 func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error {
 	var done []string
-	start := func(ctx context.Context) (*turnCall, error) {
+	start := func(ctx context.Context) (*turn, error) {
 		if in.Rollback > 0 {
 			if err := c.takeBack(ctx, in.Rollback); err != nil {
 				return nil, err
@@ -31,7 +31,7 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 			if err != nil || len(in.Items) == 0 {
 				return s, err
 			}
-			_, err = s.await(ctx, s.call)
+			_, err = s.await(ctx)
 			s.finish(nil)
 			s.thread.free()
 			if err != nil {
@@ -43,7 +43,7 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 		}
 		return c.start(ctx, in)
 	}
-	return c.run(ctx, start, func(_ context.Context, _ *turnCall, last []protocol.EventMsg) {
+	return c.run(ctx, start, func(_ context.Context, _ *turn, last []protocol.EventMsg) {
 		if len(in.Items) > 0 {
 			return
 		}
@@ -57,8 +57,8 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 }
 
 // startCompaction starts the turn in which Codex summarises the conversation.
-func (c *conversation) startCompaction(ctx context.Context) (*turnCall, error) {
-	return c.inThread(ctx, func(t *thread) (*turnCall, error) {
+func (c *conversation) startCompaction(ctx context.Context) (*turn, error) {
+	return c.inThread(ctx, func(t *thread) (*turn, error) {
 		if err := c.claim(ctx, t); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (c *conversation) startCompaction(ctx context.Context) (*turnCall, error) {
 
 // takeBack makes Codex forget the last n turns with a message of the user.
 func (c *conversation) takeBack(ctx context.Context, n int) error {
-	_, err := c.inThread(ctx, func(t *thread) (*turnCall, error) {
+	_, err := c.inThread(ctx, func(t *thread) (*turn, error) {
 		if err := c.claim(ctx, t); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -16,29 +15,6 @@ import (
 type promise struct {
 	begun chan struct{} // closed when turn is set, or when the start has failed
 	turn  *turn
-}
-
-// letter is a message to a running turn. When the turn is interrupted, the app-server
-// drops messages that the model has not read.
-type letter struct {
-	input []wire.Input
-	taken bool // by the app-server
-	read  bool // by the model
-}
-
-// event returns the message in the form in which the app-server reports that the model has
-// read it. Only the text identifies it: some versions do not report the client's id.
-func (l *letter) event() protocol.UserMessage {
-	m := protocol.UserMessage{Kind: protocol.UserPlain}
-	for _, it := range l.input {
-		if it.Text != nil {
-			m.Message += *it.Text
-		}
-		if it.URL != nil {
-			m.Images = append(m.Images, *it.URL)
-		}
-	}
-	return m
 }
 
 // Steer implements [engine.Steerer].
@@ -73,7 +49,7 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
-	case <-r.active: // some versions refuse messages before turn/started
+	case <-r.start.active: // some versions refuse messages before turn/started
 	case <-r.completed:
 		return engine.ErrNoTurn
 	case <-c.gone:
@@ -110,7 +86,7 @@ func (r *turn) send(l *letter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
-		r.letters = append(r.letters, l)
+		r.messages.letters = append(r.messages.letters, l)
 	}
 	return !r.ended
 }
@@ -126,8 +102,7 @@ func (r *turn) sent(l *letter, taken bool) bool {
 	return l.taken || l.read
 }
 
-// read records that the model has read a message of the user. The first one is the turn's
-// own input; the others came while it ran.
+// read reports that the model has read a message of the user, unless it is the turn's own input.
 func (r *turn) read(raw json.RawMessage) {
 	m, ok := userMessage(raw)
 	if !ok {
@@ -135,53 +110,14 @@ func (r *turn) read(raw json.RawMessage) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	client := clientOf(raw)
-	if !r.opening {
-		r.opening, r.guest = true, r.client != "" && client != r.client
-	}
-	if !r.prompted && client == r.client || r.client == "" && !r.prompted {
-		r.prompted = true
-		return
-	}
-	for _, l := range r.letters {
-		if !r.ended && !l.read && l.event().Message == m.Message {
-			l.read = true
-			r.host.Emit(m)
-			return
-		}
-	}
-	if r.client != "" && !r.ended {
-		r.host.Emit(m) // of another program
+	if r.messages.read(clientOf(raw), m.Message, r.ended) {
+		r.host.Emit(m)
 	}
 }
 
-// miss reports messages that the model did not read before the turn's end.
-func (r *turn) miss() {
-	left := 0
-	for _, l := range r.letters {
-		if l.taken && !l.read {
-			r.host.Emit(l.event())
-			left++
-		}
-	}
-	if left > 0 {
-		r.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read all messages to it; it will read %d in the next turn", left)})
-	}
-}
-
-// unread returns the messages that the model did not read. They follow left, those of
-// earlier turns, unless the model has read the turn's input, which began with these.
+// unread returns the messages for the next turn.
 func (r *turn) unread(left []wire.Input) []wire.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.prompted {
-		left = nil
-	}
-	for _, l := range r.letters {
-		if l.taken && !l.read {
-			left = append(left, l.input...)
-		}
-	}
-	return left
+	return r.messages.unread(left)
 }

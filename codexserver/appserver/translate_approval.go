@@ -47,7 +47,7 @@ const networkAccess = "network-access"
 
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
-func execApproval(p *wire.CommandApproval, o *openItem, agent string) protocol.ExecApprovalRequest {
+func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.ExecApprovalRequest {
 	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
 	line := p.Command
 	if o != nil {
@@ -165,7 +165,7 @@ func bareShell(argv []string) []string {
 }
 
 // patchApproval returns the question about a patch.
-func patchApproval(p *wire.FileApproval, o *openItem, agent string) protocol.PatchApprovalRequest {
+func patchApproval(p *wire.FileApproval, o *wire.Item, agent string) protocol.PatchApprovalRequest {
 	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
 	var about []string
 	if agent != "" {

@@ -30,9 +30,17 @@ type translator struct {
 // command or a patch before it asks for approval. So the event that begins it is held back
 // until it is approved or runs; one that is refused has no event.
 type openItem struct {
-	wire.Item
+	item  wire.Item
 	held  bool
 	asked bool
+	timer *time.Timer // releases it; nil before it is set
+}
+
+// letGo stops the timer of an item.
+func (o *openItem) letGo() {
+	if o.timer != nil {
+		o.timer.Stop()
+	}
 }
 
 func newTranslator() *translator {
@@ -95,7 +103,7 @@ func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m
 func (tr *translator) started(it wire.Item) []protocol.EventMsg {
 	switch it.Type {
 	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
-		tr.open[it.ID] = &openItem{Item: it, held: true}
+		tr.open[it.ID] = &openItem{item: it, held: true}
 		if _, known := tr.items[it.ID]; !known {
 			tr.items[it.ID] = false
 		}
@@ -122,12 +130,20 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 		return nil
 	}
 	o.held = false
-	if o.Type == wire.ThreadItemFileChange {
-		return one(protocol.PatchApplyBegin{CallID: o.ID, AutoApproved: !o.asked, Changes: fileChanges(o.Changes)})
+	it := &o.item
+	if it.Type == wire.ThreadItemFileChange {
+		return one(protocol.PatchApplyBegin{CallID: id, AutoApproved: !o.asked, Changes: fileChanges(it.Changes)})
 	}
 	return one(protocol.ExecCommandBegin{
-		CallID: o.ID, Command: splitCommand(o.Command), Cwd: o.Cwd, ParsedCmd: parsedCommands(o.CommandActions),
+		CallID: id, Command: splitCommand(it.Command), Cwd: it.Cwd, ParsedCmd: parsedCommands(it.CommandActions),
 	})
+}
+
+// letGo stops the timers of all open items.
+func (tr *translator) letGo() {
+	for _, o := range tr.open {
+		o.letGo()
+	}
 }
 
 // splitCommand returns the words of a command line. The app-server made the line from an
@@ -180,9 +196,10 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 	tr.items[it.ID] = asked
 	o := tr.open[it.ID]
 	if o == nil { // no start was reported
-		tr.open[it.ID] = &openItem{Item: it, held: true}
+		tr.open[it.ID] = &openItem{item: it, held: true}
 		o = tr.open[it.ID]
 	}
+	o.letGo()
 	defer delete(tr.open, it.ID)
 	if it.Status == wire.CommandExecutionStatusDeclined && o.held {
 		if asked {

@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 const (
@@ -35,56 +34,26 @@ type turn struct {
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
-	milestones
+	elsewhere *elsewhere    // not nil if another program began the turn
+	completed chan struct{} // closed when the turn has ended in the app-server
 
-	mu     sync.Mutex // also keeps the events in order
-	id     string
-	start  *jsonrpc.Call // which starts the turn; nil before it is sent
-	rules  rules         // that the turn began with
-	result *wire.Turn    // of turn/completed
-	ended  bool          // no further event is emitted
-	tr     *translator
-	timers map[string]*time.Timer // of items whose beginning is held back
-	agents map[string]string      // the turns of sub-agents by thread, "" where it has ended
-
-	aborted error // why an answer or another program aborted the turn; no further question is asked
-
-	messages
-	sharing
-}
-
-// milestones are channels that are closed as a turn proceeds.
-type milestones struct {
-	known     chan struct{} // id is set
-	active    chan struct{} // the app-server takes messages to the turn
-	counted   chan struct{} // the tokens of the model's last response have been counted
-	completed chan struct{} // the turn has ended in the app-server
-	cleared   chan struct{} // an interrupt has ended the turn's commands
-}
-
-// messages are the user's messages to a turn.
-type messages struct {
-	client   string    // the id of the turn's own prompt, "" without one
-	prompted bool      // the turn's own input has been read
-	opening  bool      // a message of the user has been read
-	letters  []*letter // those that came while the turn ran
-}
-
-// sharing is what a turn knows whose app-server other programs share.
-type sharing struct {
-	elsewhere *elsewhere      // not nil if another program began the turn
-	guest     bool            // another program's prompt began the turn, and the own one went to it
-	clients   map[string]bool // the ids of the messages that were read, if another program began the turn
+	mu       sync.Mutex // also keeps the events in order
+	start    start
+	messages messages
+	rules    rules         // that the turn began with
+	result   *wire.Turn    // of turn/completed
+	aborted  error         // why an answer or another program aborted the turn; no further question is asked
+	ended    bool          // no further event is emitted
+	counted  chan struct{} // closed when the tokens of the model's last response have been counted
+	tr       *translator
+	agents   map[string]string // the turns of sub-agents by thread, "" where it has ended
 }
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
-		thread: t, host: host,
-		milestones: milestones{
-			known: make(chan struct{}), active: make(chan struct{}), counted: make(chan struct{}), completed: make(chan struct{}), cleared: make(chan struct{}),
-		},
-		tr: newTranslator(), timers: map[string]*time.Timer{}, agents: map[string]string{},
+		thread: t, host: host, completed: make(chan struct{}), counted: make(chan struct{}),
+		start: start{known: make(chan struct{}), active: make(chan struct{})}, tr: newTranslator(), agents: map[string]string{},
 	}
 	r.tr.limits = t.child.lastLimits(time.Now())
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -92,39 +61,6 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 }
 
 var errTurnEnded = errors.New("the turn has ended")
-
-// named records the turn's id, from the answer or from turn/started, whichever
-// comes first.
-func (r *turn) named(id string) {
-	r.mu.Lock()
-	fresh := r.id == "" && id != ""
-	if fresh {
-		r.id = id
-		close(r.known)
-	}
-	r.mu.Unlock()
-	if fresh && r.thread.child.shared {
-		r.thread.join(r, id)
-	}
-}
-
-// name returns the turn's id, "" before it is known.
-func (r *turn) name() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.id
-}
-
-// activate records that the app-server takes messages to the turn.
-func (r *turn) activate() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.active:
-	default:
-		close(r.active)
-	}
-}
 
 // complete records the server's result; nil means that the turn never started.
 func (r *turn) complete(t *wire.Turn) {
@@ -138,21 +74,22 @@ func (r *turn) complete(t *wire.Turn) {
 	}
 }
 
-// finish emits the last events, cancels the open questions and takes the turn from
-// its thread. Nothing is emitted after it returns.
+// finish ends the turn and takes it from its thread.
 func (r *turn) finish(last []protocol.EventMsg) {
+	r.end(last)
+	r.thread.leave(r)
+}
+
+// end emits the last events and cancels the open questions. Nothing is emitted after it returns.
+func (r *turn) end(last []protocol.EventMsg) {
 	r.mu.Lock()
 	r.ended = true
-	for _, timer := range r.timers {
-		timer.Stop()
-	}
-	r.miss()
-	for _, e := range last {
+	r.tr.letGo()
+	for _, e := range append(r.messages.missed(), last...) {
 		r.host.Emit(e)
 	}
 	r.mu.Unlock()
 	r.cancel(errTurnEnded)
-	r.thread.leave(r)
 }
 
 // translate emits the events of a notification of the thread or of a sub-agent.
@@ -178,8 +115,8 @@ func (r *turn) translate(method string, n *wire.Note) {
 		return
 	}
 	for id, o := range r.tr.open {
-		if o.held && r.timers[id] == nil {
-			r.timers[id] = time.AfterFunc(holdBack, func() { r.release(id, false) })
+		if o.held && o.timer == nil {
+			o.timer = time.AfterFunc(holdBack, func() { r.release(id, false) })
 		}
 	}
 }
@@ -249,9 +186,9 @@ func (r *turn) agentTurn(threadID, turnID string) {
 	r.agents[threadID] = turnID
 }
 
-// await waits for the end of the turn that the call starts, and returns the last events.
-// It interrupts the turn when ctx ends, and returns soon after that.
-func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.EventMsg, error) {
+// await waits for the end of the turn, and returns the last events. It interrupts the turn
+// when ctx ends, and returns soon after that.
+func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 	gone := r.thread.child.gone
 	select {
 	case <-r.completed:
@@ -265,11 +202,11 @@ func (r *turn) await(ctx context.Context, start *jsonrpc.Call) ([]protocol.Event
 		return r.outcome(nil)
 	case <-ctx.Done():
 	}
-	r.interrupt(start)
+	cleared := r.interrupt()
 	grace := time.NewTimer(interruptGrace)
 	defer grace.Stop()
 	select {
-	case <-r.cleared:
+	case <-cleared:
 	case <-gone:
 	case <-grace.C:
 	}
@@ -314,7 +251,7 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 func (r *turn) overtaken(ctx context.Context, mark rolloutMark) []protocol.EventMsg {
 	c := r.thread.child
 	r.mu.Lock()
-	id, over := r.id, r.result != nil || r.aborted != nil
+	id, over := r.start.id, r.result != nil || r.aborted != nil
 	r.mu.Unlock()
 	if !c.shared || !c.isGone() || id == "" || over || ctx.Err() != nil || mark.path == "" {
 		return nil
@@ -341,16 +278,18 @@ func (r *turn) refuse(ctx context.Context, mark rolloutMark) {
 		return ok
 	}
 	for _, e := range mark.refusals(ctx, r.thread.folder(), has) {
-		r.host.Emit(e)
+		r.report(e)
 	}
 }
 
-// interrupt ends the turn, its sub-agents' turns and their commands. It does not wait.
-func (r *turn) interrupt(start *jsonrpc.Call) {
+// interrupt ends the turn, its sub-agents' turns and their commands. It does not wait; cleared is
+// closed when they have ended.
+func (r *turn) interrupt() (cleared <-chan struct{}) {
 	c := r.thread.child
+	done := make(chan struct{})
 	c.run.Go(func() {
-		defer close(r.cleared)
-		if !r.begun(start) || r.isGuest() {
+		defer close(done)
+		if !r.begun() || r.isGuest() {
 			return
 		}
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
@@ -364,47 +303,14 @@ func (r *turn) interrupt(start *jsonrpc.Call) {
 			c.kill(&timeoutError{wire.CallTurnInterrupt, interruptLimit})
 		}
 	})
-}
-
-// begun waits until the app-server has begun the turn. It returns false if it never will.
-// An app-server that does not answer the start is killed, unless it answers other
-// requests.
-func (r *turn) begun(start *jsonrpc.Call) bool {
-	c := r.thread.child
-	limit := time.NewTimer(interruptLimit)
-	defer limit.Stop()
-	answered := start.Done()
-	for {
-		select {
-		case <-answered:
-			var reply wire.TurnReply
-			if start.Result(&reply) != nil {
-				r.complete(nil) // it never began
-				return false
-			}
-			if r.named(reply.Turn.ID); r.name() != "" {
-				return true
-			}
-			answered = nil // the id comes with turn/started
-		case <-r.completed:
-			return true
-		case <-r.known:
-			return true
-		case <-c.gone:
-			return false
-		case <-limit.C:
-			if !c.answers() {
-				c.kill(&timeoutError{wire.CallTurnStart, interruptLimit})
-			}
-		}
-	}
+	return done
 }
 
 // isGuest reports whether the turn is another program's, which goes on without the own call.
 func (r *turn) isGuest() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.guest
+	return r.messages.guest
 }
 
 // cut interrupts the turn and its sub-agents' turns.
@@ -422,6 +328,6 @@ func (r *turn) turns() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := maps.Clone(r.agents)
-	all[r.thread.id] = r.id
+	all[r.thread.id] = r.start.id
 	return all
 }

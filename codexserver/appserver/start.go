@@ -1,0 +1,188 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// start is how a turn begins in the app-server: by an answer and a notification, in any order. The
+// turn's lock guards it.
+type start struct {
+	call   *jsonrpc.Call // which starts the turn; nil before it is sent, or if another program sent it
+	id     string        // of the turn
+	known  chan struct{} // closed when id is set
+	active chan struct{} // closed when the app-server takes messages to the turn
+}
+
+// name sets the id, once. It returns false if it is set already.
+func (s *start) name(id string) bool {
+	if s.id != "" || id == "" {
+		return false
+	}
+	s.id = id
+	close(s.known)
+	return true
+}
+
+// activate records that the app-server takes messages to the turn.
+func (s *start) activate() {
+	select {
+	case <-s.active:
+	default:
+		close(s.active)
+	}
+}
+
+// answer returns the id in the answer to the call, which has come. Some versions tell it only with
+// turn/started; it is "" then.
+func (s *start) answer() (id string, err error) {
+	var reply wire.TurnReply
+	err = s.call.Result(&reply)
+	return reply.Turn.ID, err
+}
+
+// named records the turn's id, from the answer or from turn/started, whichever
+// comes first.
+func (r *turn) named(id string) {
+	r.mu.Lock()
+	fresh := r.start.name(id)
+	r.mu.Unlock()
+	if fresh && r.thread.child.shared {
+		r.thread.join(r, id)
+	}
+}
+
+// name returns the turn's id, "" before it is known.
+func (r *turn) name() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.start.id
+}
+
+// activate records that the app-server takes messages to the turn.
+func (r *turn) activate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.start.activate()
+}
+
+// request asks the app-server to start the turn. If that fails, it releases the claim of
+// the thread.
+func (r *turn) request(ctx context.Context, method string, params any) (*turn, error) {
+	t := r.thread
+	r.mu.Lock() // so that a notification of the turn finds the call
+	r.start.call = t.child.peer.Start(context.WithoutCancel(ctx), method, params)
+	r.mu.Unlock()
+	if err := r.answered(ctx); err != nil {
+		var late *timeoutError
+		if errors.As(err, &late) {
+			r.interrupt() // in case it begins later
+		} else {
+			r.complete(nil)
+		}
+		r.finish(nil)
+		t.free()
+		return nil, err
+	}
+	return r, nil
+}
+
+// answered waits until the app-server has accepted the turn.
+func (r *turn) answered(ctx context.Context) error {
+	limit := time.NewTimer(controlLimit)
+	defer limit.Stop()
+	c := r.thread.child
+	select {
+	case <-r.start.call.Done():
+	case <-r.start.known: // turn/started came before the answer
+		return nil
+	case <-ctx.Done():
+		return nil // await interrupts the turn
+	case <-limit.C:
+		late := &timeoutError{wire.CallTurnStart, controlLimit}
+		if !c.answers() {
+			c.kill(late)
+		}
+		return late
+	}
+	id, err := r.start.answer()
+	if errors.Is(err, jsonrpc.ErrClosed) {
+		return c.obituary()
+	}
+	if err != nil {
+		return err
+	}
+	r.named(id)
+	if id != "" {
+		return nil
+	}
+	select { // the id comes with turn/started
+	case <-r.start.known:
+	case <-r.completed:
+	case <-ctx.Done():
+	case <-c.gone:
+	case <-limit.C:
+		return &timeoutError{wire.NoteTurnStarted, controlLimit}
+	}
+	return nil
+}
+
+// begun waits until the app-server has begun the turn. It returns false if it never will.
+// An app-server that does not answer the start is killed, unless it answers other
+// requests.
+func (r *turn) begun() bool {
+	c := r.thread.child
+	limit := time.NewTimer(interruptLimit)
+	defer limit.Stop()
+	answered := r.start.call.Done()
+	for {
+		select {
+		case <-answered:
+			id, err := r.start.answer()
+			if err != nil {
+				r.complete(nil) // it never began
+				return false
+			}
+			if r.named(id); r.name() != "" {
+				return true
+			}
+			answered = nil // the id comes with turn/started
+		case <-r.completed:
+			return true
+		case <-r.start.known:
+			return true
+		case <-c.gone:
+			return false
+		case <-limit.C:
+			if !c.answers() {
+				c.kill(&timeoutError{wire.CallTurnStart, interruptLimit})
+			}
+		}
+	}
+}
+
+// owns reports whether the turn has an id. The answer to the start of a turn comes before
+// its notifications, and may not have been read yet.
+func (r *turn) owns(id string) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	name, call := r.start.id, r.start.call
+	r.mu.Unlock()
+	if name == "" && call != nil {
+		select {
+		case <-call.Done():
+			if id, err := r.start.answer(); err == nil {
+				r.named(id)
+			}
+			name = r.name()
+		default:
+		}
+	}
+	return name != "" && name == id
+}
