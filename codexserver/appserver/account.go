@@ -126,7 +126,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 		select {
 		case result := <-ended:
 			done(result)
-		case <-c.gone:
+		case <-c.end.gone:
 			done(protocol.LoginChatGPTComplete{LoginID: r.LoginID, Error: c.obituary().Error()})
 		}
 	}) {

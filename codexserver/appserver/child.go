@@ -1,18 +1,17 @@
 package appserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -36,42 +35,30 @@ const (
 type child struct {
 	log      *slog.Logger
 	peer     *jsonrpc.Peer
-	stderr   *tail
 	programs *sandbox.Programs
-	path     string // of the program; "" if it was dialled
-	pid      int    // 0 if it was dialled
+	process  *process // nil if it was dialled
 	version  version
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
 	shared   bool   // by other programs
 
-	gone chan struct{} // closed when the connection has ended
-	run  sync.WaitGroup
+	run sync.WaitGroup
 
 	mu       sync.Mutex
-	lostErr  error
-	lostAt   time.Time
-	threads  map[string]*thread  // of conversations
-	agents   map[string]subAgent // by the ids of their threads
-	unknown  map[string]bool     // methods that were reported as unknown
-	limits   *wire.RateLimits    // of the account, as last reported
+	end      ending
+	threads  threads
+	unknown  map[string]bool  // methods that were reported as unknown
+	limits   *wire.RateLimits // of the account, as last reported
 	logins   map[string]chan protocol.LoginChatGPTComplete
 	requests requests // of the app-server
-}
-
-// subAgent is a thread that a conversation's thread started by itself.
-type subAgent struct {
-	root *thread
-	path string // such as /root/worker, or the id of its thread
 }
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options, shared bool) (*child, error) {
 	c := &child{
-		log: o.logger(), stderr: stderr, programs: programs, shared: shared,
-		gone:    make(chan struct{}),
-		threads: map[string]*thread{}, agents: map[string]subAgent{}, unknown: map[string]bool{},
+		log: o.logger(), programs: programs, shared: shared, end: ending{gone: make(chan struct{}), stderr: stderr},
+		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}}, unknown: map[string]bool{},
 		logins:   map[string]chan protocol.LoginChatGPTComplete{},
 		requests: requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}},
 	}
@@ -80,10 +67,11 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *s
 		FirstID:     1,
 		MaxMessage:  maxMessage,
 	})
+	c.process, _ = t.(*process)
 	c.run.Go(func() {
 		err := c.peer.Run(context.Background())
-		if p, ok := t.(*process); ok {
-			if end := p.Close(); end != nil {
+		if c.process != nil {
+			if end := c.process.Close(); end != nil {
 				err = end // explains more than a failed write
 			}
 		}
@@ -203,20 +191,14 @@ func (c *child) kill(why error) {
 func (c *child) lost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.gone:
-		return
-	default:
-	}
-	c.lostErr, c.lostAt = err, time.Now()
-	close(c.gone)
+	c.end.record(err)
 }
 
 // busy reports whether a turn runs.
 func (c *child) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range c.threads {
+	for _, t := range c.threads.loaded {
 		if t.now() != nil {
 			return true
 		}
@@ -225,14 +207,7 @@ func (c *child) busy() bool {
 }
 
 // isGone reports whether the connection has ended.
-func (c *child) isGone() bool {
-	select {
-	case <-c.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (c *child) isGone() bool { return c.end.over() }
 
 // close shuts the child down, by force if that takes too long. It returns when the process
 // is gone.
@@ -310,16 +285,15 @@ func (c *child) notification(r *jsonrpc.Request) error {
 		c.withdrawn(n.RequestID)
 		return nil
 	}
-	c.mu.Lock()
-	t, agent := c.threads[n.ThreadID], c.agents[n.ThreadID]
-	c.mu.Unlock()
-	switch {
-	case t != nil:
-		c.adopt(t, r.Method, &n)
+	t, agent := c.root(n.ThreadID)
+	if t == nil {
+		return nil
+	}
+	c.adopt(t, r.Method, &n)
+	if agent == "" {
 		t.notification(r.Method, &n)
-	case agent.root != nil:
-		c.adopt(agent.root, r.Method, &n)
-		agent.root.agentNotification(r.Method, &n)
+	} else {
+		t.agentNotification(r.Method, &n)
 	}
 	return nil
 }
@@ -365,99 +339,7 @@ func (c *child) rateLimited(r *wire.RateLimits) []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
-	all := make([]*thread, 0, len(c.threads))
-	for _, t := range c.threads {
-		all = append(all, t)
-	}
-	return all
-}
-
-// adopt records the threads of sub-agents that the notification announces. With the tools of
-// many models, also of the newest Codex, that is the result of the tool that starts them.
-func (c *child) adopt(root *thread, method string, n *wire.Note) {
-	if method != wire.NoteItemStarted && method != wire.NoteItemCompleted || n.Item == nil {
-		return
-	}
-	var found []string
-	path := ""
-	switch typeOf(n.Item) {
-	case wire.ThreadItemSubAgentActivity:
-		if it, err := parseItem(n.Item); err == nil {
-			found, path = []string{it.AgentThreadID}, it.AgentPath
-		}
-	case itemCollab:
-		var it collab
-		if json.Unmarshal(n.Item, &it) == nil && it.SenderThreadID == n.ThreadID {
-			found = it.ReceiverThreadIDs
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range found {
-		if id != "" && c.threads[id] == nil && c.agents[id].root == nil {
-			c.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
-		}
-	}
-}
-
-// root returns the thread of the conversation that a thread belongs to. If the thread is a
-// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
-func (c *child) root(threadID string) (*thread, string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.threads[threadID]; t != nil {
-		return t, ""
-	}
-	a := c.agents[threadID]
-	return a.root, a.path
-}
-
-// load registers a thread that this child has loaded, and whose commands have the
-// environment environ. The host hears of turns that another program begins.
-func (c *child) load(r *threadReply, environ []string, host engine.Host) *thread {
-	t := c.loaded(r, environ)
-	t.mu.Lock()
-	t.host = host
-	free := t.running == nil && t.left == nil && t.other == nil
-	t.mu.Unlock()
-	if c.shared && free && r.Thread.Status.Type == wire.ThreadStatusActive {
-		t.hear("")
-	}
-	return t
-}
-
-func (c *child) loaded(r *threadReply, environ []string) *thread {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.threads[r.Thread.ID]
-	if t == nil {
-		t = &thread{id: r.Thread.ID, child: c, turns: make(chan struct{}, 1)}
-		c.threads[t.id] = t
-		delete(c.agents, t.id)
-	}
-	t.setRules(r, environ)
-	return t
-}
-
-// find returns a thread that this child has loaded, or nil.
-func (c *child) find(id string) *thread {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.threads[id]
-}
-
-// forget drops a thread and its sub-agents.
-func (c *child) forget(t *thread) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.threads[t.id] == t {
-		delete(c.threads, t.id)
-	}
-	for id, a := range c.agents {
-		if a.root == t {
-			delete(c.agents, id)
-		}
-	}
+	return slices.Collect(maps.Values(c.threads.loaded))
 }
 
 // lastLimits returns the account's last known limits, for a turn that begins.

@@ -26,11 +26,9 @@ type conversation struct {
 	model   string       // at the start
 	source  string       // the model's provider
 	roots   []string     // where commands may write besides the working folder
-	// reviews is the child of a thread that only reviews for another; else nil.
-	reviews *child
-	rules   rules // that limit the turns; guarded by mu
 
 	mu      sync.Mutex
+	rules   rules                    // that limit the turns
 	context *protocol.TurnContext    // the last change by a turn; nil without one
 	effort  protocol.ReasoningEffort // the same
 	window  *int64                   // the model's context window in tokens, as last reported

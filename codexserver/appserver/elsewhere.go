@@ -293,7 +293,7 @@ func (t *thread) alone(ctx context.Context, host engine.Host) error {
 		leave := o.attend(ctx)
 		select {
 		case <-o.completed:
-		case <-t.child.gone:
+		case <-t.child.end.gone:
 		case <-ctx.Done():
 		}
 		leave()
@@ -381,7 +381,7 @@ func (t *thread) asked(turnID, agent string) *turn {
 func (c *child) others() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range c.threads {
+	for _, t := range c.threads.loaded {
 		t.mu.Lock()
 		runs := t.other != nil
 		t.mu.Unlock()

@@ -201,7 +201,7 @@ func (e *Engine) start(l *launch) {
 	}
 	c := l.child
 	select {
-	case <-c.gone:
+	case <-c.end.gone:
 		e.mu.Lock()
 		e.deaths = append(e.deaths, time.Now())
 		e.mu.Unlock()

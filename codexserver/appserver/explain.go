@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -95,42 +94,6 @@ func advise(text string) string {
 		}
 	}
 	return text
-}
-
-// obituary returns how the app-server ended. The caller has seen the connection fail;
-// obituary waits until the reason is known.
-func (c *child) obituary() error {
-	limit := time.NewTimer(obituaryLimit)
-	defer limit.Stop()
-	select {
-	case <-c.gone:
-	case <-limit.C:
-	}
-	c.mu.Lock()
-	err, at := c.lostErr, c.lostAt
-	c.mu.Unlock()
-	var late *timeoutError
-	switch {
-	case errors.Is(err, errClosed):
-		return errClosed
-	case errors.As(err, &late):
-		return fmt.Errorf("%w and was ended", err)
-	}
-	text := "codex app-server has ended"
-	if c.shared {
-		text = "the connection to " + sharedServer + " has ended: it may have been stopped, updated or killed"
-	}
-	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
-		error
-		ExitCode() int
-	}
-	if errors.As(err, &exit) {
-		text += " (" + exit.Error() + ")"
-	}
-	if said := c.stderr.last(at); said != "" {
-		text += ": " + said
-	}
-	return errors.New(advise(text))
 }
 
 // refused reports whether err is an answer of the app-server that contains said.

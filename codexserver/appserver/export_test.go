@@ -25,10 +25,10 @@ func (e *Engine) PID() int {
 		return 0
 	}
 	<-l.done
-	if l.err != nil {
+	if l.err != nil || l.child.process == nil {
 		return 0
 	}
-	return l.child.pid
+	return l.child.process.pid
 }
 
 // LastWords returns what an app-server is found to have said about its end, if it wrote

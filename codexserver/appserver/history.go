@@ -223,8 +223,6 @@ func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationPara
 		}
 		return err
 	}
-	if t := c.find(id); t != nil {
-		c.forget(t)
-	}
+	c.forget(id)
 	return nil
 }

@@ -249,8 +249,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, err
 	}
-	c.path, c.pid = path, p.pid
-	c.log.Debug("codex: app-server started", "pid", c.pid, "path", path, "version", c.version.String())
+	c.log.Debug("codex: app-server started", "pid", p.pid, "path", path, "version", c.version.String())
 	return c, nil
 }
 

@@ -17,6 +17,7 @@ import (
 // it started ends too.
 type process struct {
 	jsonrpc.Transport
+	path  string
 	pid   int
 	close func() error // ends it once, and returns how it ended
 }
@@ -29,7 +30,7 @@ const leaveGrace = 800 * time.Millisecond
 func spawn(ctx context.Context, programs *sandbox.Programs, processes *proc.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
-	p := &process{}
+	p := &process{path: path}
 	err := programs.Start(cmd, func() error {
 		c, err := processes.Connect(ctx, cmd, proc.Talk{Stderr: stderr, Leave: leaveGrace})
 		if err != nil {

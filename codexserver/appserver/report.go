@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +67,9 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Version, r.Home, r.Shared = c.version.String(), c.home, c.shared
-	r.Path = cmp.Or(c.path, r.Path)
+	if c.process != nil {
+		r.Path = c.process.path
+	}
 	if r.Home == "" {
 		r.Home, _ = e.home() // only shown
 	}

@@ -23,41 +23,40 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	if c.params.readOnly {
 		return c.Turn(ctx, in)
 	}
-	var reviewer *conversation
 	var begun *turn
-	defer func() {
-		if reviewer != nil {
-			reviewer.remove(begun)
-		}
-	}()
-	start := func(ctx context.Context) (_ *turn, err error) {
-		if reviewer, err = c.reviewer(ctx); err != nil {
+	remove := func(*turn) {}
+	defer func() { remove(begun) }()
+	start := func(ctx context.Context) (*turn, error) {
+		reviewer, ch, err := c.reviewer(ctx)
+		if err != nil {
 			return nil, err
 		}
+		remove = func(r *turn) { ch.remove(reviewer.id, r) }
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
 	return c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
 }
 
-// reviewer starts a thread that is like the conversation's but read-only.
-func (c *conversation) reviewer(ctx context.Context) (*conversation, error) {
+// reviewer starts a thread that is like the conversation's but read-only, in the app-server that it
+// also returns.
+func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, err := c.thread(ctx, ch, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := c.params
 	p.ThreadID, p.ExcludeTurns, p.Cwd = "", false, t.folder()
 	file, err := ch.config(ctx, p.Cwd)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := p.keepToReading(file); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.Model = cmp.Or(p.Model, c.model)
 	keys := map[string]string{}
@@ -75,17 +74,17 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, error) {
 	for key, value := range keys {
 		raw, err := json.Marshal(value)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		p.Config[key] = raw
 	}
 	conv, err := c.engine.begin(ctx, ch, wire.CallThreadStart, p, silent{c.host})
 	if err != nil {
-		return nil, fmt.Errorf("the reviewer's own thread: %w", err)
+		return nil, nil, fmt.Errorf("the reviewer's own thread: %w", err)
 	}
 	other := conv.(*conversation)
-	other.host, other.reviews = c.host, ch
-	return other, nil
+	other.host = c.host
+	return other, ch, nil
 }
 
 // silent is a host that receives no events.
@@ -143,27 +142,24 @@ func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 	}
 }
 
-// remove deletes the thread of a reviewer after its turn has ended in the app-server. It
-// does not wait. A thread that cannot be deleted stays in Codex's list.
-func (c *conversation) remove(s *turn) {
-	ch := c.reviews
-	ch.run.Go(func() {
+// remove deletes the thread of a reviewer after its turn, nil without one, has ended in the
+// app-server. It does not wait. A thread that cannot be deleted stays in Codex's list.
+func (c *child) remove(id string, s *turn) {
+	c.run.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
 		defer stop()
 		if s != nil {
 			select {
 			case <-s.completed:
-			case <-ch.gone:
+			case <-c.end.gone:
 				return
 			case <-ctx.Done():
 				return
 			}
 		}
-		if err := ch.peer.Call(ctx, wire.CallThreadDelete, wire.ThreadRef{ThreadID: c.id}, nil); err != nil {
-			ch.log.Debug("codex: the reviewer's thread is left", "thread", c.id, "error", err)
+		if err := c.peer.Call(ctx, wire.CallThreadDelete, wire.ThreadRef{ThreadID: id}, nil); err != nil {
+			c.log.Debug("codex: the reviewer's thread is left", "thread", id, "error", err)
 		}
-		if t := ch.find(c.id); t != nil {
-			ch.forget(t)
-		}
+		c.forget(id)
 	})
 }

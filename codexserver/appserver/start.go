@@ -124,7 +124,7 @@ func (r *turn) answered(ctx context.Context) error {
 	case <-r.start.known:
 	case <-r.completed:
 	case <-ctx.Done():
-	case <-c.gone:
+	case <-c.end.gone:
 	case <-limit.C:
 		return &timeoutError{wire.NoteTurnStarted, controlLimit}
 	}
@@ -155,7 +155,7 @@ func (r *turn) begun() bool {
 			return true
 		case <-r.start.known:
 			return true
-		case <-c.gone:
+		case <-c.end.gone:
 			return false
 		case <-limit.C:
 			if !c.answers() {

@@ -52,7 +52,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	case <-r.start.active: // some versions refuse messages before turn/started
 	case <-r.completed:
 		return engine.ErrNoTurn
-	case <-c.gone:
+	case <-c.end.gone:
 		return engine.ErrNoTurn
 	case <-r.ctx.Done():
 		return engine.ErrNoTurn

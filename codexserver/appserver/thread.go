@@ -37,11 +37,13 @@ type thread struct {
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// setRules records the rules that Codex reports for the thread.
-func (t *thread) setRules(r *threadReply, environ []string) {
+// set records the rules that Codex reports for the thread, and whose it is. It returns whether the
+// thread has no turn.
+func (t *thread) set(r *threadReply, environ []string, host engine.Host) (free bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rules, t.environ = r.rules(), environ
+	t.rules, t.environ, t.host = r.rules(), environ, host
+	return t.running == nil && t.left == nil && t.other == nil
 }
 
 // change records the rules that a turn changes, and returns them all.
@@ -108,7 +110,7 @@ func (t *thread) claim(ctx context.Context) error {
 	select {
 	case t.turns <- struct{}{}:
 		return nil
-	case <-t.child.gone:
+	case <-t.child.end.gone:
 		return t.child.obituary()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -137,7 +139,7 @@ func (t *thread) settle(ctx context.Context) (left *turn, err error) {
 			t.child.kill(errStillStarting) // the next turn starts a new one
 		}
 		return nil, errStillStarting
-	case <-t.child.gone:
+	case <-t.child.end.gone:
 		return nil, t.child.obituary()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

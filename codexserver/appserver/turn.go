@@ -189,7 +189,7 @@ func (r *turn) agentTurn(threadID, turnID string) {
 // await waits for the end of the turn, and returns the last events. It interrupts the turn
 // when ctx ends, and returns soon after that.
 func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
-	gone := r.thread.child.gone
+	gone := r.thread.child.end.gone
 	select {
 	case <-r.completed:
 		if r.cutShort() {
@@ -298,7 +298,7 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 		select {
 		case <-r.completed:
 			r.clear(ctx)
-		case <-c.gone:
+		case <-c.end.gone:
 		case <-ctx.Done():
 			c.kill(&timeoutError{wire.CallTurnInterrupt, interruptLimit})
 		}

@@ -71,6 +71,6 @@ func (c *child) withdrawn(raw json.RawMessage) {
 func (c *child) leaves(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-c.gone:
+	case <-c.end.gone:
 	}
 }

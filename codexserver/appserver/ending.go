@@ -1,0 +1,74 @@
+package appserver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ending is the end of the connection to an app-server.
+type ending struct {
+	gone   chan struct{} // closed when err and at are set, which then stay
+	err    error         // the first reason
+	at     time.Time
+	stderr *tail // what the app-server wrote
+}
+
+// record records the end, once. The child's lock is held.
+func (e *ending) record(err error) {
+	if e.over() {
+		return
+	}
+	e.err, e.at = err, time.Now()
+	close(e.gone)
+}
+
+// over reports whether the connection has ended.
+func (e *ending) over() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until the reason is known, for a bounded time, and returns it with what the
+// app-server wrote about its end.
+func (e *ending) wait() (why error, said string) {
+	limit := time.NewTimer(obituaryLimit)
+	defer limit.Stop()
+	select {
+	case <-e.gone:
+		return e.err, e.stderr.last(e.at)
+	case <-limit.C:
+		return nil, e.stderr.last(time.Now())
+	}
+}
+
+// obituary returns how the app-server ended. The caller has seen the connection fail.
+func (c *child) obituary() error {
+	err, said := c.end.wait()
+	var late *timeoutError
+	switch {
+	case errors.Is(err, errClosed):
+		return errClosed
+	case errors.As(err, &late):
+		return fmt.Errorf("%w and was ended", err)
+	}
+	text := "codex app-server has ended"
+	if c.shared {
+		text = "the connection to " + sharedServer + " has ended: it may have been stopped, updated or killed"
+	}
+	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
+		error
+		ExitCode() int
+	}
+	if errors.As(err, &exit) {
+		text += " (" + exit.Error() + ")"
+	}
+	if said != "" {
+		text += ": " + said
+	}
+	return errors.New(advise(text))
+}
