@@ -2,6 +2,7 @@ package appserver_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os/exec"
 	"testing"
@@ -12,9 +13,12 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestChanges runs every kind of change with an app-server that runs the command.
+var whole = flag.Bool("whole", false, "run every kind of change")
+
+// TestChanges runs kinds of changes with an app-server that runs the command. Package report runs all
+// of them; here they show that the turns of the bridge are looked at.
 func TestChanges(t *testing.T) {
-	servertest.RunChanges(t, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
+	servertest.RunChanges(t, *whole, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
 		f := newFake(t)
 		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
 			sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})

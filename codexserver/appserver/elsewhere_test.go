@@ -367,28 +367,30 @@ func TestEndIsLost(t *testing.T) {
 		{"nothing", "", "done", "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "rollout.jsonl")
-			f := newFake(t)
-			f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-				return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock",
-					"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
-			}
-			f.turn = func(r *run) {
-				if test.said != "" {
-					r.say(test.said)
+			synctest.Test(t, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "rollout.jsonl")
+				f := newFake(t)
+				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
+					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock",
+						"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
 				}
-				if err := os.WriteFile(path, []byte(test.written), 0o600); err != nil {
-					t.Error(err)
+				f.turn = func(r *run) {
+					if test.said != "" {
+						r.say(test.said)
+					}
+					if err := os.WriteFile(path, []byte(test.written), 0o600); err != nil {
+						t.Error(err)
+					}
+					r.cancel()
 				}
-				r.cancel()
-			}
-			h := &recorder{}
-			_, conv := sharedFake(t, h, f)
-			err := conv.Turn(t.Context(), text("go"))
-			said := h.count("agent_message") // what was said just before the end may be lost with it
-			if (err != nil) != test.fails || h.answer() != test.want || h.count("task_complete") != 1 || said > 1 || said == 0 && !test.fails {
-				t.Errorf("%v, answer %q, events %v", err, h.answer(), h.types())
-			}
+				h := &recorder{}
+				_, conv := sharedFake(t, h, f)
+				err := conv.Turn(t.Context(), text("go"))
+				said := h.count("agent_message") // what was said just before the end may be lost with it
+				if (err != nil) != test.fails || h.answer() != test.want || h.count("task_complete") != 1 || said > 1 || said == 0 && !test.fails {
+					t.Errorf("%v, answer %q, events %v", err, h.answer(), h.types())
+				}
+			})
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var moments = flag.Int("moments", 2, "end the server at this `number` of moments, in each way")
+var moments = flag.Int("moments", 1, "end the server at this `number` of moments, in each way; the step soak has more")
 
 // TestEndToEndNothingOutlivesADeadServer ends codex-mcp while the app-server
 // starts, and while it runs a command.
@@ -50,12 +51,22 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 	})
 }
 
-// build builds codex-mcp.
+// built is codex-mcp.
+var built = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(programs, "codex-mcp")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/codex-mcp").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// build builds codex-mcp, once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/codex-mcp").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }

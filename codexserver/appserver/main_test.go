@@ -51,7 +51,21 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// programs is a folder for the programs that tests build.
+var programs string
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "codexmcp-programs-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	programs = dir
+	return m.Run()
 }
 
 func mcpServer() int {

@@ -45,7 +45,7 @@ func TestRefusedByCodex(t *testing.T) {
 		}, want: []string{"command /bin/sh -c 'rm x' in  by engine, policy: declined by the policy of Codex"}},
 		{name: "an item that a person declined", play: func(r *run) {
 			r.item(threadID, r.current(), command)
-			r.askCommand(threadID, r.current())
+			asks(r)
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
 		}, want: []string{"command /bin/sh -c 'rm x' in  by client, unsupported: this MCP client cannot show approval requests"}},
 		{name: "a request that no question shows", play: func(r *run) {

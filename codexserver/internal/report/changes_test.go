@@ -11,7 +11,7 @@ import (
 
 // TestChangesOfTheNativeEngine runs every kind of change with the native engine.
 func TestChangesOfTheNativeEngine(t *testing.T) {
-	servertest.RunChanges(t, func(t *testing.T, _, script string, roots []string, after func()) engine.Engine {
+	servertest.RunChanges(t, true, func(t *testing.T, _, script string, roots []string, after func()) engine.Engine {
 		model := providertest.New(
 			providertest.Call(providertest.Shell("1", "sh", "-c", script)),
 			providertest.Turn{Func: func(providertest.Request) providertest.Turn {

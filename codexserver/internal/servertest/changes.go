@@ -31,8 +31,8 @@ import (
 // when the command has ended. Roots are the writable roots that it reports.
 type ChangesEngine func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine
 
-// RunChanges runs the table with an engine.
-func RunChanges(t *testing.T, start ChangesEngine) {
+// RunChanges runs the table with an engine. Unless whole, [Plays] says which half of it.
+func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -41,7 +41,10 @@ func RunChanges(t *testing.T, start ChangesEngine) {
 	}
 	template := t.TempDir()
 	shell(t, template, "git init -q -b main; printf 'one\\ntwo\\nthree\\n' > a.txt; git add .; git commit -q -m first")
-	for _, k := range kinds {
+	for n, k := range kinds {
+		if !Plays(n, whole) {
+			continue
+		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			k.run(t, template, start)
