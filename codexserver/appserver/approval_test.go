@@ -130,6 +130,10 @@ func questions() []question {
 		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
 		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
 		{"further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied},
+		{"approved only for the sandbox", // Codex may run it outside
+			&recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
+				return elicit.Outcome{Decision: elicit.Approved, Confined: true}
+			}}, withItems, askCommand, execParams, denied},
 		{"no further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":null,`, 1), `{"decision":"accept"}`},
 		{"a patch that changes a file twice", yes, func(r *run) {
 			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
@@ -434,27 +438,6 @@ func TestSafe(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestConfinedByRule checks that an approval only for the sandbox denies, because Codex may
-// run what is approved outside.
-func TestConfinedByRule(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.turn = func(r *run) {
-			withItems(r)
-			if answer := r.ask(askCommand, "%s", execParams); answer != `{"decision":"decline"}` {
-				t.Errorf("answered %s", answer)
-			}
-			answered(r)
-		}
-		h := &recorder{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-			return elicit.Outcome{Decision: elicit.Approved, Confined: true}
-		}}
-		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
 
 // TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.

@@ -1,7 +1,6 @@
 package appserver_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestResumeWithinTheConfiguration resumes a thread whose last turn could do more than the
@@ -37,24 +35,15 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-					return map[string]any{"config": tt.file}, nil
-				}
-				var sent string
-				f.on["thread/resume"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					sent = string(req.Params)
-					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":"/","approvalPolicy":%q,"sandbox":{"type":%q}}`, threadID, tt.policy, tt.sandbox)), nil
-				}
+				f.config, f.policy, f.sandbox = tt.file, fmt.Sprintf("%q", tt.policy), fmt.Sprintf(`{"type":%q}`, tt.sandbox)
+				params := f.keep("thread/resume")
 				tt.cfg.Cwd = t.TempDir()
 				_, err := f.engine(appserver.Options{}).Resume(t.Context(), "/rollout-"+threadID+".jsonl", tt.cfg, &recorder{})
 				var refused *engine.RefusedError
 				if errors.As(err, &refused) != tt.refused || err != nil && !tt.refused {
 					t.Errorf("%v", err)
 				}
-				f.mu.Lock()
-				defer f.mu.Unlock()
+				sent := strings.Join(*params, "")
 				for part := range strings.FieldsSeq(tt.want) {
 					if !strings.Contains(sent, part) {
 						t.Errorf("sent %s, want %s", sent, part)

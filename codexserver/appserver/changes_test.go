@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 var whole = flag.Bool("whole", false, "run every kind of change")
@@ -20,11 +19,11 @@ var whole = flag.Bool("whole", false, "run every kind of change")
 func TestChanges(t *testing.T) {
 	servertest.RunChanges(t, *whole, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
 		f := newFake(t)
-		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-			sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})
-			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","modelProvider":"mock",
-				"cwd":%q,"approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`, threadID, dir, sandbox)), err
+		sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})
+		if err != nil {
+			t.Fatal(err)
 		}
+		f.cwd, f.sandbox = dir, string(sandbox)
 		f.turn = func(r *run) {
 			const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":%d,"commandActions":[]}`
 			r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress", 0))

@@ -17,18 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// keep records the parameters of a method of the fake.
-func (f *fake) keep(method string) *[]string {
-	sent := &[]string{}
-	f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		*sent = append(*sent, string(req.Params))
-		return nil, nil
-	}
-	return sent
-}
-
 // TestTurnChoices checks that turn/start has what a call chooses for a turn, and the effort
 // in later turns too.
 func TestTurnChoices(t *testing.T) {
@@ -122,23 +110,11 @@ func TestThreadChoices(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.home, f.turn = home, answered
-				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-					return map[string]any{"config": tt.file}, nil
+				f.home, f.turn, f.config, f.cwd = home, answered, tt.file, work
+				if tt.cfg.Sandbox == ws {
+					f.sandbox = `{"type":"workspaceWrite"}`
 				}
-				var sent []string
-				for _, method := range []string{"thread/start", "thread/resume"} {
-					f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
-						f.mu.Lock()
-						defer f.mu.Unlock()
-						sent = append(sent, string(req.Params))
-						kind := "readOnly"
-						if tt.cfg.Sandbox == ws {
-							kind = "workspaceWrite"
-						}
-						return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":%q,"approvalPolicy":"on-request","sandbox":{"type":%q}}`, threadID, work, kind)), nil
-					}
-				}
+				params := f.keep("thread/start", "thread/resume")
 				if tt.cfg.Cwd == "" {
 					tt.cfg.Cwd = work
 				}
@@ -158,13 +134,13 @@ func TestThreadChoices(t *testing.T) {
 				if err := conv.Turn(t.Context(), text("in another process")); err != nil {
 					t.Fatal(err)
 				}
-				if len(sent) != 2 {
-					t.Fatalf("%d threads were loaded", len(sent))
+				if len(*params) != 2 {
+					t.Fatalf("%d threads were loaded", len(*params))
 				}
 				want := loose(t, tt.want).(map[string]any)
 				want["cwd"] = work
-				for i, params := range sent {
-					got := loose(t, withoutExclude(t, params)).(map[string]any)
+				for i, sent := range *params {
+					got := loose(t, withoutExclude(t, sent)).(map[string]any)
 					if i == 1 {
 						delete(got, "threadId")
 						delete(got, "excludeTurns")
@@ -206,11 +182,7 @@ func TestGuardedFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.turn = answered
-				sandbox := `"type":"readOnly"`
-				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","cwd":%q,"approvalPolicy":"on-request","sandbox":{%s}}`, threadID, in("work"), strings.ReplaceAll(sandbox, "TOP", top))), nil
-				}
+				f.turn, f.cwd = answered, in("work")
 				e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
 				check := func(what string, err error) {
 					t.Helper()
@@ -240,7 +212,7 @@ func TestGuardedFiles(t *testing.T) {
 				in := text("go")
 				in.Context = &protocol.TurnContext{Cwd: filepath.Join(top, "work"), ApprovalPolicy: protocol.ApprovalOnRequest, SandboxPolicy: policy, Model: "m"}
 				check("a turn that changes the sandbox", conv.Turn(t.Context(), in))
-				sandbox = tt.sandbox
+				f.sandbox = "{" + strings.ReplaceAll(tt.sandbox, "TOP", top) + "}"
 				_, err = e.Start(t.Context(), protocol.Config{Cwd: filepath.Join(top, "work")}, &recorder{})
 				check("a conversation", err)
 			})
@@ -271,9 +243,7 @@ func TestModelList(t *testing.T) {
 		if diff := cmp.Diff(want, list); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return map[string]any{"config": map[string]any{}}, nil
-		}
+		f.config = map[string]any{}
 		want.Models = []protocol.Model{want.Models[1], want.Models[0]}
 		want.Models[0].IsDefault, want.Models[1].IsDefault = true, false
 		list, err = e.Models(t.Context())
@@ -296,7 +266,7 @@ func TestModelList(t *testing.T) {
 		if _, err = e.Models(t.Context()); err == nil {
 			t.Error("a version without the method returns no error")
 		}
-		delete(f.on, "config/read")
+		f.config = nil
 		if list, err = e.Models(t.Context()); err != nil || len(list.Models) != 1 || len(list.Notes) != 1 {
 			t.Errorf("the configured model alone: %+v, %v", list, err)
 		}

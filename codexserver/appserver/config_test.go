@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -77,11 +76,7 @@ func TestConfig(t *testing.T) {
 				if test.version != "" {
 					f.version = test.version
 				}
-				sent := ""
-				f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					sent = string(req.Params)
-					return nil, nil
-				}
+				sent := f.keep("thread/start")
 				_, err := f.engine(test.options).Start(t.Context(), test.cfg, &recorder{})
 				if test.fails != "" {
 					var fault *engine.ConfigError
@@ -93,7 +88,7 @@ func TestConfig(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(loose(t, test.want), loose(t, withoutExclude(t, sent))); diff != "" {
+				if diff := cmp.Diff(loose(t, test.want), loose(t, withoutExclude(t, (*sent)[0]))); diff != "" {
 					t.Errorf("sent (-want +got):\n%s", diff)
 				}
 			})

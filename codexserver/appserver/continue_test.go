@@ -1,7 +1,6 @@
 package appserver_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -57,7 +56,7 @@ func TestContinueWithinTheTurn(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) { return map[string]any{"config": tt.file}, nil }
+				f.config, f.rollout, f.policy, f.sandbox = tt.file, path, `"untrusted"`, tt.now
 				sent := ""
 				f.on["thread/resume"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 					f.mu.Lock()
@@ -67,7 +66,7 @@ func TestContinueWithinTheTurn(t *testing.T) {
 						return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "thread has an active writer")
 					}
 					sent = string(req.Params)
-					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","cwd":"/work","approvalPolicy":"untrusted","approvalsReviewer":"user","sandbox":%s}`, threadID, path, tt.now)), nil
+					return nil, nil
 				}
 				_, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, &recorder{})
 				var refused *engine.RefusedError
@@ -121,19 +120,9 @@ func TestContinue(t *testing.T) {
 			path := writeRollout(t, append([]string{turnContext("read-only", "", "on-request")}, tt.rollout...)...)
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
-					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"}}`, threadID, path)), nil
-				}
-				f.on["thread/turns/list"] = func(*run, *jsonrpc.Request) (any, error) {
-					return json.RawMessage(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`), nil
-				}
-				started := ""
-				f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					started = string(req.Params)
-					return nil, nil
-				}
+				f.rollout = path
+				f.on["thread/turns/list"] = reply(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`)
+				params := f.keep("turn/start")
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
 				h := &recorder{}
 				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
@@ -148,8 +137,7 @@ func TestContinue(t *testing.T) {
 				if said := strings.Join(notes, "\n"); (said != "") != (tt.notes != "") || !strings.Contains(said, tt.notes) {
 					t.Errorf("a person was told %q", said)
 				}
-				f.mu.Lock()
-				defer f.mu.Unlock()
+				started := strings.Join(*params, "")
 				if (started != "") != tt.begins {
 					t.Errorf("turn/start %s", started)
 				}

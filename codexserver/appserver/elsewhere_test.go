@@ -309,10 +309,7 @@ func TestElsewhereOpen(t *testing.T) {
 		{protocol.Config{Bounded: true}, false},
 	} {
 		f := newFake(t)
-		f.on["thread/resume"] = func(*run, *jsonrpc.Request) (any, error) {
-			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[],"status":{"type":"idle"}},"model":"m","modelProvider":"mock",
-				"cwd":"/work","approvalPolicy":"never","approvalsReviewer":"user","sandbox":{"type":"workspaceWrite"}}`, threadID)), nil
-		}
+		f.policy, f.sandbox = `"never"`, `{"type":"workspaceWrite"}`
 		e := f.engine(appserver.Options{Shared: true})
 		_, err := e.Resume(t.Context(), "/rollout-"+threadID+".jsonl", test.cfg, &listener{})
 		if (err == nil) != test.fine {
@@ -368,17 +365,13 @@ func TestEndIsLost(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				path := filepath.Join(t.TempDir(), "rollout.jsonl")
 				f := newFake(t)
-				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-					return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock",
-						"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
-				}
+				f.rollout = filepath.Join(t.TempDir(), "rollout.jsonl")
 				f.turn = func(r *run) {
 					if test.said != "" {
 						r.say(test.said)
 					}
-					if err := os.WriteFile(path, []byte(test.written), 0o600); err != nil {
+					if err := os.WriteFile(f.rollout, []byte(test.written), 0o600); err != nil {
 						t.Error(err)
 					}
 					r.cancel()

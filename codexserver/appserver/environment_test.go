@@ -33,9 +33,7 @@ func startedFrom(t *testing.T, from *engine.Origin, configured string, o appserv
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return json.RawMessage(`{"config":` + configured + `}`), nil
-		}
+		f.config = json.RawMessage(configured)
 		f.on["thread/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 			return nil, json.Unmarshal(req.Params, &params)
 		}

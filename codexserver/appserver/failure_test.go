@@ -2,8 +2,8 @@ package appserver_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
 )
 
 func start(t *testing.T, e *appserver.Engine, h engine.Host) engine.Conversation {
@@ -55,47 +56,44 @@ func TestIncompleteResponse(t *testing.T) {
 	}
 }
 
-func TestOldVersionIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.version = "0.59.0"
-		_, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
-		var old *appserver.TooOldError
-		if !errors.As(err, &old) || old.Found != "0.59.0" || !strings.Contains(err.Error(), "npm i -g") {
-			t.Errorf("error %v", err)
-		}
-	})
-}
-
-func TestHandshakeNeverAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.on["initialize"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-			<-r.ctx.Done()
-			return nil, r.ctx.Err()
-		}
-		begun := time.Now()
-		_, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
-		if err == nil || !strings.Contains(err.Error(), "did not answer initialize") || time.Since(begun) > 32*time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
-	})
-}
-
-func TestNotSignedInFailsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.on["account/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return map[string]any{"account": nil, "requiresOpenaiAuth": true}, nil
-		}
-		e := f.engine(appserver.Options{})
-		f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return map[string]any{"config": map[string]any{"model_provider": "mock"}}, nil
-		}
-		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); !errors.Is(err, appserver.ErrNotSignedIn) || !strings.Contains(err.Error(), "not signed in to the model provider, or it refused the credentials: run") {
-			t.Errorf("error %v", err)
-		}
-	})
+// TestStartFails begins conversations that Codex, or what is said of it, does not allow.
+func TestStartFails(t *testing.T) {
+	nobody := reply(map[string]any{"account": nil, "requiresOpenaiAuth": true})
+	provider := map[string]any{"model_provider": "mock"} // that of the fake's threads
+	var old *appserver.TooOldError
+	var fault *engine.ConfigError
+	for _, tt := range []struct {
+		name    string
+		version string
+		config  any
+		on      map[string]handler
+		is      func(error) bool // nil for any error
+		says    string           // "" for a turn that works
+	}{
+		{"an old version", "0.59.0", nil, nil, func(err error) bool { return errors.As(err, &old) && old.Found == "0.59.0" }, "npm i -g"},
+		{"no answer", newestVersion, nil, map[string]handler{"initialize": never}, nil, "did not answer initialize"},
+		{"not signed in", newestVersion, provider, map[string]handler{"account/read": nobody},
+			func(err error) bool { return errors.Is(err, appserver.ErrNotSignedIn) }, "not signed in to the model provider, or it refused the credentials: run"},
+		{"not signed in to another provider", newestVersion, nil, map[string]handler{"account/read": nobody}, nil, ""},
+		{"a configuration that Codex refuses", newestVersion, nil, map[string]handler{"thread/start": refusal("failed to load configuration: no such provider; key sk-verysecretvalue")},
+			func(err error) bool { return errors.As(err, &fault) && !strings.Contains(err.Error(), "verysecret") }, "no such provider"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.version, f.config, f.turn = tt.version, tt.config, answered
+				maps.Copy(f.on, tt.on)
+				begun := time.Now()
+				conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
+				if tt.says == "" && err == nil {
+					err = conv.Turn(t.Context(), text("go"))
+				}
+				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) || tt.is != nil && !tt.is(err) || time.Since(begun) > 32*time.Second {
+					t.Errorf("after %v: %v", time.Since(begun), err)
+				}
+			})
+		})
+	}
 }
 
 // TestConfigurationThatCodexRefuses has a Codex that starts, but cannot start a thread with
@@ -111,30 +109,14 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
-			e := f.engine(appserver.Options{})
-			f.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-				return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", tt.says)
-			}
-			r := e.Check(t.Context())
+			f.on["config/read"] = refusal(tt.says)
+			r := f.engine(appserver.Options{}).Check(t.Context())
 			want := "codex cannot use its configuration: " + strings.ReplaceAll(tt.says, "\n", " ")
 			if r.Usable() != tt.usable || !tt.usable && r.Problem != want {
 				t.Errorf("%s: %+v", tt.says, r)
 			}
 		})
 	}
-}
-
-func TestConversationWithAnotherProviderNeedsNoLogin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t) // its threads have the provider mock, itself the built-in one
-		f.on["account/read"] = func(*run, *jsonrpc.Request) (any, error) {
-			return map[string]any{"account": nil, "requiresOpenaiAuth": true}, nil
-		}
-		f.turn = answered
-		if err := start(t, f.engine(appserver.Options{}), &recorder{}).Turn(t.Context(), text("go")); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestDeathInTurn(t *testing.T) {
@@ -243,10 +225,7 @@ func TestInterrupt(t *testing.T) {
 func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		f.on["turn/interrupt"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-			<-r.ctx.Done()
-			return nil, r.ctx.Err()
-		}
+		f.on["turn/interrupt"] = never
 		conv := start(t, f.engine(appserver.Options{}), &recorder{})
 		ctx, cancel := context.WithCancel(t.Context())
 		f.turn = func(r *run) {
@@ -280,10 +259,7 @@ func TestHangAfterInterruptEndsTheProcess(t *testing.T) {
 func TestTurnStartNeverAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-			<-r.ctx.Done()
-			return nil, r.ctx.Err()
-		}
+		f.on["turn/start"] = never
 		h := &recorder{}
 		begun := time.Now()
 		conv := start(t, f.engine(appserver.Options{}), h)
@@ -323,20 +299,6 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 		}
 		if h.count("task_started") != 1 {
 			t.Errorf("events %v", h.types())
-		}
-	})
-}
-
-func TestConfigurationIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "failed to load configuration: no such provider; key sk-verysecretvalue")
-		}
-		_, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, &recorder{})
-		var fault *engine.ConfigError
-		if !errors.As(err, &fault) || strings.Contains(err.Error(), "verysecret") {
-			t.Errorf("error %v", err)
 		}
 	})
 }
@@ -447,16 +409,7 @@ func TestTurnContextPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.turn = answered
-		var sent []map[string]any
-		f.on["turn/start"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-			var p map[string]any
-			if err := json.Unmarshal(req.Params, &p); err != nil {
-				return nil, err
-			}
-			delete(p, "input")
-			sent = append(sent, p)
-			return nil, nil
-		}
+		sent := f.keep("turn/start")
 		conv := start(t, f.engine(appserver.Options{}), &recorder{})
 		in := text("go")
 		in.Context = &protocol.TurnContext{
@@ -468,11 +421,12 @@ func TestTurnContextPersists(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := `{"approvalPolicy":"on-request","cwd":"/other","model":"m2","sandboxPolicy":{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/r"]},"summary":"none","threadId":"` + threadID + `"}`
+		want := loose(t, `{"approvalPolicy":"on-request","cwd":"/other","model":"m2","sandboxPolicy":{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/r"]},"summary":"none","threadId":"`+threadID+`"}`)
 		for i := range 2 {
-			got, _ := json.Marshal(sent[i])
-			if string(got) != want {
-				t.Errorf("turn %d: %s", i+1, got)
+			got := loose(t, (*sent)[i]).(map[string]any)
+			delete(got, "input")
+			if diff := cmp.Diff(want, any(got)); diff != "" {
+				t.Errorf("turn %d (-want +got):\n%s", i+1, diff)
 			}
 		}
 	})

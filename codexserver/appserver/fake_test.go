@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,14 +28,55 @@ type fake struct {
 	// version is the version in its user agent.
 	version string
 	home    string
+	// config, rollout, cwd, policy and sandbox are its configuration, and what it says of its threads.
+	config                        any
+	rollout, cwd, policy, sandbox string
 	// on has functions that answer methods. If one returns nil, the fake answers.
-	on map[string]func(*run, *jsonrpc.Request) (any, error)
+	on map[string]handler
 	// turn plays a turn, in a goroutine of its own.
 	turn func(*run)
 
 	mu    sync.Mutex
 	calls []string
 	runs  []*run
+}
+
+// handler answers a method.
+type handler = func(*run, *jsonrpc.Request) (any, error)
+
+// reply answers with a value, or with a text as JSON.
+func reply(v any) handler {
+	if text, ok := v.(string); ok {
+		v = json.RawMessage(text)
+	}
+	return func(*run, *jsonrpc.Request) (any, error) { return v, nil }
+}
+
+// refusal answers with an error.
+func refusal(text string) handler {
+	return func(*run, *jsonrpc.Request) (any, error) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
+	}
+}
+
+// never does not answer.
+func never(r *run, _ *jsonrpc.Request) (any, error) {
+	<-r.ctx.Done()
+	return nil, r.ctx.Err()
+}
+
+// keep records the parameters of methods.
+func (f *fake) keep(methods ...string) *[]string {
+	sent := &[]string{}
+	for _, method := range methods {
+		f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			*sent = append(*sent, string(req.Params))
+			return nil, nil
+		}
+	}
+	return sent
 }
 
 // run is one connection to the fake.
@@ -50,7 +92,7 @@ type run struct {
 }
 
 func newFake(t *testing.T) *fake {
-	return &fake{t: t, version: newestVersion, home: t.TempDir(), on: map[string]func(*run, *jsonrpc.Request) (any, error){}}
+	return &fake{t: t, version: newestVersion, home: t.TempDir(), on: map[string]handler{}}
 }
 
 // engine returns an engine that dials the fake.
@@ -103,10 +145,14 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 	case "account/read":
 		return map[string]any{"account": nil, "requiresOpenaiAuth": false}, nil
 	case "config/read":
+		if r.config != nil {
+			return map[string]any{"config": r.config}, nil
+		}
 		return map[string]any{"config": map[string]any{"model": "m"}}, nil
 	case "thread/start", "thread/resume":
-		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/rollout.jsonl","turns":[]},"model":"m","modelProvider":"mock",
-			"cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID)), nil
+		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":"idle"}},"model":"m","modelProvider":"mock",
+			"cwd":%q,"approvalPolicy":%s,"approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`,
+			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil
 	case "turn/start":
 		r.mu.Lock()
 		r.turns++

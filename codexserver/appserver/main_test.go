@@ -121,7 +121,7 @@ func codex(kind string, args []string) int {
 		fmt.Fprintln(os.Stderr, `Error: approval_policy = "untrusted" is no longer supported; remove this setting`)
 		return 1
 	}
-	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]func(*run, *jsonrpc.Request) (any, error){
+	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]handler{
 		// It reports the flags of its start as its configuration.
 		"config/read": func(*run, *jsonrpc.Request) (any, error) {
 			if kind == "environ" {

@@ -12,7 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestNextCodex runs turns of a Codex that is newer than this package.
@@ -33,13 +32,11 @@ func TestNextCodex(t *testing.T) {
 					t.Errorf("an unknown request is answered with %s", got)
 				}
 			}
-			r.say("done")
-			r.complete("completed")
+			answered(r)
 		}, logs: []string{"item/hologram/delta", "item/hologram/requestApproval"}},
 		{name: "methods that are known and not read", says: "done", turn: func(_ *testing.T, r *run) {
 			r.notify("thread/status/changed", `{"threadId":%q}`, threadID)
-			r.say("done")
-			r.complete("completed")
+			answered(r)
 		}},
 		{name: "unknown members", says: "done",
 			reply: `{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t","items":[],"status":"completed"` + more + `}]` + more + `},"model":"m","cwd":"/work","approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"` + more + `}` + more + `}`,
@@ -51,13 +48,11 @@ func TestNextCodex(t *testing.T) {
 			r.item(threadID, turnID, `{"type":"hologram","id":"h","text":{"not":"a text"},"status":7}`)
 			r.item(threadID, turnID, strings.Replace(command, "inProgress", "beaming", 1))
 			r.notify("turn/plan/updated", `{"threadId":%q,"turnId":%q,"plan":[{"step":"s","status":"paused"}]}`, threadID, turnID)
-			r.say("done")
-			r.complete("completed")
+			answered(r)
 		}},
 		{name: "a member of another type", says: "done", turn: func(_ *testing.T, r *run) {
 			r.item(threadID, turnID, strings.Replace(command, `"/work"`, `{"path":"/work"}`, 1))
-			r.say("done")
-			r.complete("completed")
+			answered(r)
 		}, logs: []string{"item commandExecution"}},
 		{name: "an end in another form", fails: "unknown form", turn: func(_ *testing.T, r *run) {
 			r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":{"completed":true},"items":[]}}`, threadID, turnID)
@@ -69,7 +64,7 @@ func TestNextCodex(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
 				if tt.reply != "" {
-					f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) { return json.RawMessage(tt.reply), nil }
+					f.on["thread/start"] = reply(tt.reply)
 				}
 				f.turn = func(r *run) { tt.turn(t, r) }
 				var logged bytes.Buffer
@@ -83,8 +78,8 @@ func TestNextCodex(t *testing.T) {
 				switch {
 				case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 					t.Errorf("error %v, want %q", err, tt.fails)
-				case tt.fails == "" && completed(h) != tt.says:
-					t.Errorf("answer %q, want %q", completed(h), tt.says)
+				case tt.fails == "" && h.answer() != tt.says:
+					t.Errorf("answer %q, want %q", h.answer(), tt.says)
 				}
 				for _, part := range tt.logs {
 					if n := strings.Count(logged.String(), part); n == 0 || strings.HasPrefix(tt.name, "unknown methods") && n != 1 {

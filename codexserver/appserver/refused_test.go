@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -70,10 +69,7 @@ func TestRefusedByCodex(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := newFake(t)
-			f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-				return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock","cwd":"/work",
-					"approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
-			}
+			f.rollout = path
 			f.turn = func(r *run) {
 				if tt.play != nil {
 					tt.play(r)

@@ -29,17 +29,6 @@ func review(t *testing.T, c engine.Conversation, r protocol.Review) error {
 	return reviewer.Review(t.Context(), r)
 }
 
-// completed returns the message of the turn's task_complete.
-func completed(h *recorder) string {
-	var last string
-	for _, m := range h.all() {
-		if m, ok := m.(protocol.TaskComplete); ok && m.LastAgentMessage != nil {
-			last = *m.LastAgentMessage
-		}
-	}
-	return last
-}
-
 // critic is a fake app-server whose turns answer with findings.
 type critic struct {
 	*fake
@@ -110,16 +99,14 @@ func (c *critic) finish(x *run, thread, turn string) {
 // no later turn can do more.
 func TestReview(t *testing.T) {
 	c := newCritic(t)
-	c.on["config/read"] = func(*run, *jsonrpc.Request) (any, error) {
-		return json.RawMessage(`{"config":{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}}`), nil
-	}
+	c.config = json.RawMessage(`{"mcp_servers":{"evil":{"command":"touch"},"more":{"url":"http://x"}}}`)
 	h := &recorder{}
 	conv, err := c.engine(appserver.Options{}).Start(t.Context(), readOnly, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := review(t, conv, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}); err != nil || completed(h) != findings {
-		t.Fatalf("%v, %s", err, completed(h))
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}); err != nil || h.answer() != findings {
+		t.Fatalf("%v, %s", err, h.answer())
 	}
 	want := []string{fmt.Sprintf(`{"input":[{"text":"p","type":"text"}],"threadId":%q}`, conv.ID())}
 	if d := gocmp.Diff(want, c.params); d != "" {
@@ -144,17 +131,15 @@ func TestReview(t *testing.T) {
 
 // TestReviewNeedsReadOnly fails if Codex would not run the review read-only.
 func TestReviewNeedsReadOnly(t *testing.T) {
-	for name, reply := range map[string]string{
-		"sandbox": `"approvalPolicy":"never","sandbox":{"type":"workspaceWrite"}`,
-		"network": `"approvalPolicy":"never","sandbox":{"type":"readOnly","networkAccess":true}`,
-		"policy":  `"approvalPolicy":"on-request","sandbox":{"type":"readOnly"}`,
-		"rules":   `"approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"}`,
+	for name, tt := range map[string][2]string{ // the policy and the sandbox
+		"sandbox": {`"never"`, `{"type":"workspaceWrite"}`},
+		"network": {`"never"`, `{"type":"readOnly","networkAccess":true}`},
+		"policy":  {`"on-request"`, `{"type":"readOnly"}`},
+		"rules":   {`{"granular":{}}`, `{"type":"readOnly"}`},
 	} {
-		c := newCritic(t)
-		c.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":"/r.jsonl","turns":[]},"model":"m","modelProvider":"mock","cwd":"/work",%s}`, threadID, reply)), nil
-		}
-		if _, err := c.engine(appserver.Options{}).Start(t.Context(), readOnly, &recorder{}); err == nil || !strings.Contains(err.Error(), "no review: codex would not run it read-only") {
+		f := newFake(t)
+		f.policy, f.sandbox = tt[0], tt[1]
+		if _, err := f.engine(appserver.Options{}).Start(t.Context(), readOnly, &recorder{}); err == nil || !strings.Contains(err.Error(), "no review: codex would not run it read-only") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -168,8 +153,8 @@ func TestReviewInThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil || completed(h) != findings {
-		t.Fatalf("%v, %s", err, completed(h))
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil || h.answer() != findings {
+		t.Fatalf("%v, %s", err, h.answer())
 	}
 	const other = "0199a2b3-0000-7000-8000-000000000002"
 	if len(c.threads) != 2 || !strings.Contains(c.threads[1], `"sandbox":"read-only"`) || !strings.Contains(c.threads[1], `"approvalPolicy":"never"`) || strings.Contains(c.threads[0], "sandbox") {
@@ -216,7 +201,7 @@ func TestReviewInterrupt(t *testing.T) {
 	if err := reviewer.Review(ctx, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
-	if h.count("turn_aborted") != 1 || completed(h) != "" || c.injected != "" {
+	if h.count("turn_aborted") != 1 || h.answer() != "" || c.injected != "" {
 		t.Errorf("events %v, injected %s", h.types(), c.injected)
 	}
 	if got, want := <-c.deleted, fmt.Sprintf(`{"threadId":%q}`, other); got != want || !strings.Contains(cut, other) {

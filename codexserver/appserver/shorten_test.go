@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // turnsOf answers thread/turns/list with one turn on each page, newest first. A turn is
 // "prompt" or "summary".
-func turnsOf(turns ...string) func(*run, *jsonrpc.Request) (any, error) {
+func turnsOf(turns ...string) handler {
 	return func(_ *run, req *jsonrpc.Request) (any, error) {
 		var p struct{ Cursor string }
 		if err := json.Unmarshal(req.Params, &p); err != nil {
@@ -36,33 +35,23 @@ func turnsOf(turns ...string) func(*run, *jsonrpc.Request) (any, error) {
 	}
 }
 
-func refusal(text string) func(*run, *jsonrpc.Request) (any, error) {
-	return func(*run, *jsonrpc.Request) (any, error) {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
-	}
-}
-
 // TestRollback takes prompts back with the methods of several versions of Codex.
 func TestRollback(t *testing.T) {
-	ok := func(*run, *jsonrpc.Request) (any, error) {
-		return json.RawMessage(`{"thread":{"id":"` + threadID + `","path":"/other.jsonl"}}`), nil
-	}
-	one := func(*run, *jsonrpc.Request) (any, error) {
-		return json.RawMessage(`{"thread":{"turns":[{"id":"a","items":[{"type":"userMessage"}]},{"id":"b","items":[{"type":"contextCompaction"}]}]}}`), nil
-	}
+	ok := reply(`{"thread":{"id":"` + threadID + `","path":"/other.jsonl"}}`)
+	one := reply(`{"thread":{"turns":[{"id":"a","items":[{"type":"userMessage"}]},{"id":"b","items":[{"type":"contextCompaction"}]}]}}`)
 	old := refusal("thread/revert only supports paginated threads")
 	for name, tt := range map[string]struct {
 		n    int
-		on   map[string]func(*run, *jsonrpc.Request) (any, error)
+		on   map[string]handler
 		want []string // the methods, with the turn or the number
 		err  string
 	}{
-		"today":                       {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, []string{"thread/revert old-2"}, ""},
-		"too many":                    {3, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": ok}, nil, "only 2 prompts"},
-		"the old form":                {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old, "thread/rollback": ok}, []string{"thread/revert old-2", "thread/rollback 2"}, ""},
-		"it cannot":                   {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/revert": old}, []string{"thread/revert old-0"}, "summarise it with compact"},
-		"too many for an old version": {2, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/turns/list": refusal("unknown variant"), "thread/read": one, "thread/rollback": ok}, []string{"thread/read 0"}, "only 1 prompts"},
-		"an old version":              {1, map[string]func(*run, *jsonrpc.Request) (any, error){"thread/turns/list": refusal("unknown variant"), "thread/rollback": ok}, []string{"thread/rollback 1"}, ""},
+		"today":                       {2, map[string]handler{"thread/revert": ok}, []string{"thread/revert old-2"}, ""},
+		"too many":                    {3, map[string]handler{"thread/revert": ok}, nil, "only 2 prompts"},
+		"the old form":                {2, map[string]handler{"thread/revert": old, "thread/rollback": ok}, []string{"thread/revert old-2", "thread/rollback 2"}, ""},
+		"it cannot":                   {1, map[string]handler{"thread/revert": old}, []string{"thread/revert old-0"}, "summarise it with compact"},
+		"too many for an old version": {2, map[string]handler{"thread/turns/list": refusal("unknown variant"), "thread/read": one, "thread/rollback": ok}, []string{"thread/read 0"}, "only 1 prompts"},
+		"an old version":              {1, map[string]handler{"thread/turns/list": refusal("unknown variant"), "thread/rollback": ok}, []string{"thread/rollback 1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
@@ -83,15 +72,10 @@ func TestRollback(t *testing.T) {
 					return answer(r, req)
 				}
 			}
-			f.turn = func(r *run) { r.say("the answer"); r.complete("completed") }
-			h := &recorder{}
-			conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f.turn = answered
 			in := text("go on")
 			in.Rollback = tt.n
-			err = conv.Turn(t.Context(), in)
+			err := start(t, f.engine(appserver.Options{}), &recorder{}).Turn(t.Context(), in)
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
@@ -119,14 +103,9 @@ func TestCompactionIsInterrupted(t *testing.T) {
 		}()
 		return struct{}{}, nil
 	}
-	h := &recorder{}
-	conv, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
 	in := text("go on")
 	in.Compact = true
-	if err := conv.Turn(ctx, in); err == nil {
+	if err := start(t, f.engine(appserver.Options{}), &recorder{}).Turn(ctx, in); err == nil {
 		t.Error("the turn has completed")
 	}
 	if methods := f.methods(); slices.Contains(methods, "turn/start") || !slices.Contains(methods, "turn/interrupt") {

@@ -19,10 +19,6 @@ func TestSlowRequestEndsNoTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				never := func(r *run, _ *jsonrpc.Request) (any, error) {
-					<-r.ctx.Done()
-					return nil, r.ctx.Err()
-				}
 				f.on["thread/list"] = never
 				if hangs {
 					f.on["codexmcp/none"] = never
@@ -90,9 +86,7 @@ func TestStalledTurnStart(t *testing.T) {
 
 				begin, cut := make(chan struct{}), make(chan string, 1)
 				f.mu.Lock()
-				f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-					return map[string]any{"thread": map[string]any{"id": stalled}}, nil
-				}
+				f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": stalled}})
 				f.on["turn/start"] = func(*run, *jsonrpc.Request) (any, error) {
 					<-begin
 					return map[string]any{"turn": map[string]any{"id": late}}, nil

@@ -70,20 +70,15 @@ func TestSteerRecordings(t *testing.T) {
 // TestSteerRefused checks that the sender of a message gets the app-server's error, and that
 // the turn continues.
 func TestSteerRefused(t *testing.T) {
-	invalid := func(words string) func(*run, *jsonrpc.Request) (any, error) {
-		return func(*run, *jsonrpc.Request) (any, error) {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", words)
-		}
-	}
 	for _, test := range []struct {
 		name   string
-		answer func(*run, *jsonrpc.Request) (any, error)
+		answer handler
 		items  []protocol.InputItem
 		want   string // "" for engine.ErrNoTurn
 	}{
-		{"ended over there", invalid("no active turn to steer"), protocol.TextInput("x"), ""},
-		{"another turn over there", invalid("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
-		{"not of this turn", invalid("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
+		{"ended over there", refusal("no active turn to steer"), protocol.TextInput("x"), ""},
+		{"another turn over there", refusal("expected active turn id `turn-1` but found `turn-2`"), protocol.TextInput("x"), ""},
+		{"not of this turn", refusal("cannot steer a review turn"), protocol.TextInput("x"), "cannot steer a review turn"},
 		{"empty", nil, nil, "the message is empty"},
 		{"of no type", nil, []protocol.InputItem{{Type: "scent"}}, `input item 0 has the unknown type "scent"`},
 	} {

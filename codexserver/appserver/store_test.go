@@ -1,8 +1,6 @@
 package appserver_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestStore plays turns in which Codex writes its rollout. It is in the store when a turn has
@@ -38,10 +35,8 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		written := ""
-		f.on["thread/start"] = func(*run, *jsonrpc.Request) (any, error) {
-			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[]},"model":"m","modelProvider":"mock","cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`, threadID, path)), nil
-		}
-		f.on["thread/turns/list"] = func(*run, *jsonrpc.Request) (any, error) { return json.RawMessage(`{"data":[]}`), nil }
+		f.rollout = path
+		f.on["thread/turns/list"] = reply(`{"data":[]}`)
 		f.turn = func(r *run) {
 			written += turnContext("read-only", "", "untrusted") + "\n"
 			writeFile(t, path, written)
