@@ -50,7 +50,7 @@ func (s *Server) newPrincipal(ctx context.Context, name string, wire *mcp.Server
 	jobs := mcptool.NewSharedJobs(turns, threads)
 	return &Principal{
 		server: s, wire: wire, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
-		session: mcp.NewModernSession(wire.NewClient(turns, name, s.threads.Share(name), jobs), true),
+		session: mcp.NewModernSession(wire.NewClient(turns, s.threads.Share(name), jobs), true),
 		clients: map[*mcp.Client]bool{},
 	}
 }

@@ -295,7 +295,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	case gone != nil:
 		jobs = s.guestJobs(ctx).Share(turns)
 	}
-	client := wire.NewClient(turns, principal, s.threads.Share(principal), jobs)
+	client := wire.NewClient(turns, s.threads.Share(principal), jobs)
 	left := func() {}
 	if p != nil {
 		left = p.joined(client)

@@ -41,7 +41,7 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 	relay := c.server.Relay
 	if w.caller != nil {
 		a.Caller = byClient(w.caller)
-		if c.principal == c.server.Approver {
+		if c.principal() == c.server.Approver {
 			a.Relay = relay
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 
 // call returns a call of a tool by a request.
 func (c *Client) call(id jsonrpc.ID, a mcptool.Audience) *mcptool.Call {
-	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, OpenOnly: c.principal != ""}
+	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a}
 }
 
 // byClient returns a place for questions that the client decides.

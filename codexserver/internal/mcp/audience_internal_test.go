@@ -39,7 +39,7 @@ func TestAudience(t *testing.T) {
 			if tt.relay != nil {
 				s.Approver = "bob"
 			}
-			c := s.NewClient(t.Context(), tt.principal, thread.NewTable(nil, &board.Options{}).Share(tt.principal), nil)
+			c := s.NewClient(t.Context(), thread.NewTable(nil, &board.Options{}).Share(tt.principal), nil)
 			says := func(name string) board.Ask {
 				return func(context.Context, *approval.Request) (elicit.Outcome, error) {
 					return elicit.Outcome{Detail: name}, nil

@@ -134,7 +134,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
 	}
 	if task {
-		if err := s.server.Tasks.enter(s.principal); err != nil {
+		if err := s.server.Tasks.enter(s.principal()); err != nil {
 			s.calls.leave()
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	return func() {
 		s.calls.leave()
 		if task {
-			s.server.Tasks.leave(s.principal)
+			s.server.Tasks.leave(s.principal())
 		}
 	}, nil
 }

@@ -64,7 +64,7 @@ func (s *ModernSession) keep(j *mcptool.Job, tool string, form bool, host string
 	id, err := taskfile.NewID(j.ThreadID())
 	if err == nil {
 		k.file, err = s.server.Tasks.store.Create(taskfile.Task{
-			ID: id, Principal: s.principal, Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
+			ID: id, Principal: s.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
 			Resume: encodeKeepsake(j, k.keepsake),
 		})
 	}
@@ -126,7 +126,7 @@ func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
 				if s.ctx.Err() != nil {
 					return
 				}
-				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal && e.Task.Resume != nil {
+				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal() && e.Task.Resume != nil {
 					s.continueAs(e.Task, ask)
 				}
 			}
@@ -177,7 +177,7 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 		file, err = tasks.store.Update(file) // before a question has a key
 	}
 	if err == nil {
-		err = tasks.enter(s.principal)
+		err = tasks.enter(s.principal())
 	}
 	if err != nil {
 		return giveUp(err)
@@ -189,7 +189,7 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 		err = s.continueCall(file, k, cut)
 	}
 	if err != nil {
-		tasks.leave(s.principal)
+		tasks.leave(s.principal())
 		return giveUp(err)
 	}
 	return nil
@@ -218,7 +218,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	s.server.Tasks.add(t)
 	s.running.Go(func() {
 		defer close(c.done)
-		defer s.server.Tasks.leave(s.principal)
+		defer s.server.Tasks.leave(s.principal())
 		defer c.cancel(nil)
 		var err error
 		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) { return turn.Run(c.ctx, false), nil })
@@ -249,7 +249,7 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 		return err
 	}
 	turn.Run(s.ctx, true)
-	s.server.Tasks.leave(s.principal) // it was counted as a task, which it is not
+	s.server.Tasks.leave(s.principal()) // it was counted as a task, which it is not
 	if job == nil {
 		return s.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}

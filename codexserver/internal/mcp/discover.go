@@ -40,7 +40,7 @@ func (s *ModernSession) listTools() (any, error) {
 	}
 	result := &modern.ListToolsResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range list {
-		if s.principal != "" { // its requests come over HTTP
+		if s.principal() != "" { // its requests come over HTTP
 			t.InputSchema = mirrored(t.InputSchema)
 		}
 		result.Tools = append(result.Tools, modern.Tool{

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -17,7 +18,7 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne(t testing.TB) (*ModernSession, *call, string) {
-	s := &ModernSession{Client: &Client{server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}}
+	s := &ModernSession{Client: &Client{threads: &thread.Share{}, server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}}
 	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}}
 	state, err := s.park(c, []string{"q1"})
 	if err != nil {
@@ -186,7 +187,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 
 // TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
 func TestUnfinishedCallsAreLimited(t *testing.T) {
-	s := &ModernSession{Client: &Client{server: &Server{}}}
+	s := &ModernSession{Client: &Client{threads: &thread.Share{}, server: &Server{}}}
 	var leave func()
 	for i := range maxCalls {
 		var err error

@@ -68,7 +68,7 @@ func (ss *LegacySession) listTemplates(_ context.Context, p *mcptypes.ListResour
 }
 
 func (ss *LegacySession) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
-	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.URI, ss.principal != "")
+	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.URI)
 	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)

@@ -60,7 +60,7 @@ func (s *ModernSession) readResource(q *request) (any, error) {
 	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
 		return nil, Invalid("/uri", "want a string")
 	}
-	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri, s.principal != "")
+	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri)
 	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		return nil, noResource(uri, none)

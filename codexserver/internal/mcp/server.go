@@ -65,33 +65,35 @@ func quote(s string) json.RawMessage {
 
 // Client is a client in both eras: its threads, its turns, and what waits for it.
 type Client struct {
-	server    *Server
-	log       *slog.Logger
-	principal string          // the owner of the turns; "" if the server has one user
-	ctx       context.Context // of the turns
-	threads   *thread.Share
-	jobs      *mcptool.Jobs
-	stays     bool           // turns in the background outlive the client
-	running   sync.WaitGroup // what outlives its request
-	pace      pace
-	home      *ModernSession  // where turns of servers that were killed continue; nil for nowhere
-	present   context.Context // until Leave
-	leave     context.CancelFunc
+	server  *Server
+	log     *slog.Logger
+	ctx     context.Context // of the turns
+	threads *thread.Share   // and the principal
+	jobs    *mcptool.Jobs
+	stays   bool           // turns in the background outlive the client
+	running sync.WaitGroup // what outlives its request
+	pace    pace
+	home    *ModernSession  // where turns of servers that were killed continue; nil for nowhere
+	present context.Context // until Leave
+	leave   context.CancelFunc
 }
 
 // ContinueIn makes turns of servers that were killed continue in a session, after the first
 // call of this client.
 func (c *Client) ContinueIn(s *ModernSession) { c.home = s }
 
-// NewClient returns a client of a principal, which must be closed. Its turns end with ctx. With
-// jobs, unless nil, its turns in the background do not, and it finds those of the clients that
-// share them.
-func (s *Server) NewClient(ctx context.Context, principal string, threads *thread.Share, jobs *mcptool.Jobs) *Client {
+// principal returns the owner of the turns, "" if the server has one user.
+func (c *Client) principal() string { return c.threads.Principal() }
+
+// NewClient returns a client of the principal of threads, which must be closed. Its turns end with
+// ctx. With jobs, unless nil, its turns in the background do not, and it finds those of the clients
+// that share them.
+func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcptool.Jobs) *Client {
 	stays := jobs != nil
 	if !stays {
 		jobs = mcptool.NewJobs(ctx)
 	}
-	c := &Client{server: s, log: s.Logger, principal: principal, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
+	c := &Client{server: s, log: s.Logger, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
 	c.present, c.leave = context.WithCancel(context.Background())
 	return c
 }

@@ -54,7 +54,7 @@ type ticket struct {
 // park returns a sealed state for a call whose questions are sent to the client.
 func (s *ModernSession) park(c *call, keys []string) (string, error) {
 	now := time.Now()
-	t := ticket{Process: os.Getpid(), Start: startOf(os.Getpid()), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal}
+	t := ticket{Process: os.Getpid(), Start: startOf(os.Getpid()), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal()}
 	c.mu.Lock()
 	if c.job != nil {
 		t.Thread = c.job.ThreadID()
@@ -115,7 +115,7 @@ func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*st
 		return nil, nil, refused
 	}
 	var t ticket
-	if err := json.Unmarshal(plain, &t); err != nil || t.Principal != s.principal || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
+	if err := json.Unmarshal(plain, &t); err != nil || t.Principal != s.principal() || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
 		return nil, nil, refused
 	}
 	ss := &s.states

@@ -42,7 +42,7 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	t := &task{call: c, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.server.Tasks.create(taskfile.Task{
-			ID: id, Principal: c.session.principal, Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
+			ID: id, Principal: c.session.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
 			Resume: c.keepsake(job, false),
 		}, t)
 	}

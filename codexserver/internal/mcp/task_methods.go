@@ -116,7 +116,7 @@ func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.
 // live returns the task with an id if this process serves it and it belongs to the
 // session's principal, and nil otherwise.
 func (s *ModernSession) live(id string) *task {
-	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal == s.principal {
+	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal() == s.principal() {
 		return t
 	}
 	return nil
@@ -155,7 +155,7 @@ func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
 	file, owner, err := s.server.Tasks.store.Get(id)
 	<-s.reads
 	switch {
-	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal:
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal():
 		return file, owner, Invalid("/taskId", "no such task")
 	case err != nil:
 		return file, owner, fmt.Errorf("read the task: %w", err)

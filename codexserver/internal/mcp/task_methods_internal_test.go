@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -15,7 +17,8 @@ import (
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(t.TempDir(), nil), TaskOptions{}, func(string, ...any) {})
-	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), "", nil, nil), false)
+	threads := thread.NewTable(nil, &board.Options{}).Share("")
+	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), threads, nil), false)
 	ours, theirs := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})
 	served := make(chan error, 1)

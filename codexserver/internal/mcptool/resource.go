@@ -130,12 +130,12 @@ func (e *NoResourceError) Error() string { return e.Reason }
 
 // Read returns the page at a URI. If there are more pages, a second part names the next.
 // The error is a [*NoResourceError] if the resource does not exist.
-func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string, openOnly bool) ([]*mcptypes.TextResourceContents, error) {
+func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string) ([]*mcptypes.TextResourceContents, error) {
 	at, ok := parseURI(uri)
 	if !ok {
 		return nil, &NoResourceError{"not the address of a resource of this server"}
 	}
-	p, err := r.table.read(ctx, threads, at, openOnly, r.table.room(0).most)
+	p, err := r.table.read(ctx, threads, at, r.table.room(0).most)
 	var wrong *turnlog.RangeError
 	var unknown unknownThread
 	switch {

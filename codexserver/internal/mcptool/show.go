@@ -89,7 +89,7 @@ func (t *Table) callShow(ctx context.Context, c *call, a *showArguments) *mcptyp
 	}
 	shownID := Cut(at.thread, maxBrief)
 	_ = c.open(at.thread) // holds it
-	p, err := t.read(ctx, c.Threads, at, c.OpenOnly, t.room(c.MaxText).most)
+	p, err := t.read(ctx, c.Threads, at, t.room(c.MaxText).most)
 	var wrong *turnlog.RangeError
 	if errors.As(err, &wrong) {
 		return failure(shownID, fmt.Sprintf("codex-show: argument /%s: %s", wrong.Argument, wrong.Reason))
@@ -130,8 +130,8 @@ func (e unknownThread) Error() string {
 
 // read returns the page at a passage, at most most bytes of JSON. The error is an
 // [unknownThread] or a [*turnlog.RangeError] if the passage does not exist.
-func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, openOnly bool, most int) (*page, error) {
-	tr, err := t.log(ctx, threads, at, openOnly)
+func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, most int) (*page, error) {
+	tr, err := t.log(ctx, threads, at)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +159,14 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, ope
 }
 
 // log returns the log of a thread that the client holds, or one read from a rollout. A
-// thread of another client is unknown.
-func (t *Table) log(ctx context.Context, threads *thread.Share, at passage, openOnly bool) (*turnlog.Log, error) {
+// thread of another client is unknown. The rollout of a closed thread may belong to another
+// principal, so that clients of principals do not read any.
+func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*turnlog.Log, error) {
 	if th := threads.Find(at.thread); th != nil {
 		return th.Log(), nil
 	}
 	resumer, ok := t.engine.(engine.Resumer)
-	if !ok || openOnly || threads.Elsewhere(at.thread) {
+	if !ok || threads.Principal() != "" || threads.Elsewhere(at.thread) {
 		return nil, unknownThread{at.thread}
 	}
 	path, err := resumer.FindRollout(ctx, at.thread)

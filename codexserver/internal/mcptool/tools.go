@@ -31,9 +31,6 @@ type Call struct {
 	Jobs    *Jobs
 	// Audience is who attends the turns of the call, and is asked.
 	Audience Audience
-	// OpenOnly hides threads that are not open, whose rollouts may belong to another
-	// principal.
-	OpenOnly bool
 	// Shared reports that several clients share Jobs.
 	Shared bool
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no

@@ -20,7 +20,7 @@ func Example() {
 	e := &servertest.Engine{}
 	tools := mcptool.New(e, nil)
 	wire := &mcp.Server{Tools: tools}
-	client := wire.NewClient(ctx, "", thread.NewTable(e, &board.Options{}).Share(""), nil)
+	client := wire.NewClient(ctx, thread.NewTable(e, &board.Options{}).Share(""), nil)
 	defer client.Close()
 	session := mcp.NewLegacySession(client, true, func() {})
 	defer session.Close()

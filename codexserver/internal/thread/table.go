@@ -114,6 +114,9 @@ type Share struct {
 	closed    bool // guarded by table.mu
 }
 
+// Principal returns the principal of the share.
+func (s *Share) Principal() string { return s.principal }
+
 // Start begins a thread. A receives its first events.
 func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
