@@ -26,7 +26,7 @@ type call struct {
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
 	hurry   context.CancelFunc // ends the call, but not its turn
-	done    chan struct{}      // closed when there is a result
+	done    <-chan struct{}    // closed when there is a result
 	result  *mcptypes.CallToolResult
 
 	mu sync.Mutex
@@ -49,7 +49,8 @@ type attachment struct {
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
-	c := &call{session: s, tool: p.tool, digest: p.digest, attachment: attachment{client: q.client}, done: make(chan struct{}), changed: make(chan struct{})}
+	done := make(chan struct{})
+	c := &call{session: s, tool: p.tool, digest: p.digest, attachment: attachment{client: q.client}, done: done, changed: make(chan struct{})}
 	c.slots = s.server.slots()
 	c.taskable = s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
@@ -65,7 +66,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	tc.Took = s.took // callTool has begun it
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
-	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keep(j, c.tool, q.form, q.client.Name) }
+	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keepTurn(j, c.tool, keepsake{Form: q.form, Host: q.client.Name}) }
 	if s.server.Tools.Patience(c.tool, q.client.Name, q.bare) > 0 {
 		tc.Late = late
 	}
@@ -73,7 +74,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.orphan)
 	s.running.Go(func() {
-		defer close(c.done)
+		defer close(done)
 		defer stay()
 		defer leave()
 		defer c.cancel(nil)

@@ -34,12 +34,8 @@ type keepsake struct {
 	Life int `json:"life,omitzero"`
 }
 
-// keepsake returns what the next server needs to continue the turn of the call, or nil.
-func (c *call) keepsake(j *mcptool.Job, background bool) jsontext.Value {
-	return encodeKeepsake(j, keepsake{Form: c.form, Host: c.call.Host, Background: background, Life: c.life})
-}
-
-func encodeKeepsake(j *mcptool.Job, k keepsake) jsontext.Value {
+// encode returns the keepsake of a turn, or nil if no other server can continue it.
+func (k keepsake) encode(j *mcptool.Job) jsontext.Value {
 	if k.Turn = j.Keepsake(); k.Turn == nil {
 		return nil
 	}
@@ -53,58 +49,35 @@ func encodeKeepsake(j *mcptool.Job, k keepsake) jsontext.Value {
 // continues reports whether this server continues the work of others.
 func (ts *Tasks) continues() bool { return ts != nil && ts.options.Continue }
 
-// keep writes a file for a turn in the background until it ends, so that the next server
-// can continue it.
-func (s *ModernSession) keep(j *mcptool.Job, tool string, form bool, host string) {
+// keepTurn keeps a file of a turn in the background, so that the next server can continue it. K is
+// what it needs besides the turn.
+func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
 	if !s.server.Tasks.continues() || j.Keepsake() == nil {
 		return
 	}
-	news, _ := j.Changed()
-	k := &kept{session: s, job: j, news: news, keepsake: keepsake{Form: form, Host: host, Background: true}}
+	k.Background = true
+	news, _ := j.Changed() // before the file says what it is
 	id, err := taskfile.NewID(j.ThreadID())
+	var file taskfile.Task
 	if err == nil {
-		k.file, err = s.server.Tasks.store.Create(taskfile.Task{
+		file, err = s.server.Tasks.store.Create(taskfile.Task{
 			ID: id, Principal: s.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
-			Resume: encodeKeepsake(j, k.keepsake),
+			Resume: k.encode(j),
 		})
 	}
 	if err != nil {
 		s.log.Warn("a turn in the background would not survive this server", "error", err)
 		return
 	}
-	s.running.Go(k.follow)
+	s.follow(j, news, file, k)
 }
 
-// kept is the file of a turn in the background.
-type kept struct {
-	session  *ModernSession
-	job      *mcptool.Job
-	news     <-chan struct{} // of the turn since the file was written
-	file     taskfile.Task
-	keepsake keepsake
-}
-
-// follow updates the file until the turn ends, and then removes it.
-func (k *kept) follow() {
-	store := k.session.server.Tasks.store
-	_, ended := k.job.Changed()
-	for running := true; running; {
-		select {
-		case <-k.news:
-		case <-ended:
-			running = false
-			continue
-		}
-		k.news, _ = k.job.Changed()
-		file := k.file
-		file.Did, file.Resume = k.job.Did(), encodeKeepsake(k.job, k.keepsake)
-		if _, err := store.Update(file); err != nil {
-			k.session.log.Warn("the file of a turn in the background", "error", err)
-		}
-	}
-	if err := store.Remove(k.file.ID); err != nil {
-		k.session.log.Warn("the file of a turn in the background", "error", err)
-	}
+// follow keeps the file of a turn in the background up to date. News is closed when there is some
+// since the file was written.
+func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfile.Task, k keepsake) {
+	_, ended := j.Changed()
+	t := &task{call: &call{session: s, job: j, done: ended, changed: make(chan struct{})}, keepsake: k, file: file}
+	s.running.Go(func() { t.keep(news) })
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
@@ -197,7 +170,8 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
-	c := &call{session: s, tool: file.Tool, done: make(chan struct{}), changed: make(chan struct{}), hurry: func() {}}
+	done := make(chan struct{})
+	c := &call{session: s, tool: file.Tool, done: done, changed: make(chan struct{}), hurry: func() {}}
 	c.slots = s.server.slots()
 	c.form, c.taskable, c.life, c.adrift = k.Form, true, k.Life, true
 	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
@@ -213,11 +187,11 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 		c.cancel(nil)
 		return err
 	}
-	t := &task{call: c, file: file, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: k, file: file, listeners: map[*listener]bool{}}
 	c.task = t
 	s.server.Tasks.add(t)
 	s.running.Go(func() {
-		defer close(c.done)
+		defer close(done)
 		defer s.server.Tasks.leave(s.principal())
 		defer c.cancel(nil)
 		var err error
@@ -226,7 +200,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 			c.result = mcptool.Broken()
 		}
 	})
-	s.running.Go(t.keep)
+	s.running.Go(func() { t.keep(nil) })
 	return nil
 }
 
@@ -254,7 +228,6 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 		return s.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
 	news, _ := job.Changed()
-	kept := &kept{session: s, job: job, news: news, file: file, keepsake: k}
-	s.running.Go(kept.follow)
+	s.follow(job, news, file, k)
 	return nil
 }

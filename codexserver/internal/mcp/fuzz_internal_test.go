@@ -167,8 +167,9 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	s, open, state := parkOne(t)
 	var last string
 	for range 3 * maxEnded {
-		c := &call{session: s, tool: "codex", done: make(chan struct{})}
-		close(c.done)
+		done := make(chan struct{})
+		close(done)
+		c := &call{session: s, tool: "codex", done: done}
 		var err error
 		if last, err = s.park(c, []string{"q1"}); err != nil {
 			t.Fatal(err)

@@ -66,7 +66,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 			background = w.background
 		}
 		c.Took = home.takeUp(background)
-		c.Kept = func(j *mcptool.Job) { home.keep(j, p.Name, ss.canAsk(), ss.host()) }
+		c.Kept = func(j *mcptool.Job) { home.keepTurn(j, p.Name, keepsake{Form: ss.canAsk(), Host: ss.host()}) }
 	}
 	c.Folder, c.Begun, c.Host, c.Late = ss.folder, job.Store, ss.host(), late
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)

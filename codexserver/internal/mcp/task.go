@@ -14,9 +14,11 @@ import (
 // long, because the user of a task only looks from time to time.
 const patience = time.Hour
 
-// task is a call that its client polls. The call's mutex guards it.
+// task is a call that its client polls, or a turn in the background, of which no client was told.
+// The call's mutex guards it.
 type task struct {
 	call      *call
+	keepsake  keepsake      // for the next server, without the turn
 	file      taskfile.Task // as last written
 	cancelled bool          // by the client
 	over      bool          // file has the result, perhaps only in memory
@@ -38,12 +40,13 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
+	news, _ := job.Changed() // before the file says what it is
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: keepsake{Form: c.form, Host: c.call.Host}, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
-			Resume: c.keepsake(job, false),
+			Resume: t.keepsake.encode(job),
 		}, t)
 	}
 	if err != nil {
@@ -57,7 +60,7 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	c.task, c.adrift = t, true
 	shared := t.shared(shown.message)
 	c.mu.Unlock()
-	c.session.running.Go(t.keep)
+	c.session.running.Go(func() { t.keep(news) })
 	return &modern.CreateTaskResult{
 		Meta: c.session.resultMeta(), TaskID: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
 		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TTLMs: shared.TTLMs,
@@ -68,22 +71,26 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 // other processes read it.
 const fileTick = 5 * time.Second
 
-// keep updates the task's file until the end of the call: at once when its status changes, or there
-// is news of its turn, so that the file of a server that was killed has what ran.
-func (t *task) keep() {
+// keep updates the file until the end of the turn: at once when its status changes, or there is
+// news of the turn, so that the file of a server that was killed has what ran. News is closed when
+// there is some since the file was written; nil is a task of another server, whose turn has not begun
+// here. At the end a task has its result; a turn in the background has no file any more.
+func (t *task) keep(news <-chan struct{}) {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
-	var news <-chan struct{} // nil before the job of a task of another server
 	for ticked, acted := false, false; ; {
 		c.mu.Lock()
-		if c.job != nil && (news == nil || acted) {
+		if acted = acted || news == nil; acted && c.job != nil {
 			news, _ = c.job.Changed()
 		}
 		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
+		if t.keepsake.Background {
+			now.status, now.doing = file.Status, file.Message
+		}
 		if job != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
-			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), c.keepsake(job, false)
+			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), t.keepsake.encode(job)
 			if cancelled {
 				file.Resume = nil
 			}
@@ -115,9 +122,15 @@ func (t *task) write(file taskfile.Task) {
 	t.file = written
 }
 
-// end writes the result of the task.
+// end writes the result of the task. It removes the file of a turn in the background.
 func (t *task) end() {
 	c := t.call
+	if t.keepsake.Background {
+		if err := c.session.server.Tasks.store.Remove(t.file.ID); err != nil {
+			c.session.log.Warn("the file of a task", "task", t.file.ID, "error", err)
+		}
+		return
+	}
 	c.mu.Lock()
 	file := t.file
 	cancelled := t.cancelled
