@@ -4,6 +4,7 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
@@ -19,15 +20,15 @@ import (
 // the request that waits for it, and asks the turn's questions. Between two requests no
 // client waits for it.
 type call struct {
-	session *ModernSession
-	call    *mcptool.Call
-	tool    string
-	digest  digest
-	ctx     context.Context // of the turn
-	cancel  context.CancelCauseFunc
-	hurry   context.CancelFunc // ends the call, but not its turn
-	done    <-chan struct{}    // closed when there is a result
-	result  *mcptypes.CallToolResult
+	session  *ModernSession
+	call     *mcptool.Call
+	tool     string
+	digest   digest
+	ctx      context.Context // of the turn
+	cancel   context.CancelCauseFunc
+	deadline deadline
+	done     <-chan struct{} // closed when there is a result
+	result   *mcptypes.CallToolResult
 
 	mu sync.Mutex
 	attachment
@@ -58,8 +59,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	late, hurry := context.WithCancel(context.Background())
-	c.hurry = hurry
+	c.deadline = newDeadline()
 	c.outlet = c.newOutlet(q, "starting")
 	c.form = q.form
 	tc := s.Client.call(q.rpc.ID, c.audience(q.ctx, q.unasked))
@@ -67,9 +67,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	tc.Folder = func(context.Context) string { return s.folder() }
 	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
 	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keepTurn(j, c.tool, keepsake{Form: q.form, Host: q.client.Name}) }
-	if s.server.Tools.Patience(c.tool, q.client.Name, q.bare) > 0 {
-		tc.Late = late
-	}
+	tc.Late = c.deadline.of(c.mayTake(q))
 	c.call = tc
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.present, c.orphan)
@@ -78,7 +76,6 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		defer stay()
 		defer leave()
 		defer c.cancel(nil)
-		defer c.hurry()
 		var err error
 		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) {
 			return s.server.Tools.Call(c.ctx, tc, c.tool, arguments), nil
@@ -110,6 +107,11 @@ func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
 	a := s.Client.audience(ctx, w, callWatcher{call: c})
 	a.Turn.Leaves, a.Background.Leaves = true, true
 	return a
+}
+
+// mayTake returns how long a request of the call may take, 0 for no limit.
+func (c *call) mayTake(q *request) time.Duration {
+	return c.session.server.Tools.Patience(c.tool, q.client.Name, q.bare)
 }
 
 // orphan ends the call of a client that has left, unless it is a task.

@@ -171,7 +171,7 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
 	done := make(chan struct{})
-	c := &call{session: s, tool: file.Tool, done: done, changed: make(chan struct{}), hurry: func() {}}
+	c := &call{session: s, tool: file.Tool, done: done, changed: make(chan struct{})}
 	c.slots = s.server.slots()
 	c.form, c.taskable, c.life, c.adrift = k.Form, true, k.Life, true
 	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}

@@ -40,12 +40,8 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		defer leave()
 	}
-	var late context.Context
-	if most := ss.mayTake(p.Name); most > 0 {
-		var stop context.CancelFunc
-		late, stop = context.WithTimeout(context.Background(), most)
-		defer stop()
-	}
+	most, deadline := ss.mayTake(p.Name), newDeadline()
+	defer deadline.within(most, time.Now())()
 	o := ss.outlet()
 	o.events, o.request = true, r.ID
 	var job atomic.Pointer[mcptool.Job]
@@ -68,7 +64,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		c.Took = home.takeUp(background)
 		c.Kept = func(j *mcptool.Job) { home.keepTurn(j, p.Name, keepsake{Form: ss.canAsk(), Host: ss.host()}) }
 	}
-	c.Folder, c.Begun, c.Host, c.Late = ss.folder, job.Store, ss.host(), late
+	c.Folder, c.Begun, c.Host, c.Late = ss.folder, job.Store, ss.host(), deadline.of(most)
 	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {
 		o.close()

@@ -135,11 +135,8 @@ func (c *call) serve(q *request) (any, error) {
 	var settled <-chan time.Time
 	grace := c.session.grace(q)
 	late := false // the grace period is over
-	var limit <-chan time.Time
-	if most := c.session.server.Tools.Patience(c.tool, q.client.Name, q.bare); most > 0 {
-		limit = time.After(most)
-	}
-	expired := false // the client would give up the request
+	began := time.Now()
+	var answered func() // ends the deadline; nil while the answer may be a task
 	for {
 		c.mu.Lock()
 		open, changed, taskable := len(c.questions), c.changed, c.taskable && q.tasks
@@ -149,8 +146,9 @@ func (c *call) serve(q *request) (any, error) {
 				return result, nil
 			}
 		}
-		if expired && !taskable {
-			c.hurry()
+		if !taskable && answered == nil {
+			answered = c.deadline.within(c.mayTake(q), began)
+			defer answered()
 		}
 		if open > 0 && !q.form {
 			c.refuse()
@@ -174,8 +172,6 @@ func (c *call) serve(q *request) (any, error) {
 		case <-changed:
 		case <-grace:
 			late = true
-		case <-limit:
-			expired = true
 		case <-q.ctx.Done():
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
