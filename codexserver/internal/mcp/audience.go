@@ -53,9 +53,9 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 	return a
 }
 
-// call returns a call of a tool by a request.
-func (c *Client) call(id jsonrpc.ID, a mcptool.Audience) *mcptool.Call {
-	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a}
+// call returns a call of a tool by a request of a client with the name host.
+func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.Call {
+	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, Host: host}
 }
 
 // byClient returns a place for questions that the client decides.

@@ -30,17 +30,16 @@ type call struct {
 	done     <-chan struct{} // closed when there is a result
 	result   *mcptypes.CallToolResult
 
-	mu sync.Mutex
-	attachment
-	questionnaire
-	job      *mcptool.Job // the turn; nil before it is queued, and for tools without one
-	changed  chan struct{}
-	taskable bool // the call may become a task
-	form     bool // the client of the first request shows forms
-	task     *task
+	mu        sync.Mutex
+	attached  attachment
+	questions questionnaire
+	job       *mcptool.Job // the turn; nil before it is queued, and for tools without one
+	changed   chan struct{}
+	taskable  bool // the call may become a task
+	task      *task
 }
 
-// attachment is how a call reaches its client.
+// attachment is how a call reaches its client. The call's mutex guards it.
 type attachment struct {
 	client elicit.Client // of the newest request
 	outlet *outlet       // of the request that waits for the call; nil between two
@@ -48,55 +47,81 @@ type attachment struct {
 	adrift bool          // the turn continues without a request that waits for it
 }
 
+// abandoned reports whether the client does not come back for the call.
+func (a *attachment) abandoned() bool { return a.outlet == nil && !a.adrift }
+
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
-	done := make(chan struct{})
-	c := &call{session: s, tool: p.tool, digest: p.digest, attachment: attachment{client: q.client}, done: done, changed: make(chan struct{})}
-	c.slots = s.server.slots()
-	c.taskable = s.mayBeTask(q, c.tool)
+	c := s.unstarted(p.tool, q.client, q.form)
+	c.digest, c.deadline, c.taskable = p.digest, newDeadline(), s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
+		c.cancel(nil)
 		return nil, err
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	c.deadline = newDeadline()
-	c.outlet = c.newOutlet(q, "starting")
-	c.form = q.form
-	tc := s.Client.call(q.rpc.ID, c.audience(q.ctx, q.unasked))
-	tc.Took = s.took // callTool has begun it
-	tc.Folder = func(context.Context) string { return s.folder() }
-	tc.Shared, tc.MaxText, tc.Begun, tc.Host = s.shared, maxText, c.begin, q.client.Name
-	tc.Durable, tc.Kept = c.taskable, func(j *mcptool.Job) { s.keepTurn(j, c.tool, keepsake{Form: q.form, Host: q.client.Name}) }
+	c.attached.outlet = c.newOutlet(q, "starting")
+	tc := c.of(q.rpc.ID, c.audience(q.ctx, q.unasked))
+	s.survive(tc, c.tool, func() bool { return c.questions.form }, nil)
+	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
-	c.call = tc
 	arguments := stdjson.RawMessage(p.arguments)
-	stay := context.AfterFunc(s.present, c.orphan)
-	s.running.Go(func() {
+	stay := context.AfterFunc(s.client.present, c.orphan)
+	c.run(func() *mcptypes.CallToolResult { return s.client.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
+		leave()
+		stay()
+	})
+	return c, nil
+}
+
+// unstarted returns a call of a tool that does not run yet. Its client shows forms if form is true.
+func (s *ModernSession) unstarted(tool string, client elicit.Client, form bool) *call {
+	c := &call{session: s, tool: tool, changed: make(chan struct{})}
+	c.attached.client = client
+	c.questions.form, c.questions.slots = form, s.client.server.slots()
+	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
+	return c
+}
+
+// of returns the call as the tools know it.
+func (c *call) of(id jsonrpc.ID, a mcptool.Audience) *mcptool.Call {
+	c.call = c.session.call(id, c.attached.client.Name, a)
+	c.call.Begun, c.call.Durable = c.begin, c.taskable
+	return c.call
+}
+
+// call is [Client.call] for a call whose result is not longer than clients of this era show.
+func (s *ModernSession) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.Call {
+	tc := s.client.call(id, host, a)
+	tc.Shared, tc.MaxText = s.shared, maxText
+	return tc
+}
+
+// run calls f for the result of the call in another goroutine, and leave after it.
+func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
+	done := make(chan struct{})
+	c.done = done
+	c.session.client.Go(func() {
 		defer close(done)
-		defer stay()
 		defer leave()
 		defer c.cancel(nil)
 		var err error
-		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) {
-			return s.server.Tools.Call(c.ctx, tc, c.tool, arguments), nil
-		})
+		c.result, err = recovered(c.session.client.Log(), "a tool", func() (*mcptypes.CallToolResult, error) { return f(), nil })
 		if err != nil {
 			c.result = mcptool.Broken()
 		}
 	})
-	return c, nil
 }
 
 // audience returns who is asked about the turns of the call, and who observes them: codex-wait reports
 // turns in the background.
 func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
 	s := c.session
-	w := way{turn: s.unable, background: s.unable, unasked: unasked}
-	if c.form {
+	w := way{turn: s.client.unable, background: s.client.unable, unasked: unasked}
+	if c.questions.form {
 		w.turn, w.caller, w.elicit = c.asks, c.asks, c.elicit
 	}
-	if c.form || s.waits() {
-		w.background = s.hold
+	if c.questions.form || s.client.waits() {
+		w.background = s.client.hold
 		if c.taskable { // another client may poll the task
 			w.turn = c.asks
 		}
@@ -104,14 +129,14 @@ func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
 	if c.taskable {
 		w.patience = patience
 	}
-	a := s.Client.audience(ctx, w, callWatcher{call: c})
+	a := s.client.audience(ctx, w, callWatcher{call: c})
 	a.Turn.Leaves, a.Background.Leaves = true, true
 	return a
 }
 
 // mayTake returns how long a request of the call may take, 0 for no limit.
 func (c *call) mayTake(q *request) time.Duration {
-	return c.session.server.Tools.Patience(c.tool, q.client.Name, q.bare)
+	return c.session.client.server.Tools.Patience(c.tool, q.client.Name, q.bare)
 }
 
 // orphan ends the call of a client that has left, unless it is a task.
@@ -137,7 +162,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
 	}
 	if task {
-		if err := s.server.Tasks.enter(s.principal()); err != nil {
+		if err := s.client.server.Tasks.enter(s.client.principal()); err != nil {
 			s.calls.leave()
 			return nil, err
 		}
@@ -145,7 +170,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	return func() {
 		s.calls.leave()
 		if task {
-			s.server.Tasks.leave(s.principal())
+			s.client.server.Tasks.leave(s.client.principal())
 		}
 	}, nil
 }
@@ -211,37 +236,36 @@ func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 // callWatcher reports the turn to the request that waits for the call.
 type callWatcher struct {
 	thread.NoQuestions
-	*call
+	call *call
 }
 
-func (w callWatcher) current() *outlet {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.outlet
+func (w callWatcher) outlet() *outlet {
+	w.call.mu.Lock()
+	defer w.call.mu.Unlock()
+	return w.call.attached.outlet
 }
 
 // Ready implements [thread.Waiter].
-func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.current().Ready(ctx, m) }
+func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.outlet().Ready(ctx, m) }
 
 // Event implements [thread.Observer].
-func (w callWatcher) Event(e thread.Event) { w.current().Event(e) }
+func (w callWatcher) Event(e thread.Event) { w.outlet().Event(e) }
 
 // Decided implements [thread.Observer]. The job has the decision already.
-func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.current().Decided(r, d) }
+func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.outlet().Decided(r, d) }
 
 // newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
 // the first activity. The caller must close it before the answer.
 func (c *call) newOutlet(q *request, doing string) *outlet {
 	peer, s := q.rpc.Peer(), c.session
 	o := &outlet{
-		client: s.Client, peer: peer, request: q.rpc.ID, events: q.events, paced: q.events,
+		client: s.client, peer: peer, request: q.rpc.ID, events: q.events, paced: q.events,
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}
 	if token := q.meta.ProgressToken; token != nil {
-		o.progress = &progress{token: token, doing: doing, sent: c.sent, stuck: c.stuck, send: func(p *mcptypes.ProgressNotificationParams) {
-			s.notify(peer, mcptypes.NotificationsProgress.Name(), p)
-		}}
-		o.progress.start(q.ctx)
+		o.start(q.ctx, &progress{token: token, doing: doing, sent: c.attached.sent, stuck: c.stuck, send: func(p *mcptypes.ProgressNotificationParams) {
+			s.client.notify(peer, mcptypes.NotificationsProgress.Name(), p)
+		}})
 	}
 	return o
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 
@@ -52,7 +51,7 @@ func (ts *Tasks) continues() bool { return ts != nil && ts.options.Continue }
 // keepTurn keeps a file of a turn in the background, so that the next server can continue it. K is
 // what it needs besides the turn.
 func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
-	if !s.server.Tasks.continues() || j.Keepsake() == nil {
+	if !s.client.server.Tasks.continues() || j.Keepsake() == nil {
 		return
 	}
 	k.Background = true
@@ -60,13 +59,13 @@ func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
 	id, err := taskfile.NewID(j.ThreadID())
 	var file taskfile.Task
 	if err == nil {
-		file, err = s.server.Tasks.store.Create(taskfile.Task{
-			ID: id, Principal: s.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
+		file, err = s.client.server.Tasks.store.Create(taskfile.Task{
+			ID: id, Principal: s.client.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
 			Resume: k.encode(j),
 		})
 	}
 	if err != nil {
-		s.log.Warn("a turn in the background would not survive this server", "error", err)
+		s.client.Log().Warn("a turn in the background would not survive this server", "error", err)
 		return
 	}
 	s.follow(j, news, file, k)
@@ -77,7 +76,14 @@ func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
 func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfile.Task, k keepsake) {
 	_, ended := j.Changed()
 	t := &task{call: &call{session: s, job: j, done: ended, changed: make(chan struct{})}, keepsake: k, file: file}
-	s.running.Go(func() { t.keep(news) })
+	s.client.Go(func() { t.keep(news) })
+}
+
+// survive lets the turns of a call of a tool in the background survive this server, and those of others
+// continue, see takeUp for ask. Form says whether the client shows forms.
+func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool, ask board.Ask) {
+	tc.Took = s.takeUp(ask)
+	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: form(), Host: tc.Host}) }
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
@@ -85,21 +91,21 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 // when the turns are known here.
 func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
 	s.taken.Do(func() {
-		if !s.server.Tasks.continues() {
+		if !s.client.server.Tasks.continues() {
 			close(s.took)
 			return
 		}
-		s.running.Go(func() {
+		s.client.Go(func() {
 			defer close(s.took)
-			all, err := s.server.Tasks.store.List()
+			all, err := s.client.server.Tasks.store.List()
 			if err != nil {
-				s.log.Warn("tasks of other servers", "error", err)
+				s.client.Log().Warn("tasks of other servers", "error", err)
 			}
 			for _, e := range all {
-				if s.ctx.Err() != nil {
+				if s.client.ctx.Err() != nil {
 					return
 				}
-				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal() && e.Task.Resume != nil {
+				if e.Owner == taskfile.Gone && e.Task.Principal == s.client.principal() && e.Task.Resume != nil {
 					s.continueAs(e.Task, ask)
 				}
 			}
@@ -113,23 +119,23 @@ func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
 func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
 
 func (s *ModernSession) continueAs(file taskfile.Task, ask board.Ask) {
-	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
+	if !s.client.server.Tasks.continues() || file.Resume == nil || s.client.ctx.Err() != nil {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
-		s.log.Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
+		s.client.Log().Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
 	}
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
 func (s *ModernSession) continued(id string, ask board.Ask) error {
-	tasks := s.server.Tasks
-	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
+	tasks := s.client.server.Tasks
+	if err := s.client.server.Tools.CanContinue(s.client.ctx); err != nil {
 		return err
 	}
-	release, ok := tasks.adopt(s.ctx)
+	release, ok := tasks.adopt(s.client.ctx)
 	if !ok {
-		return s.ctx.Err()
+		return s.client.ctx.Err()
 	}
 	defer release()
 	before, owner, err := tasks.store.Get(id)
@@ -150,7 +156,7 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 		file, err = tasks.store.Update(file) // before a question has a key
 	}
 	if err == nil {
-		err = tasks.enter(s.principal())
+		err = tasks.enter(s.client.principal())
 	}
 	if err != nil {
 		return giveUp(err)
@@ -162,7 +168,7 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 		err = s.continueCall(file, k, cut)
 	}
 	if err != nil {
-		tasks.leave(s.principal())
+		tasks.leave(s.client.principal())
 		return giveUp(err)
 	}
 	return nil
@@ -170,62 +176,46 @@ func (s *ModernSession) continued(id string, ask board.Ask) error {
 
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
-	done := make(chan struct{})
-	c := &call{session: s, tool: file.Tool, done: done, changed: make(chan struct{})}
-	c.slots = s.server.slots()
-	c.form, c.taskable, c.life, c.adrift = k.Form, true, k.Life, true
-	c.client = elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
+	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
-		c.client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
-	tc := s.Client.call(jsonrpc.ID{}, c.audience(c.ctx, false))
-	tc.Shared, tc.MaxText, tc.Begun, tc.Host, tc.Durable = s.shared, maxText, c.begin, k.Host, true
-	c.call = tc
-	turn, err := s.server.Tools.Reopen(c.ctx, tc, cut)
+	c := s.unstarted(file.Tool, client, k.Form)
+	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
+	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(c.ctx, false)), cut)
 	if err != nil {
 		c.cancel(nil)
 		return err
 	}
 	t := &task{call: c, keepsake: k, file: file, listeners: map[*listener]bool{}}
 	c.task = t
-	s.server.Tasks.add(t)
-	s.running.Go(func() {
-		defer close(done)
-		defer s.server.Tasks.leave(s.principal())
-		defer c.cancel(nil)
-		var err error
-		c.result, err = recovered(s.log, "a tool", func() (*mcptypes.CallToolResult, error) { return turn.Run(c.ctx, false), nil })
-		if err != nil {
-			c.result = mcptool.Broken()
-		}
-	})
-	s.running.Go(func() { t.keep(nil) })
+	s.client.server.Tasks.add(t)
+	c.run(func() *mcptypes.CallToolResult { return turn.Run(c.ctx, false) }, func() { s.client.server.Tasks.leave(s.client.principal()) })
+	s.client.Go(func() { t.keep(nil) })
 	return nil
 }
 
 // continueInBackground continues a turn in the background.
 func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask board.Ask) error {
 	switch {
-	case !k.Form && !s.waits():
-		ask = s.unable
+	case !k.Form && !s.client.waits():
+		ask = s.client.unable
 	case ask == nil:
-		ask = s.hold
+		ask = s.client.hold
 	}
-	a := s.audience(s.ctx, way{turn: ask, background: ask}, nil)
+	a := s.client.audience(s.client.ctx, way{turn: ask, background: ask}, nil)
 	a.Turn = a.Background
-	tc := s.Client.call(jsonrpc.ID{}, a)
-	tc.Shared, tc.MaxText, tc.Host, tc.Durable = s.shared, maxText, k.Host, true
 	var job *mcptool.Job
-	tc.Begun = func(j *mcptool.Job) { job = j }
-	turn, err := s.server.Tools.Reopen(s.ctx, tc, cut)
+	tc := s.call(jsonrpc.ID{}, k.Host, a)
+	tc.Durable, tc.Begun = true, func(j *mcptool.Job) { job = j }
+	turn, err := s.client.server.Tools.Reopen(s.client.ctx, tc, cut)
 	if err != nil {
 		return err
 	}
-	turn.Run(s.ctx, true)
-	s.server.Tasks.leave(s.principal()) // it was counted as a task, which it is not
+	turn.Run(s.client.ctx, true)
+	s.client.server.Tasks.leave(s.client.principal()) // it was counted as a task, which it is not
 	if job == nil {
-		return s.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
+		return s.client.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
 	news, _ := job.Changed()
 	s.follow(job, news, file, k)

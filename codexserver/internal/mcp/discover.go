@@ -15,7 +15,7 @@ const listLife = 3_600_000
 func (s *ModernSession) discover() (any, error) {
 	none := modern.JSONObject{}
 	extensions := map[string]modern.JSONObject{extensionEvents: none}
-	if s.server.Tasks.serves() {
+	if s.client.server.Tasks.serves() {
 		extensions[extensionTasks] = none
 	}
 	return &modern.DiscoverResult{
@@ -27,20 +27,20 @@ func (s *ModernSession) discover() (any, error) {
 			Logging:    none,
 			Extensions: extensions,
 		},
-		Instructions: new(s.server.Tools.Instructions()),
+		Instructions: new(s.client.server.Tools.Instructions()),
 		TTLMs:        listLife,
 		CacheScope:   modern.CacheScopePrivate,
 	}, nil
 }
 
 func (s *ModernSession) listTools() (any, error) {
-	list, err := s.server.Tools.List()
+	list, err := s.client.server.Tools.List()
 	if err != nil {
 		return nil, err
 	}
 	result := &modern.ListToolsResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range list {
-		if s.principal() != "" { // its requests come over HTTP
+		if s.client.principal() != "" { // its requests come over HTTP
 			t.InputSchema = mirrored(t.InputSchema)
 		}
 		result.Tools = append(result.Tools, modern.Tool{

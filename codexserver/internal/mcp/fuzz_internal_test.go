@@ -18,7 +18,7 @@ import (
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne(t testing.TB) (*ModernSession, *call, string) {
-	s := &ModernSession{Client: &Client{threads: &thread.Share{}, server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}}
+	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{Seal: &Seal{Logger: slog.New(slog.DiscardHandler)}}}}
 	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}}
 	state, err := s.park(c, []string{"q1"})
 	if err != nil {
@@ -29,7 +29,7 @@ func parkOne(t testing.TB) (*ModernSession, *call, string) {
 
 // ticket returns the sealed content of a state.
 func (s *ModernSession) ticket(t testing.TB, state string) (k ticket) {
-	plain, err := s.server.Seal.open(state)
+	plain, err := s.client.server.Seal.open(state)
 	if err == nil {
 		err = json.Unmarshal(plain, &k)
 	}
@@ -49,7 +49,7 @@ func FuzzResume(f *testing.F) {
 	f.Add(state+"\n", []byte(`{"at":"0001-01-01T00:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, sealed string, plain []byte) {
 		s, c, state := parkOne(t)
-		forged, err := s.server.Seal.seal(plain)
+		forged, err := s.client.server.Seal.seal(plain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func FuzzResume(f *testing.F) {
 		if json.Unmarshal(plain, &k) == nil && k.Number != right.Number {
 			k.Instance, k.Digest, k.Issued = right.Instance, right.Digest, right.Issued
 			if plain, err := json.Marshal(k, jsontext.AllowInvalidUTF8(true)); err == nil {
-				forged, _ := s.server.Seal.seal(plain)
+				forged, _ := s.client.server.Seal.seal(plain)
 				forgeries = append(forgeries, forged)
 			}
 		}
@@ -149,7 +149,7 @@ func TestForgedTicket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sealed, err := s.server.Seal.seal(plain)
+		sealed, err := s.client.server.Seal.seal(plain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 
 // TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
 func TestUnfinishedCallsAreLimited(t *testing.T) {
-	s := &ModernSession{Client: &Client{threads: &thread.Share{}, server: &Server{}}}
+	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{}}}
 	var leave func()
 	for i := range maxCalls {
 		var err error

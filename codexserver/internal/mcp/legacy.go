@@ -13,21 +13,23 @@ import (
 // LegacySession is one connection to a client that begins with a handshake, from its first
 // message to its last.
 type LegacySession struct {
-	*Client
+	client  *Client
 	peer    *jsonrpc.Peer
-	end     inputEnd
 	stop    func() // ends the handling of requests
 	unasked bool   // the client may not approve
-
-	long limit
+	long    limit
 
 	mu      sync.Mutex
-	client  *mcptypes.InitializeRequestParams // nil until initialize
+	end     inputEnd
+	hello   *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
 	level   mcptypes.LoggingLevel
 	able    bool          // the client supports elicitation
 	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
 }
+
+// Client returns the client of the session.
+func (ss *LegacySession) Client() *Client { return ss.client }
 
 // Handler returns the handler of the session's methods of MCP, to which others can be added. It
 // answers unknown methods with -32601.
@@ -53,7 +55,7 @@ func LegacyInline() []string {
 // disconnected or does not read. If asks is false, the client may not approve, and is not
 // asked, even if it supports questions.
 func NewLegacySession(c *Client, asks bool, stop func()) *LegacySession {
-	ss := &LegacySession{Client: c, unasked: !asks, level: mcptypes.LoggingLevelWarning, stop: stop}
+	ss := &LegacySession{client: c, unasked: !asks, level: mcptypes.LoggingLevelWarning, stop: stop}
 	if !c.server.Finish {
 		ss.end.stop = stop
 	}
@@ -65,13 +67,25 @@ func NewLegacySession(c *Client, asks bool, stop func()) *LegacySession {
 func (ss *LegacySession) Connect(p *jsonrpc.Peer) { ss.peer = p }
 
 // InputEnded records the end of the client's input. It is a hook of the peer.
-func (ss *LegacySession) InputEnded(error) { ss.end.reach() }
+func (ss *LegacySession) InputEnded(error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.end.reach()
+}
 
 // Close ends the wait for the end of the session. The client must be closed.
-func (ss *LegacySession) Close() { ss.end.close() }
+func (ss *LegacySession) Close() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.end.close()
+}
 
 // Begin records that the client has begun a session without initialize.
-func (ss *LegacySession) Begin() { ss.end.begin() }
+func (ss *LegacySession) Begin() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.end.begin()
+}
 
 // speaks reports whether the session's version of MCP is version or a newer one. It returns
 // true before initialize.
@@ -92,17 +106,17 @@ func (ss *LegacySession) canAsk() bool {
 func (ss *LegacySession) host() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.client == nil {
+	if ss.hello == nil {
 		return ""
 	}
-	return ss.client.ClientInfo.Name
+	return ss.hello.ClientInfo.Name
 }
 
 // Outlet returns the observer of a turn that no request waits for. It only sends log messages.
 func (ss *LegacySession) Outlet() thread.Observer { return ss.outlet() }
 
 func (ss *LegacySession) outlet() *outlet {
-	return &outlet{client: ss.Client, peer: ss.peer, paced: true, endsOnce: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
+	return &outlet{client: ss.client, peer: ss.peer, paced: true, endsOnce: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
 		ss.mu.Lock()
 		defer ss.mu.Unlock()
 		return new(ss.level)
@@ -113,17 +127,17 @@ func (ss *LegacySession) outlet() *outlet {
 func (ss *LegacySession) Peer() *jsonrpc.Peer { return ss.peer }
 
 // Notify queues a notification.
-func (ss *LegacySession) Notify(method string, params any) { ss.notify(ss.peer, method, params) }
+func (ss *LegacySession) Notify(method string, params any) { ss.client.notify(ss.peer, method, params) }
 
 // SendEvent sends an event, unless err says that it could not be written. The session ends if
 // too many bytes wait for the client.
 func (ss *LegacySession) SendEvent(method string, params any, err error) {
-	ss.sendEvent(ss.peer, method, params, err, ss.stop)
+	ss.client.sendEvent(ss.peer, method, params, err, ss.stop)
 }
 
 // Listener returns a receiver of events that sends them. While too many bytes wait for the
 // client, it leaves deltas out, and then sends an event with their number.
 func (ss *LegacySession) Listener(send func(protocol.Event)) func(protocol.Event) {
 	var gap gap
-	return func(e protocol.Event) { gap.send(ss.peer, ss.server.MaxUnread, e, send) }
+	return func(e protocol.Event) { gap.send(ss.peer, ss.client.server.MaxUnread, e, send) }
 }

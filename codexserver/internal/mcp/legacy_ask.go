@@ -15,8 +15,8 @@ import (
 // way returns how the client is asked about the turns of a call. One that cannot be asked may yet
 // be, while the turn runs, so it is asked in any case.
 func (ss *LegacySession) way(call string) way {
-	w := way{turn: ss.asks(call), background: ss.asks(call), elicit: ss.Elicit, session: ss.ctx, unasked: ss.unasked}
-	if ss.stays {
+	w := way{turn: ss.asks(call), background: ss.asks(call), elicit: ss.Elicit, session: ss.client.ctx, unasked: ss.unasked}
+	if ss.client.jobs.Stays() {
 		w.background = ss.asksOrHolds(call)
 	}
 	if ss.canAsk() {
@@ -43,15 +43,15 @@ func (ss *LegacySession) asks(call string) board.Ask {
 func (ss *LegacySession) asksOrHolds(call string) board.Ask {
 	asks := ss.asks(call)
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		if !ss.canAsk() && ss.waits() {
-			return ss.hold(ctx, r)
+		if !ss.canAsk() && ss.client.waits() {
+			return ss.client.hold(ctx, r)
 		}
 		out, err := asks(ctx, r)
 		if !ss.canAsk() {
 			return out, err
 		}
-		if gone := out.Reason == elicit.ReasonPeerGone || ss.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
-			return ss.hold(ctx, r)
+		if gone := out.Reason == elicit.ReasonPeerGone || ss.client.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
+			return ss.client.hold(ctx, r)
 		}
 		return out, err
 	}
@@ -106,13 +106,13 @@ func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.Ra
 }
 
 // caller sends the session's questions to the client.
-type caller struct{ *LegacySession }
+type caller struct{ session *LegacySession }
 
 // Call implements elicit.Caller. After the end of the input no client can answer. If calls
 // are still finished then, the question is decided as for a client that cannot be asked.
 func (c caller) Call(ctx context.Context, method string, params, result any) error {
-	err := c.peer.Call(ctx, method, params, result)
-	if c.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
+	err := c.session.peer.Call(ctx, method, params, result)
+	if c.session.client.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
 		return elicit.ErrUnsupported
 	}
 	return err

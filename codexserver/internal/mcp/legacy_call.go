@@ -13,7 +13,7 @@ import (
 )
 
 func (ss *LegacySession) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
-	list, err := ss.server.Tools.List()
+	list, err := ss.client.server.Tools.List()
 	if err != nil {
 		return nil, err
 	}
@@ -46,26 +46,24 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	o.events, o.request = true, r.ID
 	var job atomic.Pointer[mcptool.Job]
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
-		o.progress = &progress{
+		o.start(ctx, &progress{
 			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
 			stuck: func() string { return stuck(job.Load()) },
 			send:  func(p *mcptypes.ProgressNotificationParams) { ss.Notify(mcptypes.NotificationsProgress.Name(), p) },
-		}
-		o.progress.start(ctx)
-		defer o.progress.end()
+		})
 	}
+	defer o.close()
 	w := ss.way(callID(r.ID))
-	c := ss.call(r.ID, ss.audience(ctx, w, o, ss.outlet()))
-	if home := ss.home; home != nil {
+	c := ss.client.call(r.ID, ss.host(), ss.client.audience(ctx, w, o, ss.outlet()))
+	if home := ss.client.home; home != nil {
 		var background board.Ask
 		if w.caller != nil {
 			background = w.background
 		}
-		c.Took = home.takeUp(background)
-		c.Kept = func(j *mcptool.Job) { home.keepTurn(j, p.Name, keepsake{Form: ss.canAsk(), Host: ss.host()}) }
+		home.survive(c, p.Name, ss.canAsk, background)
 	}
-	c.Folder, c.Begun, c.Host, c.Late = ss.folder, job.Store, ss.host(), deadline.of(most)
-	result := ss.server.Tools.Call(ctx, c, p.Name, p.Arguments)
+	c.Folder, c.Begun, c.Late = ss.folder, job.Store, deadline.of(most)
+	result := ss.client.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {
 		o.close()
 	}
@@ -80,12 +78,12 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 // calls are finished after the end of the input, nobody gives them up.
 func (ss *LegacySession) mayTake(tool string) time.Duration {
 	ss.mu.Lock()
-	client := ss.client
+	client := ss.hello
 	ss.mu.Unlock()
-	if client == nil || ss.server.Finish {
+	if client == nil || ss.client.server.Finish {
 		return 0
 	}
-	return ss.server.Tools.Patience(tool, client.ClientInfo.Name, false)
+	return ss.client.server.Tools.Patience(tool, client.ClientInfo.Name, false)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

@@ -1,9 +1,6 @@
 package mcp
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // drain is how long requests may continue after a client with a session has disconnected.
 // It is enough for short requests, but not for a turn.
@@ -11,11 +8,9 @@ const drain = 50 * time.Millisecond
 
 // inputEnd decides about calls when the client's input ends. If the client has begun a
 // session, it has disconnected, and its turns end. Otherwise the input is a file of calls,
-// which are finished. The zero value is ready.
+// which are finished. The session's mutex guards it. The zero value is ready.
 type inputEnd struct {
-	stop func() // ends the handling of requests, unless nil
-
-	mu             sync.Mutex
+	stop           func() // ends the handling of requests, unless nil
 	began, reached bool
 	timer          *time.Timer
 }
@@ -27,8 +22,6 @@ func (e *inputEnd) begin() { e.note(&e.began) }
 func (e *inputEnd) reach() { e.note(&e.reached) }
 
 func (e *inputEnd) note(what *bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	*what = true
 	if e.began && e.reached && e.timer == nil && e.stop != nil {
 		e.timer = time.AfterFunc(drain, e.stop)
@@ -36,8 +29,6 @@ func (e *inputEnd) note(what *bool) {
 }
 
 func (e *inputEnd) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.timer != nil {
 		e.timer.Stop()
 	}

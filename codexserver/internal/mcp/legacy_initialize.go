@@ -32,7 +32,7 @@ func negotiate(asked string) string {
 func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.client != nil {
+	if ss.hello != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
 	version := negotiate(p.ProtocolVersion)
@@ -40,7 +40,7 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	if err != nil {
 		return nil, err
 	}
-	ss.client, ss.version = p, version
+	ss.hello, ss.version = p, version
 	if version == batches {
 		ss.peer.AcceptBatches()
 	}
@@ -50,9 +50,9 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	}
 	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
 	ss.able = client.CanAsk()
-	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.server.Approvals)
-	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.server.Version, p.ClientInfo))}
-	if info := ss.server.engineInfo(); info != nil {
+	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.client.server.Approvals)
+	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.client.server.Version, p.ClientInfo))}
+	if info := ss.client.server.engineInfo(); info != nil {
 		extra["engine"] = info
 	}
 	var resources *mcptypes.ServerCapabilitiesResources
@@ -69,10 +69,10 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",
 			Title:   new("Codex"),
-			Version: ss.server.Version,
+			Version: ss.client.server.Version,
 			Extra:   extra,
 		},
-		Instructions: new(ss.server.Tools.Instructions()),
+		Instructions: new(ss.client.server.Tools.Instructions()),
 	}, nil
 }
 
@@ -81,10 +81,10 @@ func (ss *LegacySession) UserAgent() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	var client mcptypes.Implementation
-	if ss.client != nil {
-		client = ss.client.ClientInfo
+	if ss.hello != nil {
+		client = ss.hello.ClientInfo
 	}
-	return userAgent(ss.server.Version, client)
+	return userAgent(ss.client.server.Version, client)
 }
 
 func userAgent(version string, client mcptypes.Implementation) string {

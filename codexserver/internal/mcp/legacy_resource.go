@@ -55,7 +55,7 @@ func (ss *LegacySession) listResources(_ context.Context, p *mcptypes.ListResour
 			return nil, err
 		}
 	}
-	return &mcptypes.ListResourcesResult{Resources: ss.server.Tools.Resources().List(ss.threads)}, nil
+	return &mcptypes.ListResourcesResult{Resources: ss.client.server.Tools.Resources().List(ss.client.threads)}, nil
 }
 
 func (ss *LegacySession) listTemplates(_ context.Context, p *mcptypes.ListResourceTemplatesRequestParams) (*mcptypes.ListResourceTemplatesResult, error) {
@@ -64,11 +64,11 @@ func (ss *LegacySession) listTemplates(_ context.Context, p *mcptypes.ListResour
 			return nil, err
 		}
 	}
-	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: ss.server.Tools.Resources().Templates()}, nil
+	return &mcptypes.ListResourceTemplatesResult{ResourceTemplates: ss.client.server.Tools.Resources().Templates()}, nil
 }
 
 func (ss *LegacySession) readResource(ctx context.Context, p *mcptypes.ReadResourceRequestParams) (*mcptypes.ReadResourceResult, error) {
-	contents, err := ss.server.Tools.Resources().Read(ctx, ss.threads, p.URI)
+	contents, err := ss.client.server.Tools.Resources().Read(ctx, ss.client.threads, p.URI)
 	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		e := jsonrpc.Errorf(codeNoResource, "params/uri: %s", none.Reason)

@@ -18,7 +18,7 @@ const rootsTimeout = 5 * time.Second
 // folder returns the folder of the options, or the client's first root, or
 // [mcptool.ProjectFolder].
 func (ss *LegacySession) folder(ctx context.Context) string {
-	if f := ss.server.Folder; f != "" {
+	if f := ss.client.server.Folder; f != "" {
 		return f
 	}
 	return cmp.Or(ss.root(ctx), mcptool.ProjectFolder(ctx))
@@ -28,7 +28,7 @@ func (ss *LegacySession) folder(ctx context.Context) string {
 // client/roots).
 func (ss *LegacySession) root(ctx context.Context) string {
 	ss.mu.Lock()
-	has := ss.client != nil && ss.client.Capabilities.Roots != nil
+	has := ss.hello != nil && ss.hello.Capabilities.Roots != nil
 	ss.mu.Unlock()
 	if !has {
 		return ""
@@ -37,7 +37,7 @@ func (ss *LegacySession) root(ctx context.Context) string {
 	defer cancel()
 	list, err := mcptypes.RootsList.Call(ctx, ss.peer, nil)
 	if err != nil {
-		ss.log.Warn("roots of the client", "error", err)
+		ss.client.Log().Warn("roots of the client", "error", err)
 		return ""
 	}
 	for _, root := range list.Roots {

@@ -15,7 +15,7 @@ import (
 // ModernSession has the calls of a client by requests of their own, and their open questions. It
 // is safe for concurrent use.
 type ModernSession struct {
-	*Client
+	client *Client
 	shared bool  // by several connections
 	calls  limit // that may take long
 	open   limit // requests that may take long
@@ -30,12 +30,15 @@ type ModernSession struct {
 // NewModernSession returns a session of a client. If shared is true, the requests come over
 // several connections.
 func NewModernSession(c *Client, shared bool) *ModernSession {
-	return &ModernSession{Client: c, shared: shared, reads: make(chan struct{}, maxReads), took: make(chan struct{})}
+	return &ModernSession{client: c, shared: shared, reads: make(chan struct{}, maxReads), took: make(chan struct{})}
 }
+
+// Close closes the client of the session, see [Client.Close].
+func (s *ModernSession) Close() error { return s.client.Close() }
 
 // Busy reports whether a turn is running or queued, or a call that may take long is unfinished,
 // whether or not a request waits for it.
-func (s *ModernSession) Busy() bool { return s.calls.n.Load() > 0 || s.Client.Busy() }
+func (s *ModernSession) Busy() bool { return s.calls.n.Load() > 0 || s.client.Busy() }
 
 // MaxConcurrent is how many requests of a session that may take long are handled at a time.
 // More are refused, because they would wait for calls that may never end.
@@ -97,7 +100,7 @@ func (s *ModernSession) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta j
 	case modern.SubscriptionsListen.Name():
 		return s.long(q, s.listen)
 	}
-	if s.server.Tasks.serves() {
+	if s.client.server.Tasks.serves() {
 		s.takeUp(nil)
 		switch r.Method {
 		case modern.TasksGet.Name():
@@ -131,7 +134,7 @@ func (s *ModernSession) enter() error {
 }
 
 // resultMeta returns the _meta of every result. It is read only.
-func (s *ModernSession) resultMeta() *modern.ResultMetaObject { return s.server.meta() }
+func (s *ModernSession) resultMeta() *modern.ResultMetaObject { return s.client.server.meta() }
 
 func (s *Server) meta() *modern.ResultMetaObject {
 	s.once.Do(func() {

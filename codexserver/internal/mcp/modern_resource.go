@@ -30,7 +30,7 @@ func (s *ModernSession) listResources(q *request) (any, error) {
 		return nil, err
 	}
 	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TTLMs: fresh, CacheScope: modern.CacheScopePrivate}
-	for _, r := range s.server.Tools.Resources().List(s.threads) {
+	for _, r := range s.client.server.Tools.Resources().List(s.client.threads) {
 		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, URI: r.URI})
 	}
 	return result, nil
@@ -41,7 +41,7 @@ func (s *ModernSession) listTemplates(q *request) (any, error) {
 		return nil, err
 	}
 	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
-	for _, t := range s.server.Tools.Resources().Templates() {
+	for _, t := range s.client.server.Tools.Resources().Templates() {
 		result.ResourceTemplates = append(result.ResourceTemplates, modern.ResourceTemplate{
 			Name: t.Name, Description: t.Description, MimeType: t.MimeType, URITemplate: t.URITemplate,
 		})
@@ -60,7 +60,7 @@ func (s *ModernSession) readResource(q *request) (any, error) {
 	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
 		return nil, Invalid("/uri", "want a string")
 	}
-	contents, err := s.server.Tools.Resources().Read(q.ctx, s.threads, uri)
+	contents, err := s.client.server.Tools.Resources().Read(q.ctx, s.client.threads, uri)
 	var none *mcptool.NoResourceError
 	if errors.As(err, &none) {
 		return nil, noResource(uri, none)

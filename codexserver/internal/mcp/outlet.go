@@ -40,7 +40,26 @@ func (o *outlet) close() (sent float64) {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
-	return o.progress.end()
+	if o.progress == nil {
+		return 0
+	}
+	o.progress.end()
+	return o.progress.sent
+}
+
+// start begins to report progress, until close.
+func (o *outlet) start(ctx context.Context, p *progress) {
+	o.progress = p
+	p.start(ctx, o.report)
+}
+
+// report sends progress, see [progress.report].
+func (o *outlet) report(now, doing string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && o.progress != nil {
+		o.progress.report(now, doing)
+	}
 }
 
 // Ready implements [thread.Waiter].
@@ -62,7 +81,7 @@ func (o *outlet) Event(e thread.Event) {
 		o.send(e.Thread.ID, e.Event)
 	}
 	if e.Step.Doing != "" {
-		o.progress.say(e.Step.Doing)
+		o.report("", e.Step.Doing)
 	}
 }
 
@@ -101,16 +120,16 @@ func (o *outlet) send(thread string, e protocol.Event) {
 // nil, if too many bytes wait for the client.
 func (c *Client) sendEvent(peer *jsonrpc.Peer, method string, params any, err error, overflow func()) {
 	if err != nil {
-		c.log.Error("event not sent", "error", err)
+		c.Log().Error("event not sent", "error", err)
 		return
 	}
 	err = peer.Notify(context.Background(), method, params)
 	switch {
 	case errors.Is(err, jsonrpc.ErrFull) && overflow != nil:
-		c.log.Error("the client does not read: the session ends", "waiting", c.server.MaxUnread.End())
+		c.Log().Error("the client does not read: the session ends", "waiting", c.server.MaxUnread.End())
 		overflow()
 	case err != nil:
-		c.log.Debug("event not sent", "method", method, "error", err)
+		c.Log().Debug("event not sent", "method", method, "error", err)
 	}
 }
 
@@ -118,7 +137,7 @@ func (c *Client) sendEvent(peer *jsonrpc.Peer, method string, params any, err er
 // are waiting.
 func (c *Client) notify(peer *jsonrpc.Peer, method string, params any) {
 	if err := peer.Notify(context.Background(), method, params); err != nil {
-		c.log.Debug("notification not sent", "method", method, "error", err)
+		c.Log().Debug("notification not sent", "method", method, "error", err)
 	}
 }
 

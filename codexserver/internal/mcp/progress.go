@@ -15,7 +15,7 @@ import (
 const heartbeat = 15 * time.Second
 
 // progress sends notifications/progress for one request with a progress token (MCP 2025-06-18,
-// basic/utilities/progress). A nil progress does nothing.
+// basic/utilities/progress).
 type progress struct {
 	token *mcptypes.ProgressToken
 	mute  bool // without messages, which came with 2025-03-26
@@ -24,15 +24,14 @@ type progress struct {
 	stop  context.CancelFunc
 	beat  sync.WaitGroup
 
-	mu    sync.Mutex
-	ended bool
+	// The mutex of the outlet guards these.
 	sent  float64
 	doing string
 }
 
-// start begins the heartbeat, until end. A heartbeat sends what stuck returns, unless that is
-// "", or else the last activity.
-func (p *progress) start(ctx context.Context) {
+// start begins the heartbeat, until end. It reports what stuck returns, unless that is "", or else
+// the last activity.
+func (p *progress) start(ctx context.Context, report func(now, doing string)) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.beat.Go(func() {
 		tick := time.NewTicker(heartbeat)
@@ -40,7 +39,7 @@ func (p *progress) start(ctx context.Context) {
 		for {
 			select {
 			case <-tick.C:
-				p.report(p.stuck(), "")
+				report(p.stuck(), "")
 			case <-ctx.Done():
 				return
 			}
@@ -48,33 +47,15 @@ func (p *progress) start(ctx context.Context) {
 	})
 }
 
-// end stops the progress, and returns the last one. No notification is sent after it returns.
-func (p *progress) end() (sent float64) {
-	if p == nil {
-		return 0
-	}
-	p.mu.Lock()
-	p.ended, sent = true, p.sent
-	p.mu.Unlock()
+// end stops the heartbeat. The caller does not hold the outlet's mutex.
+func (p *progress) end() {
 	p.stop()
 	p.beat.Wait()
-	return sent
 }
 
-// say sends an activity.
-func (p *progress) say(words string) {
-	if p != nil {
-		p.report("", words)
-	}
-}
-
-// report sends now, or else the activity, which is the last one if doing is "".
+// report sends now, or else the activity, which is the last one if doing is "". The caller holds the
+// outlet's mutex.
 func (p *progress) report(now, doing string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return
-	}
 	p.doing = cmp.Or(doing, p.doing)
 	now = cmp.Or(now, p.doing)
 	p.sent++

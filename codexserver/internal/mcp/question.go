@@ -28,24 +28,100 @@ type question struct {
 	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
 }
 
-// questionnaire has the questions of a call.
+// questionnaire has the questions of a call. The call's mutex guards it, but for the last three,
+// which do not change.
 type questionnaire struct {
-	questions []*question // the open ones, in order of arrival
-	racing    []*question // those that were answered less than the time race ago
-	keys      int         // how many questions there were
-	life      int         // how many processes have had the call before
-	rounds    int         // how many results had questions
+	open   []*question // in order of arrival
+	racing []*question // those that were answered less than the time race ago
+	keys   int         // how many questions there were
+	rounds int         // how many results had questions
 
+	life  int           // how many processes have had the call before
+	form  bool          // the client of the first request shows forms
 	slots *elicit.Slots // limit the open ones
 }
 
-// requests returns the open questions for a result. The call's mutex is held.
+// requests returns the open questions for a result.
 func (q *questionnaire) requests() modern.InputRequests {
 	requests := modern.InputRequests{}
-	for _, open := range q.questions {
-		requests[open.key] = &modern.Unknown{Raw: open.request} // which is written as it is
+	for _, one := range q.open {
+		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
 	}
 	return requests
+}
+
+// add opens the question of an elicitation/create request.
+func (q *questionnaire) add(request stdjson.RawMessage) *question {
+	one := &question{request: request, answered: make(chan struct{})}
+	q.keys++
+	one.key = "q" + strconv.Itoa(q.keys)
+	if q.life > 0 { // an answer to a question of the process before is none to this one
+		one.key = fmt.Sprintf("q%d.%d", q.life+1, q.keys)
+	}
+	q.open = append(q.open, one)
+	return one
+}
+
+// withdraw closes a question. It reports whether it was open, and so has no answer.
+func (q *questionnaire) withdraw(one *question) (open bool) {
+	if i := slices.Index(q.open, one); i >= 0 {
+		q.open = slices.Delete(q.open, i, i+1)
+		return true
+	}
+	q.racing = slices.DeleteFunc(q.racing, func(other *question) bool { return other == one })
+	return false
+}
+
+// refuse answers the open questions for a client that cannot be asked.
+func (q *questionnaire) refuse() {
+	for _, one := range q.open {
+		close(one.answered)
+	}
+	q.open = nil
+}
+
+// answer answers the open question with a key that is in keys, unless that is nil. It reports whether
+// there was one. With races, others may answer it in the time race.
+func (q *questionnaire) answer(keys []string, key string, answer jsontext.Value, races bool) bool {
+	i := indexOf(q.open, keys, key)
+	if i < 0 {
+		return false
+	}
+	one := q.open[i]
+	one.answers = append(one.answers, stdjson.RawMessage(answer.Clone()))
+	close(one.answered)
+	q.open = slices.Delete(q.open, i, i+1)
+	if races {
+		q.racing = append(q.racing, one)
+	}
+	return true
+}
+
+// maxRacing is how many answers to one question are kept to find the strictest. If there are
+// more, one that cannot be read takes their place, and the question is not approved.
+const maxRacing = 16
+
+// contest adds an answer to a question that was answered a moment ago.
+func (q *questionnaire) contest(keys []string, key string, answer jsontext.Value) {
+	i := indexOf(q.racing, keys, key)
+	if i < 0 {
+		return
+	}
+	switch one := q.racing[i]; {
+	case len(one.answers) < maxRacing:
+		one.answers = append(one.answers, stdjson.RawMessage(answer.Clone()))
+	case len(one.answers) == maxRacing:
+		one.answers = append(one.answers, stdjson.RawMessage(`null`))
+	}
+}
+
+// indexOf returns the index of the question with a key that is in keys, unless that is nil;
+// -1 if there is none.
+func indexOf(questions []*question, keys []string, key string) int {
+	if keys != nil && !slices.Contains(keys, key) {
+		return -1
+	}
+	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
 }
 
 // slots returns how many questions of a call may be open at a time.
@@ -62,14 +138,8 @@ const race = 20 * time.Millisecond
 func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
-	q := &question{request: raw, answered: make(chan struct{})}
 	c.mu.Lock()
-	c.keys++
-	q.key = "q" + strconv.Itoa(c.keys)
-	if c.life > 0 { // an answer to a question of the process before is none to this one
-		q.key = fmt.Sprintf("q%d.%d", c.life+1, c.keys)
-	}
-	c.questions = append(c.questions, q)
+	q := c.questions.add(raw)
 	c.change()
 	c.mu.Unlock()
 	select {
@@ -82,14 +152,16 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMe
 		}
 	case <-ctx.Done():
 	}
-	answers, answered := c.withdraw(q)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case !answered:
+	case c.questions.withdraw(q):
+		c.change()
 		return nil, ctx.Err()
-	case len(answers) == 0:
+	case len(q.answers) == 0:
 		return nil, elicit.ErrUnsupported
 	}
-	return answers, nil
+	return q.answers, nil
 }
 
 // checkForm returns why a client could not read a request whose form is not of package elicit. It
@@ -103,25 +175,8 @@ func checkForm(request stdjson.RawMessage) error {
 func (c *call) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, q := range c.questions {
-		close(q.answered)
-	}
-	c.questions = nil
+	c.questions.refuse()
 	c.change()
-}
-
-// withdraw closes a question and returns its answers. It reports whether the question was
-// answered.
-func (c *call) withdraw(q *question) (answers []stdjson.RawMessage, answered bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if i := slices.Index(c.questions, q); i >= 0 {
-		c.questions = slices.Delete(c.questions, i, i+1)
-		c.change()
-		return nil, false
-	}
-	c.racing = slices.DeleteFunc(c.racing, func(other *question) bool { return other == q })
-	return q.answers, true
 }
 
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
@@ -130,64 +185,34 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
-		i := indexOf(c.questions, keys, key)
-		if i < 0 {
-			c.addRacing(keys, key, answer)
-			continue
+		if c.questions.answer(keys, key, answer, c.session.shared) {
+			c.change()
+		} else {
+			c.questions.contest(keys, key, answer)
 		}
-		q := c.questions[i]
-		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
-		close(q.answered)
-		c.questions = slices.Delete(c.questions, i, i+1)
-		if c.session.shared {
-			c.racing = append(c.racing, q)
-		}
-		c.change()
 	}
 }
-
-// maxRacing is how many answers to one question are kept to find the strictest. If there are
-// more, one that cannot be read takes their place, and the question is not approved.
-const maxRacing = 16
 
 // contest adds answers to questions that were answered a moment ago.
 func (c *call) contest(keys []string, answers map[string]jsontext.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
-		c.addRacing(keys, key, answer)
+		c.questions.contest(keys, key, answer)
 	}
 }
 
-// addRacing adds an answer to a question that was answered a moment ago. c.mu is held.
-func (c *call) addRacing(keys []string, key string, answer jsontext.Value) {
-	i := indexOf(c.racing, keys, key)
-	if i < 0 {
-		return
-	}
-	switch q := c.racing[i]; {
-	case len(q.answers) < maxRacing:
-		q.answers = append(q.answers, stdjson.RawMessage(answer.Clone()))
-	case len(q.answers) == maxRacing:
-		q.answers = append(q.answers, stdjson.RawMessage(`null`))
-	}
-}
-
-// indexOf returns the index of the question with a key that is in keys, unless that is nil;
-// -1 if there is none.
-func indexOf(questions []*question, keys []string, key string) int {
-	if keys != nil && !slices.Contains(keys, key) {
-		return -1
-	}
-	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
+// who returns the client of the newest request.
+func (c *call) who() elicit.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attached.client
 }
 
 // asks asks the client of the call. The question is sent in the result of a request.
 func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	o := &c.session.server.Approvals
-	c.mu.Lock()
-	who := c.client
-	c.mu.Unlock()
+	o := &c.session.client.server.Approvals
+	who := c.who()
 	question := r.Question.For(who, o)
 	request, err := question.InputRequest(who, o)
 	if err == nil && question.Schema != nil {
@@ -197,9 +222,9 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	var answers []stdjson.RawMessage
-	if err = c.slots.Acquire(ctx); err == nil {
+	if err = c.questions.slots.Acquire(ctx); err == nil {
 		answers, err = c.ask(ctx, request)
-		c.slots.Release()
+		c.questions.slots.Release()
 	}
 	switch {
 	case err == nil:
@@ -225,21 +250,18 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	if c.over() {
 		return nil, elicit.ErrUnsupported // the turn continues in the background
 	}
-	c.mu.Lock()
-	who := c.client
-	c.mu.Unlock()
-	request, err := f.InputRequest(who)
+	request, err := f.InputRequest(c.who())
 	if err == nil {
 		err = checkForm(request)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.slots.Acquire(ctx); err != nil {
+	if err := c.questions.slots.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.slots.Release()
-	ctx, cancel := c.session.server.Approvals.WithTimeout(ctx)
+	defer c.questions.slots.Release()
+	ctx, cancel := c.session.client.server.Approvals.WithTimeout(ctx)
 	defer cancel()
 	answers, err := c.ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -28,7 +28,6 @@ func (s *ModernSession) callTool(q *request) (any, error) {
 	case p.state != nil:
 		return s.retry(q, p)
 	}
-	s.takeUp(nil)
 	return s.long(q, func(q *request) (any, error) {
 		c, err := s.newCall(q, p)
 		if err != nil {
@@ -72,8 +71,8 @@ func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
 	if err := decodeText(name, "/name", &p.tool); err != nil {
 		return nil, err
 	}
-	if !s.server.Tools.Has(p.tool) {
-		return nil, Invalid("/name", "%s", s.server.Tools.Unknown(p.tool))
+	if !s.client.server.Tools.Has(p.tool) {
+		return nil, Invalid("/name", "%s", s.client.server.Tools.Unknown(p.tool))
 	}
 	if v, ok := m["arguments"]; ok {
 		p.arguments = v
@@ -114,7 +113,7 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 		defer s.open.leave()
 		return c.serve(q)
 	}
-	s.Later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
+	s.client.Later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
 	return nil, nil
 }
 
@@ -139,7 +138,7 @@ func (c *call) serve(q *request) (any, error) {
 	var answered func() // ends the deadline; nil while the answer may be a task
 	for {
 		c.mu.Lock()
-		open, changed, taskable := len(c.questions), c.changed, c.taskable && q.tasks
+		open, changed, taskable := len(c.questions.open), c.changed, c.taskable && q.tasks
 		c.mu.Unlock()
 		if taskable && (late || open > 0) {
 			if result := c.becomeTask(q.form); result != nil {
@@ -183,19 +182,19 @@ func (c *call) serve(q *request) (any, error) {
 // grace returns a channel that fires when a request that supports tasks is answered with
 // one. It is nil for other requests.
 func (s *ModernSession) grace(q *request) <-chan time.Time {
-	if !q.tasks || !s.server.Tasks.serves() {
+	if !q.tasks || !s.client.server.Tasks.serves() {
 		return nil
 	}
-	return time.After(s.server.Tasks.options.Grace)
+	return time.After(s.client.server.Tasks.options.Grace)
 }
 
 // attach makes q the request that waits for the call.
 func (c *call) attach(q *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.client = q.client
-	if c.outlet == nil {
-		c.outlet = c.newOutlet(q, "thinking")
+	c.attached.client = q.client
+	if c.attached.outlet == nil {
+		c.attached.outlet = c.newOutlet(q, "thinking")
 		c.change()
 	}
 }
@@ -203,8 +202,8 @@ func (c *call) attach(q *request) {
 // detach ends the notifications for the request.
 func (c *call) detach() {
 	c.mu.Lock()
-	o := c.outlet
-	c.outlet = nil
+	o := c.attached.outlet
+	c.attached.outlet = nil
 	c.change()
 	c.mu.Unlock()
 	sent := o.close()
@@ -213,7 +212,7 @@ func (c *call) detach() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sent = sent
+	c.attached.sent = sent
 }
 
 // maxRounds is how many results of one call may have questions. With a few more, clients
@@ -224,11 +223,11 @@ const maxRounds = 8
 // rounds the turn continues in the background.
 func (c *call) round() (any, error) {
 	c.mu.Lock()
-	requests := c.requests()
+	requests := c.questions.requests()
 	if len(requests) > 0 {
-		c.rounds++
+		c.questions.rounds++
 	}
-	rounds, job := c.rounds, c.job
+	rounds, job := c.questions.rounds, c.job
 	c.mu.Unlock()
 	switch {
 	case len(requests) == 0:
@@ -239,7 +238,7 @@ func (c *call) round() (any, error) {
 			return nil, fmt.Errorf("seal the state of the call: %w", err)
 		}
 		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &state}, nil
-	case job == nil || !c.session.server.Tools.Has("codex-wait"):
+	case job == nil || !c.session.client.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
 		return c.complete(c.result), nil
@@ -261,14 +260,14 @@ var (
 func (c *call) drift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.adrift = true
+	c.attached.adrift = true
 }
 
 // abandon interrupts the turn if no client waits for it. It is called when a question has
 // timed out.
 func (c *call) abandon() {
 	c.mu.Lock()
-	abandoned := c.outlet == nil && !c.adrift && c.job != nil
+	abandoned := c.attached.abandoned() && c.job != nil
 	c.mu.Unlock()
 	if abandoned {
 		c.cancel(errAbandoned)

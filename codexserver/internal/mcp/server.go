@@ -66,11 +66,9 @@ func quote(s string) json.RawMessage {
 // Client is a client in both eras: its threads, its turns, and what waits for it.
 type Client struct {
 	server  *Server
-	log     *slog.Logger
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
 	jobs    *mcptool.Jobs
-	stays   bool           // turns in the background outlive the client
 	running sync.WaitGroup // what outlives its request
 	pace    pace
 	home    *ModernSession  // where turns of servers that were killed continue; nil for nowhere
@@ -89,18 +87,17 @@ func (c *Client) principal() string { return c.threads.Principal() }
 // ctx. With jobs, unless nil, its turns in the background do not, and it finds those of the clients
 // that share them.
 func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcptool.Jobs) *Client {
-	stays := jobs != nil
-	if !stays {
+	if jobs == nil {
 		jobs = mcptool.NewJobs(ctx)
 	}
-	c := &Client{server: s, log: s.Logger, ctx: ctx, threads: threads, jobs: jobs, stays: stays}
+	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs}
 	c.present, c.leave = context.WithCancel(context.Background())
 	return c
 }
 
 // waits reports whether a question of a turn without a client waits for one: the server goes on,
 // and the configuration does not say what happens if the client cannot be asked.
-func (c *Client) waits() bool { return c.stays && c.server.Approvals.OnUnsupported == "" }
+func (c *Client) waits() bool { return c.jobs.Stays() && c.server.Approvals.OnUnsupported == "" }
 
 // Leave ends the calls that the client waits for. Tasks and turns in the background
 // continue.
@@ -115,7 +112,7 @@ func (c *Client) Close() error {
 	defer c.leave()
 	c.running.Wait()
 	c.server.Tasks.Wait()
-	if !c.stays {
+	if !c.jobs.Stays() {
 		c.jobs.Wait()
 	}
 	return c.threads.Close()
@@ -140,7 +137,7 @@ func (c *Client) Threads() *thread.Share { return c.threads }
 func (c *Client) Context() context.Context { return c.ctx }
 
 // Log returns the server's log.
-func (c *Client) Log() *slog.Logger { return c.log }
+func (c *Client) Log() *slog.Logger { return c.server.Logger }
 
 // Go calls f in another goroutine, whose end [Client.Close] waits for.
 func (c *Client) Go(f func()) { c.running.Go(f) }
@@ -151,13 +148,13 @@ func (c *Client) Later(r *jsonrpc.Request, answer func() (any, error), then func
 	reply := r.Responder()
 	c.running.Go(func() {
 		defer leave()
-		result, err := recovered(c.log, r.Method, answer)
+		result, err := recovered(c.Log(), r.Method, answer)
 		if err != nil {
 			result = nil
 		}
 		switch sent := reply.Reply(result, err); {
 		case sent != nil:
-			c.log.Debug(r.Method, "error", sent)
+			c.Log().Debug(r.Method, "error", sent)
 		case err == nil && then != nil:
 			then(result)
 		}

@@ -54,7 +54,7 @@ type ticket struct {
 // park returns a sealed state for a call whose questions are sent to the client.
 func (s *ModernSession) park(c *call, keys []string) (string, error) {
 	now := time.Now()
-	t := ticket{Process: os.Getpid(), Start: startOf(os.Getpid()), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.principal()}
+	t := ticket{Process: os.Getpid(), Start: startOf(os.Getpid()), Number: rand.Text(), Keys: keys, Issued: now.UTC(), Digest: hex.EncodeToString(c.digest[:]), Principal: s.client.principal()}
 	c.mu.Lock()
 	if c.job != nil {
 		t.Thread = c.job.ThreadID()
@@ -71,7 +71,7 @@ func (s *ModernSession) park(c *call, keys []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sealed, err := s.server.Seal.seal(plain)
+	sealed, err := s.client.server.Seal.seal(plain)
 	if err != nil {
 		return "", err
 	}
@@ -110,12 +110,12 @@ func (ss *states) sweep(now time.Time) {
 // nil, before any other request can learn that the state was used.
 func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*state, any, error) {
 	refused := Invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
-	plain, err := s.server.Seal.open(sealed)
+	plain, err := s.client.server.Seal.open(sealed)
 	if err != nil {
 		return nil, nil, refused
 	}
 	var t ticket
-	if err := json.Unmarshal(plain, &t); err != nil || t.Principal != s.principal() || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
+	if err := json.Unmarshal(plain, &t); err != nil || t.Principal != s.client.principal() || t.Digest != hex.EncodeToString(d[:]) || time.Since(t.Issued) > stateLife {
 		return nil, nil, refused
 	}
 	ss := &s.states

@@ -27,7 +27,7 @@ type task struct {
 
 // mayBeTask reports whether the call can be answered with a task.
 func (s *ModernSession) mayBeTask(q *request, tool string) bool {
-	return q.tasks && s.server.Tasks.serves() && mcptool.IsTurn(tool)
+	return q.tasks && s.client.server.Tasks.serves() && mcptool.IsTurn(tool)
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which sees
@@ -42,25 +42,25 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 	}
 	news, _ := job.Changed() // before the file says what it is
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, keepsake: keepsake{Form: c.form, Host: c.call.Host}, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: keepsake{Form: c.questions.form, Host: c.call.Host}, listeners: map[*listener]bool{}}
 	if err == nil {
-		t.file, err = c.session.server.Tasks.create(taskfile.Task{
-			ID: id, Principal: c.session.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
+		t.file, err = c.session.client.server.Tasks.create(taskfile.Task{
+			ID: id, Principal: c.session.client.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
 			Resume: t.keepsake.encode(job),
 		}, t)
 	}
 	if err != nil {
-		c.session.log.Warn("a call does not become a task", "error", err)
+		c.session.client.Log().Warn("a call does not become a task", "error", err)
 		c.mu.Lock()
 		c.taskable = false
 		c.mu.Unlock()
 		return nil
 	}
 	c.mu.Lock()
-	c.task, c.adrift = t, true
+	c.task, c.attached.adrift = t, true
 	shared := t.shared(shown.message)
 	c.mu.Unlock()
-	c.session.running.Go(func() { t.keep(news) })
+	c.session.client.Go(func() { t.keep(news) })
 	return &modern.CreateTaskResult{
 		Meta: c.session.resultMeta(), TaskID: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
 		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TTLMs: shared.TTLMs,
@@ -112,9 +112,9 @@ func (t *task) keep(news <-chan struct{}) {
 
 // write writes the task's file. If that fails the task is kept in memory.
 func (t *task) write(file taskfile.Task) {
-	written, err := t.call.session.server.Tasks.store.Update(file)
+	written, err := t.call.session.client.server.Tasks.store.Update(file)
 	if err != nil {
-		t.call.session.log.Warn("the file of a task", "task", file.ID, "error", err)
+		t.call.session.client.Log().Warn("the file of a task", "task", file.ID, "error", err)
 		written = file
 	}
 	t.call.mu.Lock()
@@ -126,8 +126,8 @@ func (t *task) write(file taskfile.Task) {
 func (t *task) end() {
 	c := t.call
 	if t.keepsake.Background {
-		if err := c.session.server.Tasks.store.Remove(t.file.ID); err != nil {
-			c.session.log.Warn("the file of a task", "task", t.file.ID, "error", err)
+		if err := c.session.client.server.Tasks.store.Remove(t.file.ID); err != nil {
+			c.session.client.Log().Warn("the file of a task", "task", t.file.ID, "error", err)
 		}
 		return
 	}
@@ -139,7 +139,7 @@ func (t *task) end() {
 		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
 	} else {
 		answer := c.result
-		if c.session.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
+		if c.session.client.ctx.Err() != nil && answer.IsError != nil && *answer.IsError {
 			// The client may read this from another process, and does not know that this
 			// server was stopped.
 			did := file.Did
@@ -155,16 +155,16 @@ func (t *task) end() {
 		file.Status, file.Message, file.Result = taskfile.Completed, endWords(c.result), jsontext.Value(result)
 	}
 	file.Did, file.Resume = nil, nil // the result has what it did
-	err := c.session.server.Tasks.finish(&file)
+	err := c.session.client.server.Tasks.finish(&file)
 	if err != nil {
-		c.session.log.Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+		c.session.client.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
 	c.mu.Lock()
 	t.file, t.over = file, true
 	t.notify()
 	c.mu.Unlock()
 	if err == nil {
-		c.session.server.Tasks.forget(file.ID)
+		c.session.client.server.Tasks.forget(file.ID)
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	s.Later(q.rpc, func() (any, error) {
+	s.client.Later(q.rpc, func() (any, error) {
 		t, file, owner, err := s.find(id)
 		if err != nil {
 			return nil, err
@@ -116,7 +116,7 @@ func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.
 // live returns the task with an id if this process serves it and it belongs to the
 // session's principal, and nil otherwise.
 func (s *ModernSession) live(id string) *task {
-	if t := s.server.Tasks.live(id); t != nil && t.call.session.principal() == s.principal() {
+	if t := s.client.server.Tasks.live(id); t != nil && t.call.session.client.principal() == s.client.principal() {
 		return t
 	}
 	return nil
@@ -133,9 +133,9 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 		s.continueTask(file)
 	}
 	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
-		release, ok := s.server.Tasks.adopt(s.ctx) // another session may take it over
+		release, ok := s.client.server.Tasks.adopt(s.client.ctx) // another session may take it over
 		if !ok {
-			return nil, file, owner, s.ctx.Err()
+			return nil, file, owner, s.client.ctx.Err()
 		}
 		release()
 		if t := s.live(id); t != nil {
@@ -152,10 +152,10 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 // read reads the file of a task of the session's principal.
 func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
 	s.reads <- struct{}{}
-	file, owner, err := s.server.Tasks.store.Get(id)
+	file, owner, err := s.client.server.Tasks.store.Get(id)
 	<-s.reads
 	switch {
-	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal():
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.client.principal():
 		return file, owner, Invalid("/taskId", "no such task")
 	case err != nil:
 		return file, owner, fmt.Errorf("read the task: %w", err)
@@ -186,8 +186,8 @@ func (c *call) now(form bool) moment {
 		state.Since = time.Now()
 		m.doing = state.Words()
 	}
-	if len(c.questions) > 0 && form {
-		m.status, m.requests = taskfile.InputRequired, c.requests()
+	if len(c.questions.open) > 0 && form {
+		m.status, m.requests = taskfile.InputRequired, c.questions.requests()
 	}
 	return m
 }
@@ -215,7 +215,7 @@ const (
 // caller holds the call's mutex.
 func (t *task) shared(message string) modern.Task {
 	poll := int64(pollSeldom)
-	if time.Since(t.file.Created) < time.Minute || len(t.call.questions) > 0 {
+	if time.Since(t.file.Created) < time.Minute || len(t.call.questions.open) > 0 {
 		poll = pollOften
 	}
 	return modern.Task{

@@ -65,7 +65,7 @@ func TestManyUnknownTasks(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	s.running.Wait()
+	s.client.running.Wait()
 	if n := s.open.n.Load(); n != 0 {
 		t.Errorf("%d requests count as open", n)
 	}

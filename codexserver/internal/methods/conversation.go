@@ -78,7 +78,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 			return nil, failed("error creating conversation", err)
 		}
 	}
-	t, err := ss.Threads().Start(ctx, cfg, ss.attendance())
+	t, err := ss.Client().Threads().Start(ctx, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error creating conversation", err)
 	}
@@ -106,7 +106,7 @@ func (ss *session) resumeConversation(ctx context.Context, p protocol.ResumeConv
 	if err != nil {
 		return nil, err
 	}
-	t, err := ss.Threads().Resume(ctx, p.Path, cfg, ss.attendance())
+	t, err := ss.Client().Threads().Resume(ctx, p.Path, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error resuming conversation", err)
 	}
@@ -126,7 +126,7 @@ func (ss *session) archiveConversation(ctx context.Context, l engine.Library, p 
 	if err := l.Archive(ctx, p); err != nil {
 		return answerFor("failed to archive conversation", err)
 	}
-	if err := ss.Threads().End(ctx, p.ConversationID); err != nil {
+	if err := ss.Client().Threads().End(ctx, p.ConversationID); err != nil {
 		return failed("failed to archive conversation", err)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversati
 	if err := required("/subscriptionId", p.SubscriptionID); err != nil {
 		return empty{}, err
 	}
-	if !ss.Threads().Unlisten(p.SubscriptionID) {
+	if !ss.Client().Threads().Unlisten(p.SubscriptionID) {
 		return empty{}, refused("subscription not found: %s", p.SubscriptionID)
 	}
 	return empty{}, nil
@@ -168,7 +168,7 @@ func (ss *session) find(id string) (*thread.Thread, error) {
 	if err := required("/conversationId", id); err != nil {
 		return nil, err
 	}
-	t := ss.Threads().Find(id)
+	t := ss.Client().Threads().Find(id)
 	if t == nil {
 		return nil, refused("conversation not found: %s", id)
 	}

@@ -77,9 +77,9 @@ func (ss *session) attendance() thread.Attendance {
 // submit queues a turn. Only the end of the session waits for it.
 func (ss *session) submit(t *thread.Thread, in protocol.TurnInput) {
 	ticket := t.Queue()
-	ss.Go(func() {
-		if err := ss.server.Tools.Run(ss.Context(), t, ticket, ss.attendance(), in); err != nil {
-			ss.Log().Debug("turn", "thread", t.ID(), "error", err)
+	ss.Client().Go(func() {
+		if err := ss.server.Tools.Run(ss.Client().Context(), t, ticket, ss.attendance(), in); err != nil {
+			ss.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
 	reply := r.Responder()
-	ss.Go(func() {
+	ss.Client().Go(func() {
 		select {
 		case <-ended:
 			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
@@ -108,7 +108,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 			err = reply.Reply(nil, context.Cause(ctx))
 		}
 		if err != nil {
-			ss.Log().Debug("interrupt", "error", err)
+			ss.Client().Log().Debug("interrupt", "error", err)
 		}
 	})
 	return nil, nil

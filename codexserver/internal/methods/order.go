@@ -37,7 +37,7 @@ func handleInOrder[P, R any](ss *session, m *jsonrpc.Mux, l *lane, method string
 			}
 		}
 		before, leave := l.join()
-		ss.Later(r, func() (any, error) {
+		ss.Client().Later(r, func() (any, error) {
 			if before != nil {
 				<-before
 			}
