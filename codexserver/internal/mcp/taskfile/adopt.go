@@ -23,15 +23,22 @@ const (
 // Adopt makes this store serve an unfinished task whose server is [Gone], and returns it as
 // written. Of several servers that try, one succeeds; for the others the error wraps
 // [ErrBusy]. It is [ErrNotServed] for a finished task.
-func (s *Store) Adopt(id string) (Task, error) {
-	s.life.RLock()
-	defer s.life.RUnlock()
-	if s.closed {
-		return Task{}, os.ErrClosed
-	}
+func (s *Store) Adopt(id string) (t Task, err error) {
 	if checkID(id) != nil {
 		return Task{}, fmt.Errorf("%w %.200q", ErrUnknown, id)
 	}
+	err = s.change(id, os.ErrClosed, func(serves bool) (bool, error) {
+		t, err = s.adopt(id)
+		return serves || err == nil, err
+	})
+	if err != nil {
+		err = fmt.Errorf("taking over task %.200q: %w", id, err)
+	}
+	return t, err
+}
+
+// adopt makes this store the server of a task, in its file.
+func (s *Store) adopt(id string) (Task, error) {
 	root, err := s.join()
 	if err != nil {
 		return Task{}, err
@@ -47,65 +54,50 @@ func (s *Store) Adopt(id string) (Task, error) {
 	case err != nil:
 		return Task{}, err
 	case owner == NoOwner:
-		return t, fmt.Errorf("taking over task %.200q: %w", id, ErrNotServed)
+		return t, ErrNotServed
 	case owner != Gone:
-		return t, fmt.Errorf("taking over task %.200q: %w", id, ErrBusy)
+		return t, ErrBusy
 	}
 	before := t.Server
 	t = s.stamp(t)
-	data, err := encode(t)
-	if err == nil {
-		err = s.replace(root, id, data)
-	}
-	if err != nil {
+	if err := s.put(root, t); err != nil {
 		t.Server = before
-		return t, fmt.Errorf("taking over a task: %w", err)
+		return t, err
 	}
-	s.mu.Lock()
-	s.unfinished[id] = &entry{}
-	s.mu.Unlock()
 	return t, nil
 }
 
 // Return gives a task up that was adopted, for its server from before. The owner is [Gone]
 // again.
 func (s *Store) Return(t Task, before Server) error {
-	s.life.RLock()
-	defer s.life.RUnlock()
-	if s.closed {
-		return os.ErrClosed
-	}
-	s.forget(t.ID)
-	t.Server = before
-	data, err := encode(t)
-	if err != nil {
-		return err
-	}
-	root, err := s.join()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return s.replace(root, t.ID, data)
+	return s.change(t.ID, os.ErrClosed, func(bool) (bool, error) {
+		t.Server = before
+		root, err := s.join()
+		if err != nil {
+			return false, err
+		}
+		defer root.Close()
+		return false, s.put(root, t)
+	})
 }
 
 // Remove removes a task that this store serves, which no client knows.
 func (s *Store) Remove(id string) error {
-	s.life.RLock()
-	defer s.life.RUnlock()
-	s.mu.Lock()
-	served := s.unfinished[id] != nil
-	s.mu.Unlock()
-	if s.closed || !served {
-		return fmt.Errorf("removing task %.200q: %w", id, ErrNotServed)
-	}
-	s.forget(id)
-	root, err := s.join()
+	err := s.change(id, ErrNotServed, func(serves bool) (bool, error) {
+		if !serves {
+			return false, ErrNotServed
+		}
+		root, err := s.join()
+		if err != nil {
+			return false, err
+		}
+		defer root.Close()
+		return false, s.remove(root, id)
+	})
 	if err != nil {
-		return err
+		err = fmt.Errorf("removing task %.200q: %w", id, err)
 	}
-	defer root.Close()
-	return s.remove(root, id)
+	return err
 }
 
 // guard keeps other servers from taking over tasks until unguard is called.

@@ -46,20 +46,12 @@ type Store struct {
 	server Server
 	most   int // finished tasks that a sweep leaves
 
-	// life is held for reading while a file is written. A file must not be written after
-	// the lock was released: another process may already have reported the task as lost.
-	life   sync.RWMutex
-	closed bool // guarded by life
-
-	mu         sync.Mutex
-	lock       *claim.Owner // nil before the first task
-	unfinished map[string]*entry
-}
-
-// entry orders the changes of one task.
-type entry struct {
 	mu       sync.Mutex
-	finished bool
+	idle     *sync.Cond // of mu: a change has ended, or the store is closed
+	closed   bool
+	lock     *claim.Owner    // nil before the first task
+	served   map[string]bool // the unfinished tasks of this store
+	changing map[string]bool // the tasks that are being written
 }
 
 // New returns the store of a home. It does not read or write files.
@@ -67,7 +59,8 @@ func New(home string, o *Options) *Store {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: o.Mirror, logger: o.Logger, now: o.Now, most: maxFinished, unfinished: map[string]*entry{}}
+	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: o.Mirror, logger: o.Logger, now: o.Now, most: maxFinished, served: map[string]bool{}, changing: map[string]bool{}}
+	s.idle = sync.NewCond(&s.mu)
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -83,29 +76,47 @@ func New(home string, o *Options) *Store {
 // written. When Create returns, the task survives a crash of the system. If it fails, no
 // task was written.
 func (s *Store) Create(t Task) (Task, error) {
-	s.life.RLock()
-	defer s.life.RUnlock()
 	t.Created = s.time()
 	t = s.stamp(t)
-	e := &entry{finished: t.Status.Finished()}
-	s.mu.Lock()
-	if s.unfinished[t.ID] != nil {
-		s.mu.Unlock()
-		return t, fmt.Errorf("creating task %.200q: %w", t.ID, fs.ErrExist)
-	}
-	s.unfinished[t.ID] = e
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.mu.Unlock()
-	err := s.write(t, true)
-	if err != nil || e.finished {
-		e.finished = true
-		s.forget(t.ID)
-	}
+	err := s.change(t.ID, os.ErrClosed, func(serves bool) (bool, error) {
+		if serves {
+			return true, fs.ErrExist
+		}
+		err := s.write(t, true)
+		return err == nil && !t.Status.Finished(), err
+	})
 	if err != nil {
-		return t, fmt.Errorf("creating a task: %w", err)
+		return t, fmt.Errorf("creating task %.200q: %w", t.ID, err)
 	}
 	return t, nil
+}
+
+// change calls write for a task, after the changes of it that are under way. Write gets whether this
+// store serves the task, and returns whether it does from then on. The error is closed if the store
+// was closed. [Store.Close] waits for write: a file must not be written after the lock was released,
+// because another process may already have reported the task as lost.
+func (s *Store) change(id string, closed error, write func(serves bool) (bool, error)) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.changing[id] && !s.closed {
+		s.idle.Wait()
+	}
+	if s.closed {
+		return closed
+	}
+	serves := s.served[id]
+	s.changing[id] = true
+	defer func() {
+		delete(s.changing, id)
+		if delete(s.served, id); serves {
+			s.served[id] = true
+		}
+		s.idle.Broadcast()
+	}()
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	serves, err = write(serves)
+	return err
 }
 
 // Update replaces a task that this store serves. T is the task that [Store.Create]
@@ -116,26 +127,16 @@ func (s *Store) Create(t Task) (Task, error) {
 // [ErrNotServed]. After any other error the file is unchanged, and the caller may call
 // Update again.
 func (s *Store) Update(t Task) (Task, error) {
-	s.life.RLock()
-	defer s.life.RUnlock()
-	s.mu.Lock()
-	e := s.unfinished[t.ID]
-	s.mu.Unlock()
-	if e == nil {
-		return t, fmt.Errorf("changing task %.200q: %w", t.ID, ErrNotServed)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.finished {
-		return t, fmt.Errorf("changing task %.200q: %w", t.ID, ErrNotServed)
-	}
-	t = s.stamp(t)
-	if err := s.write(t, false); err != nil {
-		return t, fmt.Errorf("changing a task: %w", err)
-	}
-	if t.Status.Finished() {
-		e.finished = true
-		s.forget(t.ID)
+	err := s.change(t.ID, ErrNotServed, func(serves bool) (bool, error) {
+		if !serves {
+			return false, ErrNotServed
+		}
+		t = s.stamp(t)
+		err := s.write(t, false)
+		return err != nil || !t.Status.Finished(), err
+	})
+	if err != nil {
+		return t, fmt.Errorf("changing task %.200q: %w", t.ID, err)
 	}
 	return t, nil
 }
@@ -143,19 +144,15 @@ func (s *Store) Update(t Task) (Task, error) {
 // Close stops serving all tasks. The owner of unfinished ones is [Gone] from then on. Get,
 // List and Sweep continue to work.
 func (s *Store) Close() error {
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.unfinished)
+	s.idle.Broadcast()
+	for len(s.changing) > 0 {
+		s.idle.Wait()
+	}
+	clear(s.served)
 	return s.leave()
-}
-
-func (s *Store) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.unfinished, id)
 }
 
 // time returns the time as it is read from a file.
@@ -174,9 +171,6 @@ func (s *Store) stamp(t Task) Task {
 
 // write writes the file of a task of this store. The file of a new task must not exist.
 func (s *Store) write(t Task, isNew bool) error {
-	if s.closed {
-		return os.ErrClosed
-	}
 	data, err := encode(t)
 	if err != nil {
 		return err
@@ -203,6 +197,15 @@ func (s *Store) remove(root *os.Root, id string) error {
 		return err
 	}
 	return root.Remove(fileName(id))
+}
+
+// put writes the file of a task.
+func (s *Store) put(root *os.Root, t Task) error {
+	data, err := encode(t)
+	if err != nil {
+		return err
+	}
+	return s.replace(root, t.ID, data)
 }
 
 // replace replaces the content of a task's file.

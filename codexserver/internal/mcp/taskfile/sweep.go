@@ -108,11 +108,7 @@ func (s *Store) sweep(root *os.Root, f fs.DirEntry) error {
 		return nil
 	case t.Expires.IsZero():
 		t.Expires = s.time().Add(Keep)
-		data, err := encode(t)
-		if err != nil {
-			return err
-		}
-		return s.replace(root, id, data)
+		return s.put(root, t)
 	case t.Expires.After(s.now()):
 		return nil
 	}
