@@ -44,7 +44,7 @@ func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 func (ss *session) addLoginMethods(m *jsonrpc.Mux, a engine.Accounts) {
 	handleInOrder(ss, m, &ss.account, "loginChatGpt", func(ctx context.Context, _ empty) (*protocol.LoginChatGPTResult, error) {
 		login, err := a.LoginChatGPT(ctx, func(done protocol.LoginChatGPTComplete) {
-			ss.Notify("loginChatGptComplete", done)
+			ss.client.Notify("loginChatGptComplete", done)
 			if done.Success {
 				ss.authChanged(protocol.AuthChatGPT)
 			}
@@ -66,5 +66,5 @@ func (ss *session) addLoginMethods(m *jsonrpc.Mux, a engine.Accounts) {
 }
 
 func (ss *session) authChanged(mode protocol.AuthMode) {
-	ss.Notify("authStatusChange", protocol.AuthStatusChange{AuthMethod: mode})
+	ss.client.Notify("authStatusChange", protocol.AuthStatusChange{AuthMethod: mode})
 }

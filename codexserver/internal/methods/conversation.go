@@ -78,7 +78,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 			return nil, failed("error creating conversation", err)
 		}
 	}
-	t, err := ss.Client().Threads().Start(ctx, cfg, ss.attendance())
+	t, err := ss.client.Client().Threads().Start(ctx, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error creating conversation", err)
 	}
@@ -106,13 +106,13 @@ func (ss *session) resumeConversation(ctx context.Context, p protocol.ResumeConv
 	if err != nil {
 		return nil, err
 	}
-	t, err := ss.Client().Threads().Resume(ctx, p.Path, cfg, ss.attendance())
+	t, err := ss.client.Client().Threads().Resume(ctx, p.Path, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error resuming conversation", err)
 	}
 	s := t.Info()
 	params, err := mcptool.EventParams(jsonrpc.ID{}, "", protocol.Event{Msg: s})
-	ss.SendEvent(mcptool.EventMethod, params, err)
+	ss.client.SendEvent(mcptool.EventMethod, params, err)
 	return &protocol.ResumeConversationResult{ConversationID: t.ID(), Model: s.Model, InitialMessages: s.InitialMessages}, nil
 }
 
@@ -126,7 +126,7 @@ func (ss *session) archiveConversation(ctx context.Context, l engine.Library, p 
 	if err := l.Archive(ctx, p); err != nil {
 		return answerFor("failed to archive conversation", err)
 	}
-	if err := ss.Client().Threads().End(ctx, p.ConversationID); err != nil {
+	if err := ss.client.Client().Threads().End(ctx, p.ConversationID); err != nil {
 		return failed("failed to archive conversation", err)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (ss *session) addListener(_ context.Context, p protocol.AddConversationList
 	if err != nil {
 		return nil, err
 	}
-	t.Listen(id.String(), ss.Listener(func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) }))
+	t.Listen(id.String(), ss.client.Listener(func(e protocol.Event) { ss.sendListenerEvent(t.ID(), e) }))
 	return &protocol.AddConversationListenerResult{SubscriptionID: id.String()}, nil
 }
 
@@ -150,14 +150,14 @@ func (ss *session) sendListenerEvent(thread string, e protocol.Event) {
 	b, _ := jsontext.AppendQuote([]byte(`{"conversationId":`), thread) // the error reports invalid UTF-8
 	b, _ = jsontext.AppendQuote(append(b, `,"id":`...), e.ID)
 	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
-	ss.SendEvent("codex/event/"+e.Msg.EventType(), json.RawMessage(append(b, '}')), err)
+	ss.client.SendEvent("codex/event/"+e.Msg.EventType(), json.RawMessage(append(b, '}')), err)
 }
 
 func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversationListenerParams) (empty, error) {
 	if err := required("/subscriptionId", p.SubscriptionID); err != nil {
 		return empty{}, err
 	}
-	if !ss.Client().Threads().Unlisten(p.SubscriptionID) {
+	if !ss.client.Client().Threads().Unlisten(p.SubscriptionID) {
 		return empty{}, refused("subscription not found: %s", p.SubscriptionID)
 	}
 	return empty{}, nil
@@ -168,7 +168,7 @@ func (ss *session) find(id string) (*thread.Thread, error) {
 	if err := required("/conversationId", id); err != nil {
 		return nil, err
 	}
-	t := ss.Client().Threads().Find(id)
+	t := ss.client.Client().Threads().Find(id)
 	if t == nil {
 		return nil, refused("conversation not found: %s", id)
 	}

@@ -71,15 +71,15 @@ func checkTurn(p *protocol.SendUserTurnParams) error {
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
 func (ss *session) attendance() thread.Attendance {
-	return thread.Attendance{Observers: []thread.Observer{ss.Outlet()}, Place: board.NewPlace(approval.ByClient, ss.ask), Elicit: ss.Elicit}
+	return thread.Attendance{Observers: []thread.Observer{ss.client.Outlet()}, Place: board.NewPlace(approval.ByClient, ss.ask), Elicit: ss.client.Elicit}
 }
 
 // submit queues a turn. Only the end of the session waits for it.
 func (ss *session) submit(t *thread.Thread, in protocol.TurnInput) {
 	ticket := t.Queue()
-	ss.Client().Go(func() {
-		if err := ss.server.Tools.Run(ss.Client().Context(), t, ticket, ss.attendance(), in); err != nil {
-			ss.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
+	ss.client.Client().Go(func() {
+		if err := ss.server.Tools.Run(ss.client.Client().Context(), t, ticket, ss.attendance(), in); err != nil {
+			ss.client.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
 	reply := r.Responder()
-	ss.Client().Go(func() {
+	ss.client.Client().Go(func() {
 		select {
 		case <-ended:
 			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
@@ -108,7 +108,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 			err = reply.Reply(nil, context.Cause(ctx))
 		}
 		if err != nil {
-			ss.Client().Log().Debug("interrupt", "error", err)
+			ss.client.Client().Log().Debug("interrupt", "error", err)
 		}
 	})
 	return nil, nil

@@ -23,14 +23,14 @@ type Server struct {
 
 // session is one client that uses the methods.
 type session struct {
-	*mcp.LegacySession
+	client            *mcp.LegacySession
 	server            *Server
 	settings, account lane
 }
 
 // Register adds the methods of a client to m, each group only if the engine has its interface.
 func (s *Server) Register(m *jsonrpc.Mux, client *mcp.LegacySession) {
-	ss := &session{LegacySession: client, server: s}
+	ss := &session{client: client, server: s}
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
 	if a, ok := s.Engine.(engine.Accounts); ok {
@@ -56,5 +56,5 @@ func Inline() []string {
 func handleLong[P, R any](ss *session, m *jsonrpc.Mux, method string, f func(context.Context, P) (R, error)) {
 	own := &jsonrpc.Mux{}
 	jsonrpc.Handle(own, method, f)
-	m.Handle(method, ss.Limited(own))
+	m.Handle(method, ss.client.Limited(own))
 }

@@ -32,12 +32,12 @@ func handleInOrder[P, R any](ss *session, m *jsonrpc.Mux, l *lane, method string
 		done := func() {}
 		if method != "cancelLoginChatGpt" { // it never takes long
 			var err error
-			if done, err = ss.Enter(); err != nil {
+			if done, err = ss.client.Enter(); err != nil {
 				return nil, err
 			}
 		}
 		before, leave := l.join()
-		ss.Client().Later(r, func() (any, error) {
+		ss.client.Client().Later(r, func() (any, error) {
 			if before != nil {
 				<-before
 			}

@@ -14,11 +14,11 @@ import (
 func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 	method, params := approvalRequest(r.Thread.ID, r.Event)
 	if method == "" {
-		return ss.Place().Ask(ctx, r)
+		return ss.client.Place().Ask(ctx, r)
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		var result json.RawMessage
-		err := ss.Peer().Call(ctx, method, params, &result)
+		err := ss.client.Peer().Call(ctx, method, params, &result)
 		return result, err
 	})
 	// A client that uses these methods also handles these requests.

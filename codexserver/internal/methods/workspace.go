@@ -14,7 +14,7 @@ import (
 
 func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 	jsonrpc.Handle(m, "getUserAgent", func(context.Context, empty) (*protocol.GetUserAgentResult, error) {
-		return &protocol.GetUserAgentResult{UserAgent: ss.UserAgent()}, nil
+		return &protocol.GetUserAgentResult{UserAgent: ss.client.UserAgent()}, nil
 	})
 	if c, ok := e.(engine.Configurator); ok {
 		jsonrpc.Handle(m, "getUserSavedConfig", func(ctx context.Context, _ empty) (*protocol.GetUserSavedConfigResult, error) {
