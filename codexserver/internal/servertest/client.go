@@ -23,7 +23,7 @@ type Server interface {
 
 // Client is a client in the test's own program. It records what the server sends.
 type Client struct {
-	*jsonrpc.Peer
+	peer   *jsonrpc.Peer
 	answer Answer
 	ended  func() error // closes the client once, and waits for the server
 
@@ -46,9 +46,9 @@ func Dial(t testing.TB, s Server, a Answer) *Client {
 	t.Helper()
 	c := &Client{answer: a, decision: `{"decision":"approved"}`}
 	ours, theirs := jsonrpc.Pipe()
-	c.Peer = jsonrpc.NewPeer(ours, c, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	c.peer = jsonrpc.NewPeer(ours, c, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- c.Run(context.Background()) }()
+	go func() { running <- c.peer.Run(context.Background()) }()
 	go func() { served <- s.Serve(context.Background(), theirs) }()
 	c.ended = sync.OnceValue(func() error {
 		c.Close()
@@ -83,6 +83,24 @@ func Connect(t testing.TB, s Server, a Answer) *Client {
 	}
 	return c
 }
+
+// Call sends a request and waits for its answer.
+func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+	return c.peer.Call(ctx, method, params, result)
+}
+
+// Start sends a request, whose answer the test reads later.
+func (c *Client) Start(ctx context.Context, method string, params any) *jsonrpc.Call {
+	return c.peer.Start(ctx, method, params)
+}
+
+// Notify sends a notification.
+func (c *Client) Notify(ctx context.Context, method string, params any) error {
+	return c.peer.Notify(ctx, method, params)
+}
+
+// Close ends the client's input. Unlike [Client.End] it waits for nothing.
+func (c *Client) Close() { c.peer.Close() }
 
 // Decide sets the answer to approval requests of September 2025.
 func (c *Client) Decide(result string) {
