@@ -111,7 +111,7 @@ func (b *board) trim(c *conversation) {
 // conversation returns the conversation of a thread. Two servers may run the same
 // thread; each has a conversation of its own. It makes a new one if there is none.
 func (b *board) conversation(t approval.Thread) *conversation {
-	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread == t.ID && c.server == t.Server })
+	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread.ID == t.ID && c.thread.Server == t.Server })
 	if i >= 0 {
 		b.conversations[i].reach(t)
 		return b.conversations[i]
@@ -160,7 +160,7 @@ func (b *board) add(c *conversation, e *entry) *entry {
 // listen updates the time from which on the model of a conversation counts as stuck.
 func (b *board) listen(c *conversation) {
 	at := int64(0)
-	if since := c.silent(); b.stall > 0 && !since.IsZero() {
+	if since := c.thread.Silent(); b.stall > 0 && !since.IsZero() {
 		// Rounded to a second, because each of a model's many deltas changes it.
 		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
 	}
@@ -176,7 +176,7 @@ func (b *board) stopper(thread string) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.named(thread); c != nil {
-		return c.stop
+		return c.thread.Stop
 	}
 	return nil
 }

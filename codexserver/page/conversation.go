@@ -1,6 +1,7 @@
 package page
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -12,19 +13,53 @@ import (
 // A conversation is one section of the page.
 type conversation struct {
 	header
-	thread   string
-	server   string
-	stop     func()
-	silent   func() time.Time // see [approval.Thread]
-	folder   string           // of the last patch that was asked about; paths are relative to it
-	entries  []*entry         // oldest first
-	bytes    int              // of the entries
+	thread   approval.Thread // as it was named last; Stop and Silent are set
+	folder   string          // of the last patch that was asked about; paths are relative to it
+	entries  []*entry        // oldest first
+	bytes    int             // of the entries
 	revision uint64
+	live     live
+}
 
-	// The entries that the next events may continue.
+// live are the entries of the running turn that its next events may continue.
+type live struct {
 	speech, thought, plan, diff *entry
 	calls                       map[string]*entry // running commands, patches and tools by call id
 	failed                      bool              // the turn has reported an error
+}
+
+// maxCalls is how many running calls of a turn the page follows.
+const maxCalls = 100
+
+// begin follows the entry of a call. That of one call too many does not change any more.
+func (l *live) begin(id string, e *entry) {
+	if e.Running = len(l.calls) < maxCalls; e.Running {
+		l.calls[id] = e
+	}
+}
+
+// end returns the entry of a call that has ended, or nil.
+func (l *live) end(id string) *entry {
+	e := l.calls[id]
+	delete(l.calls, id)
+	return e
+}
+
+// endAll returns the entries of the calls that had no end, and continues nothing any more.
+func (l *live) endAll() iter.Seq[*entry] {
+	calls := l.calls
+	*l = live{calls: map[string]*entry{}, failed: l.failed}
+	return maps.Values(calls)
+}
+
+// forget lets later events continue an entry no more.
+func (l *live) forget(e *entry) {
+	for _, next := range []**entry{&l.speech, &l.thought, &l.plan, &l.diff} {
+		if *next == e {
+			*next = nil
+		}
+	}
+	maps.DeleteFunc(l.calls, func(_ string, call *entry) bool { return call == e })
 }
 
 // header is what a page shows of a conversation in addition to its entries.
@@ -60,9 +95,7 @@ type conversationView struct {
 func newConversation(t approval.Thread) *conversation {
 	c := &conversation{
 		header: header{ID: strings.ToValidUTF8(t.ID, "\uFFFD"), Began: time.Now().UnixMilli()},
-		thread: t.ID,
-		server: t.Server,
-		calls:  map[string]*entry{},
+		live:   live{calls: map[string]*entry{}},
 	}
 	c.reach(t)
 	return c
@@ -70,12 +103,13 @@ func newConversation(t approval.Thread) *conversation {
 
 // reach takes what a page calls of a thread.
 func (c *conversation) reach(t approval.Thread) {
-	if c.stop = t.Stop; t.Stop == nil {
-		c.stop = func() {}
+	if t.Stop == nil {
+		t.Stop = func() {}
 	}
-	if c.silent = t.Silent; t.Silent == nil {
-		c.silent = func() time.Time { return time.Time{} }
+	if t.Silent == nil {
+		t.Silent = func() time.Time { return time.Time{} }
 	}
+	c.thread = t
 }
 
 func (c *conversation) since(seen uint64) conversationView {
@@ -110,12 +144,7 @@ func (c *conversation) drop(i int) {
 	c.bytes -= e.weight
 	e.dropped = true
 	c.entries = slices.Delete(c.entries, i, i+1)
-	for _, next := range []**entry{&c.speech, &c.thought, &c.plan, &c.diff} {
-		if *next == e {
-			*next = nil
-		}
-	}
-	maps.DeleteFunc(c.calls, func(_ string, call *entry) bool { return call == e })
+	c.live.forget(e)
 }
 
 // asking reports whether the conversation has an open question.

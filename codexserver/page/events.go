@@ -99,7 +99,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 			return
 		}
 		b.endTurn(c)
-		c.State, c.failed = stateRunning, false
+		c.State, c.live.failed = stateRunning, false
 		if c.Task == "" {
 			c.Task = utf8text.Brief(m.Message, 2000)
 		}
@@ -110,7 +110,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 	case protocol.TaskComplete:
 		c.State = ""
 		b.endTurn(c)
-		if !c.failed {
+		if !c.live.failed {
 			words := "Done"
 			if m.Incomplete != "" {
 				words = "The answer is incomplete: " + m.Incomplete
@@ -128,28 +128,28 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 		b.touch(c, nil)
 
 	case protocol.AgentMessageDelta:
-		c.speech = b.say(c, c.speech, kindAgent, m.Delta)
+		c.live.speech = b.say(c, c.live.speech, kindAgent, m.Delta)
 	case protocol.AgentMessage:
-		b.said(c, c.speech, kindAgent, m.Message)
-		c.speech = nil
+		b.said(c, c.live.speech, kindAgent, m.Message)
+		c.live.speech = nil
 	case protocol.AgentReasoningDelta:
-		c.thought = b.say(c, c.thought, kindReasoning, m.Delta)
+		c.live.thought = b.say(c, c.live.thought, kindReasoning, m.Delta)
 	case protocol.AgentReasoningSectionBreak:
-		if c.thought != nil {
-			c.thought = b.say(c, c.thought, kindReasoning, "\n\n")
+		if c.live.thought != nil {
+			c.live.thought = b.say(c, c.live.thought, kindReasoning, "\n\n")
 		}
 	case protocol.AgentReasoning:
-		b.said(c, c.thought, kindReasoning, m.Text)
-		c.thought = nil
+		b.said(c, c.live.thought, kindReasoning, m.Text)
+		c.live.thought = nil
 
 	case protocol.PlanUpdate:
 		b.planned(c, m)
 	case protocol.TurnDiff:
-		if c.diff == nil {
-			c.diff = b.add(c, &entry{Kind: kindDiff})
+		if c.live.diff == nil {
+			c.live.diff = b.add(c, &entry{Kind: kindDiff})
 		}
-		c.diff.body = text(m.UnifiedDiff)
-		b.touch(c, c.diff)
+		c.live.diff.body = text(m.UnifiedDiff)
+		b.touch(c, c.live.diff)
 	case protocol.BackgroundEvent:
 		words := m.Message
 		if words == "" && m.Refused != nil {
@@ -159,7 +159,7 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 	case protocol.StreamError:
 		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
 	case protocol.Error:
-		c.failed = true
+		c.live.failed = true
 		b.add(c, &entry{Kind: kindError, body: text(m.Message)})
 	case protocol.WebSearchEnd:
 		b.add(c, &entry{Kind: kindNote, body: text("Searched the web: " + m.Query)})
@@ -176,7 +176,7 @@ func (b *board) callEvent(c *conversation, m protocol.EventMsg) {
 	case protocol.ExecCommandBegin:
 		b.begin(c, m.CallID, &entry{Kind: kindCommand, Title: utf8text.Brief(elicit.ShowCommand(m.Command), maxText), Cwd: utf8text.Brief(m.Cwd, maxBrief), body: output("")})
 	case protocol.ExecCommandOutputDelta:
-		if e := c.calls[m.CallID]; e != nil {
+		if e := c.live.calls[m.CallID]; e != nil {
 			e.body.add(string(m.Chunk))
 			b.touch(c, e)
 		}
@@ -225,48 +225,40 @@ func (b *board) said(c *conversation, e *entry, kind, whole string) {
 
 // planned shows a turn's plan in place of the previous one.
 func (b *board) planned(c *conversation, m protocol.PlanUpdate) {
-	if c.plan == nil {
-		c.plan = b.add(c, &entry{Kind: kindPlan})
+	if c.live.plan == nil {
+		c.live.plan = b.add(c, &entry{Kind: kindPlan})
 	}
 	const most = 100
-	c.plan.Steps = nil
+	c.live.plan.Steps = nil
 	for _, s := range m.Plan[:min(len(m.Plan), most)] {
-		c.plan.Steps = append(c.plan.Steps, step{utf8text.Brief(s.Step, 1000), utf8text.Brief(s.Status, 20)})
+		c.live.plan.Steps = append(c.live.plan.Steps, step{utf8text.Brief(s.Step, 1000), utf8text.Brief(s.Status, 20)})
 	}
-	c.plan.body = body{}
+	c.live.plan.body = body{}
 	if m.Explanation != nil {
-		c.plan.body = text(*m.Explanation)
+		c.live.plan.body = text(*m.Explanation)
 	}
-	b.touch(c, c.plan)
+	b.touch(c, c.live.plan)
 }
 
-// maxCalls is how many running calls of a turn the page follows.
-const maxCalls = 100
-
-// begin adds the entry of a call. The entry of one call too many does not change any more.
+// begin adds the entry of a call.
 func (b *board) begin(c *conversation, id string, e *entry) {
-	e.Running = len(c.calls) < maxCalls
-	if e.Running {
-		c.calls[id] = e
-	}
+	c.live.begin(id, e)
 	b.add(c, e)
 }
 
+// finishCall shows the end of a call.
 func (b *board) finishCall(c *conversation, id string, exit int, took time.Duration, said body) {
-	e := c.calls[id]
+	e := c.live.end(id)
 	if e == nil {
 		return
 	}
-	delete(c.calls, id)
 	e.Running, e.Exit, e.Took, e.body = false, &exit, took.Milliseconds(), said
 	b.touch(c, e)
 }
 
 // endTurn ends what the events of the turn may continue.
 func (b *board) endTurn(c *conversation) {
-	c.speech, c.thought, c.plan, c.diff = nil, nil, nil, nil
-	for id, e := range c.calls {
-		delete(c.calls, id)
+	for e := range c.live.endAll() {
 		e.Running = false
 		b.touch(c, e)
 	}

@@ -285,12 +285,12 @@ func TestRemovedEntries(t *testing.T) {
 	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
 	p.Event(me, protocol.AgentMessageDelta{Delta: "forgotten"})
 	c := p.board.conversations[0]
-	call := c.calls["1"]
+	call := c.live.calls["1"]
 	for range maxEntries {
 		p.Event(me, protocol.BackgroundEvent{Message: "x"})
 	}
 	p.Event(me, protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("y\n")})
-	if len(call.body.b) > 0 || len(c.calls) > 0 {
+	if len(call.body.b) > 0 || len(c.live.calls) > 0 {
 		t.Errorf("a forgotten command keeps %q", call.body.b)
 	}
 	p.Event(me, protocol.AgentMessageDelta{Delta: "said"})
