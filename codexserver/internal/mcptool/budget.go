@@ -11,8 +11,8 @@ import (
 
 // budget limits one turn.
 type budget struct {
-	Tokens  *int64   `json:"tokens"`
-	Minutes *float64 `json:"minutes"`
+	Tokens  *int64   `json:"tokens,omitzero"`
+	Minutes *float64 `json:"minutes,omitzero"`
 }
 
 // check reports a budget that is not valid. Nil means no budget.
@@ -50,6 +50,9 @@ func (b *budget) tokens() int64 {
 	return *b.Tokens
 }
 
+// blind reports whether the budget limits tokens, but the engine did not count any.
+func (b *budget) blind(tokens int64) bool { return b != nil && b.Tokens != nil && tokens == 0 }
+
 // spentError is the cause of the end of a turn that has reached its budget.
 type spentError struct{ what string }
 
@@ -67,29 +70,23 @@ func (e *spentError) stopped(last string) string {
 
 // meter stops a turn that reaches its budget.
 type meter struct {
-	budget *budget
-	stop   context.CancelCauseFunc // of the turn
-	timer  *time.Timer             // nil without a limit of time, and before the turn begins
+	stop  context.CancelCauseFunc // of the turn
+	timer *time.Timer             // nil without a limit of time, and before the turn begins
 }
 
 // begin starts the time of the turn, of which a part may have passed in another process.
-func (m *meter) begin(passed time.Duration) {
-	if d := m.budget.time(); d > 0 {
-		words := plural(*m.budget.Minutes, "minute")
+func (m *meter) begin(b *budget, passed time.Duration) {
+	if d := b.time(); d > 0 {
+		words := plural(*b.Minutes, "minute")
 		m.timer = time.AfterFunc(max(d-passed, 1), func() { m.stop(&spentError{words}) })
 	}
 }
 
 // used stops a turn that has used too many tokens.
-func (m *meter) used(tokens int64) {
-	if m.budget != nil && m.budget.Tokens != nil && tokens >= *m.budget.Tokens {
-		m.stop(&spentError{plural(float64(*m.budget.Tokens), "token")})
+func (m *meter) used(b *budget, tokens int64) {
+	if b != nil && b.Tokens != nil && tokens >= *b.Tokens {
+		m.stop(&spentError{plural(float64(*b.Tokens), "token")})
 	}
-}
-
-// blind reports whether the budget limits tokens, but the engine did not count any.
-func (m *meter) blind(tokens int64) bool {
-	return m.budget != nil && m.budget.Tokens != nil && tokens == 0
 }
 
 // end stops the timer.

@@ -107,7 +107,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		return failure("", "codex: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
-	job.meter.budget = a.Budget
+	job.kept.Budget = a.Budget
 	job.attendance.Submission = c.ID
 	job.remarkAll(t.worktrees.unfinished(cwd, ""))
 	var tree *repo.Worktree
@@ -136,7 +136,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		job.remark(w)
 		conversation.Warn(c.ID, w)
 	}
-	job.schema, job.rawSchema = a.schema, jsontext.Value(a.OutputSchema)
+	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
 	return c.run(ctx, job, conversation, in, a.Background)
 }
 

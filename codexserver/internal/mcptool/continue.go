@@ -24,19 +24,16 @@ type Orphan struct {
 	Thread string
 	// Keepsake is the last [Job.Keepsake] of its job, and Did the last [Job.Did].
 	Keepsake, Did jsontext.Value
-
-	turn keepsake
 }
 
-// keepsake is what a job keeps for another process.
+// keepsake is what continues a turn, in the process that began it and in another one. Only the
+// beginning of the turn changes it, if no other process has begun the turn.
 type keepsake struct {
-	Key   string               `json:"key"`
-	Began time.Time            `json:"began,omitzero"`
-	Used  *protocol.TokenUsage `json:"used,omitzero"`
-	// Tokens and Minutes are the budget.
-	Tokens  *int64         `json:"tokens,omitzero"`
-	Minutes *float64       `json:"minutes,omitzero"`
-	Schema  jsontext.Value `json:"schema,omitzero"`
+	Key    string               `json:"key"` // see [protocol.TurnInput]; "" if no other process continues the turn
+	Began  time.Time            `json:"began,omitzero"`
+	Used   *protocol.TokenUsage `json:"used,omitzero"` // what the thread had used
+	Budget *budget              `json:",inline"`
+	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 }
 
 // Continues reports whether turns of processes that have ended are continued.
@@ -56,15 +53,11 @@ func (t *Table) CanContinue(ctx context.Context) error {
 // as for a turn that a person has aborted.
 func (j *Job) Keepsake() jsontext.Value {
 	j.mu.Lock()
-	k := keepsake{Key: j.key, Began: j.began, Used: j.used}
+	k := j.kept
 	j.mu.Unlock()
 	if k.Key == "" || j.log.Stopped() {
 		return nil
 	}
-	if b := j.meter.budget; b != nil {
-		k.Tokens, k.Minutes = b.Tokens, b.Minutes
-	}
-	k.Schema = j.rawSchema
 	raw, err := json.Marshal(k, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil // such as a budget that is not a number
@@ -82,14 +75,15 @@ type Continued struct {
 // Reopen opens the thread of a turn to continue it. If it fails, another process may still
 // continue the turn.
 func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, error) {
-	if err := json.Unmarshal(cut.Keepsake, &cut.turn); err != nil {
+	var turn keepsake
+	if err := json.Unmarshal(cut.Keepsake, &turn); err != nil {
 		return nil, fmt.Errorf("continuing a turn: %w", err)
 	}
-	if cut.turn.Key == "" {
+	if turn.Key == "" {
 		return nil, errors.New("continuing a turn: it has no key")
 	}
-	if cut.turn.Began.IsZero() {
-		cut.turn.Began = time.Now()
+	if turn.Began.IsZero() {
+		turn.Began = time.Now()
 	}
 	t.sweeper.begin(c.Jobs) // after what was killed
 	own := &call{Call: c, table: t}
@@ -99,12 +93,8 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	}
 	own.leave = leave
 	j := own.newJob(c.Audience.Turn)
-	j.key, j.orphan, j.began, j.used = cut.turn.Key, &cut, cut.turn.Began, cut.turn.Used
-	if cut.turn.Tokens != nil || cut.turn.Minutes != nil {
-		j.meter.budget = &budget{Tokens: cut.turn.Tokens, Minutes: cut.turn.Minutes}
-	}
-	if j.rawSchema = cut.turn.Schema; j.rawSchema != nil {
-		j.schema, err = outputschema.Compile([]byte(j.rawSchema))
+	if j.kept = turn; turn.Schema != nil {
+		j.form.schema, err = outputschema.Compile([]byte(turn.Schema))
 	}
 	j.report.Continue(cut.Did)
 	var th *thread.Thread
@@ -125,7 +115,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 // Run runs the rest of the turn and returns its result. In the background it returns at
 // once, and codex-wait has the result.
 func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallToolResult {
-	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.rawSchema)}, background)
+	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.kept.Schema)}, background)
 	if c.call.leave != nil {
 		c.call.leave()
 	}

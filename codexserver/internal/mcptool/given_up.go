@@ -39,7 +39,7 @@ func became(ctx context.Context, jobs []*Job) (words []string) {
 			return words
 		}
 		j.mu.Lock()
-		if j.end.lost {
+		if j.delivery.lost {
 			one := "A turn before this one, whose call was given up, ended as " + string(j.end.status)
 			if changed := j.end.did.Changed(); changed != "" {
 				one += "; it changed: " + changed
@@ -65,16 +65,16 @@ func (j *Job) last() string {
 // ended keeps a job that has ended. It removes the oldest ones if there are too many, and those of
 // the same thread that were answered.
 func (js *Jobs) ended(j *Job) {
-	j.mu.Lock()
-	j.end.returned = j.end.returned || !j.background && !j.end.lost
-	j.mu.Unlock()
+	if !j.to().unwaited() {
+		j.take()
+	}
 	id := thread.CanonicalID(j.ThreadID())
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	all, answered := 0, 0
 	slices.Reverse(js.list)
 	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
-		if other.owner != j.owner {
+		if other.delivery.owner != j.delivery.owner {
 			return false
 		}
 		if !other.over() {

@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -31,50 +30,36 @@ type Job struct {
 	attendance thread.Attendance // the caller's, with the job as an observer
 	options    *Options
 	thread     *thread.Thread
-	owner      *Jobs         // of the client that began it
-	durable    bool          // its client may get the result of a task
-	before     []*Job        // turns of the thread, see [Jobs.lost]
-	review     *reviewCall   // nil for other turns
-	orphan     *Orphan       // the turn that the job continues, or nil
-	key        string        // of the turn, see [protocol.TurnInput]
+	before     []*Job      // turns of the thread, see [Jobs.lost]
+	review     *reviewCall // nil for other turns
+	form       form
+	log        *turnlog.Turn
+	report     *report.Watch
+	meter      meter
 	leave      func()        // reports the end to [turns], or nil
 	done       chan struct{} // closed when there is a result
 
-	form
-	log    *turnlog.Turn
-	report *report.Watch
-	meter  meter
-
-	mu sync.Mutex
-	beginning
-	background bool
-	remarks    []string // why questions could not be answered, and what was left out
-	end        ending
-	visitors   map[*Jobs]func() // how clients leave that are asked besides its own
-}
-
-// form is what a result must look like.
-type form struct {
-	room      room
-	schema    *outputschema.Schema // of the answer, or nil
-	rawSchema jsontext.Value       // the same as JSON
-	hint      bool                 // it has a block that names the thread
-}
-
-// beginning is what was known when a turn began, perhaps in another process.
-type beginning struct {
-	began time.Time
-	used  *protocol.TokenUsage // what the thread had used
+	mu       sync.Mutex
+	kept     keepsake
+	delivery delivery
+	end      ending
+	visitors map[*Jobs]func() // how clients leave that are asked besides its own
 }
 
 // ending is how a turn has ended.
 type ending struct {
-	status   Status
-	cut      bool // the result's texts have only the beginning of the message
-	did      report.Report
-	result   *mcptypes.CallToolResult
-	lost     bool // the caller gave up before the end
-	returned bool // the result was returned to a caller
+	status  Status
+	cut     bool // the result's texts have only the beginning of the message
+	did     report.Report
+	result  *mcptypes.CallToolResult
+	remarks []string // why questions could not be answered, and what was left out
+}
+
+// remark adds a block to the result, unless it already has it.
+func (e *ending) remark(words string) {
+	if !slices.Contains(e.remarks, words) {
+		e.remarks = append(e.remarks, words)
+	}
 }
 
 // newJob returns a job of a call with the attendance a.
@@ -82,10 +67,8 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	log := turnlog.NewTurn()
 	j := &Job{
-		attendance: a, options: o,
-		form: form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
-		log:  log, report: report.New(log, o.Report),
-		done: make(chan struct{}),
+		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
+		log: log, report: report.New(log, o.Report), done: make(chan struct{}),
 	}
 	j.attendance.Turn = j.log
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
@@ -99,7 +82,7 @@ func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) { j.report.Ready(c
 func (j *Job) Event(e thread.Event) {
 	j.report.Event(e.Step)
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
-		j.meter.used(j.log.Tokens())
+		j.meter.used(j.kept.Budget, j.log.Tokens())
 	}
 }
 
@@ -111,13 +94,11 @@ func (j *Job) Decided(_ *approval.Request, d approval.Decision) {
 	j.remarkAll(d.Remarks)
 }
 
-// remark adds a block to the result, unless it already has it.
+// remark is [ending.remark].
 func (j *Job) remark(words string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !slices.Contains(j.remarks, words) {
-		j.remarks = append(j.remarks, words)
-	}
+	j.end.remark(words)
 }
 
 func (j *Job) remarkAll(words []string) {
@@ -163,25 +144,24 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	defer cancel(nil)
 	j.meter.stop = cancel
 	turn, begun := 0, false
+	continued := !j.kept.Began.IsZero() // in another process
 	a.Begin = func(ctx context.Context) {
 		begun = true
 		turn, _ = j.thread.Log().Count()
-		used := j.thread.Usage()
-		began := time.Now()
-		if j.orphan != nil {
-			used, began = j.orphan.turn.Used, j.orphan.turn.Began
+		if !continued {
+			used := j.thread.Usage()
+			j.mu.Lock()
+			j.kept.Began, j.kept.Used = time.Now(), used
+			j.mu.Unlock()
 		}
-		j.mu.Lock()
-		j.began, j.used = began, used
-		j.mu.Unlock()
-		j.report.Begin(ctx, j.thread.Info(), used, j.thread.WritableRoots()...)
-		j.meter.begin(time.Since(began))
+		j.report.Begin(ctx, j.thread.Info(), j.kept.Used, j.thread.WritableRoots()...)
+		j.meter.begin(j.kept.Budget, time.Since(j.kept.Began))
 	}
 	var err error
 	switch {
 	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
-	case j.orphan != nil:
+	case continued:
 		err = j.thread.Continue(ctx, ticket, a, in, j.remark)
 	default:
 		err = j.thread.Turn(ctx, ticket, a, in)
@@ -191,7 +171,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		_ = j.options.Room.Release() // of what is closed, nothing needs to be written
 	}
 	j.report.End(err)
-	if err == nil && j.meter.blind(j.log.Tokens()) {
+	if err == nil && j.kept.Budget.blind(j.log.Tokens()) {
 		j.remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	if diff := j.report.Diff(); diff != "" {
@@ -205,7 +185,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	j.before = nil
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.end.lost = call.Err() != nil && !j.background
+	j.delivery.lost = call.Err() != nil && !j.delivery.background
 	text, lacks := j.log.Answer()
 	hidden := "" // only in the structured content
 	var abort *engine.AbortError
@@ -227,7 +207,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		case text == "":
 			text = words
 		default:
-			j.remarks = append(j.remarks, words)
+			j.end.remarks = append(j.end.remarks, words)
 		}
 	default:
 		j.end.status = Completed
@@ -237,7 +217,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.end.did.Status = turnlog.Incomplete
 	}
 	if words := j.end.did.Remark(); words != "" {
-		j.remarks = append(j.remarks, words)
+		j.end.remarks = append(j.end.remarks, words)
 	}
 	if spent != nil {
 		j.end.did.Status, j.end.did.Stopped = turnlog.Aborted, spent.Error()
@@ -247,18 +227,18 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 			j.end.status, j.end.did.Status, text = Failed, turnlog.Failed, "codex-review: "+err.Error()
 		}
 	}
-	texts := append([]string{j.cut(text, j.room.most)}, j.remarks...)
+	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, j.end.remarks...)
 	j.end.cut = texts[0] != text
 	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(append(texts, fates...)))
-	if j.room.shows {
+	if j.form.room.shows {
 		j.end.did.More = "codex-show has the rest"
 	}
-	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.room.most)}
+	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.form.room.most)}
 	for _, one := range fates {
 		forModel(j.end.result, one)
 	}
 	var lines []string
-	if j.hint {
+	if j.form.hint {
 		lines = append(lines, j.named(j.end.cut))
 	}
 	if err != nil && spent == nil {
@@ -271,7 +251,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 
 // named returns the hint of a turn that has ended. The caller holds the lock.
 func (j *Job) named(cut bool) string {
-	return hint(j.ThreadID(), &j.end.did, cut && j.room.shows)
+	return hint(j.ThreadID(), &j.end.did, cut && j.form.room.shows)
 }
 
 // soFar returns what was written of a message that the end of the turn cut off.
@@ -285,11 +265,11 @@ func (j *Job) soFar() string {
 // output returns the answer of a turn that ended with err as JSON, or nil if there is no
 // schema. If the answer does not match the schema, it adds a remark.
 func (j *Job) output(err error) jsontext.Value {
-	if err != nil || j.schema == nil {
+	if err != nil || j.form.schema == nil {
 		return nil
 	}
 	text, _ := j.log.Answer()
-	value, fault := j.schema.Check(text)
+	value, fault := j.form.schema.Check(text)
 	if fault != nil {
 		j.remark("The answer does not fit output-schema: " + fault.Error())
 	}
@@ -304,8 +284,8 @@ func (j *Job) ThreadID() string { return j.thread.ID() }
 func (j *Job) Detach() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.background = j.background || j.end.result == nil
-	return j.background
+	j.delivery.background = j.delivery.background || j.end.result == nil
+	return j.delivery.background
 }
 
 // Interim returns the result for a caller that leaves before the end: the state and an
@@ -320,7 +300,7 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 	r := result(j.ThreadID(), text)
 	last := len(r.StructuredContent) - 1
 	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
-	if j.hint {
+	if j.form.hint {
 		forModel(r, hint(j.ThreadID(), nil, false))
 	}
 	return r

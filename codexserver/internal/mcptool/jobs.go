@@ -75,7 +75,7 @@ func (js *Jobs) begin(f func()) {
 func (js *Jobs) Busy() bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	return slices.ContainsFunc(js.list, func(j *Job) bool { return j.owner == js && !j.over() })
+	return slices.ContainsFunc(js.list, func(j *Job) bool { return j.delivery.owner == js && !j.over() })
 }
 
 // Works reports whether a turn of any of the clients is running or queued.
@@ -97,7 +97,7 @@ func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
-	j.thread, j.background, j.owner, j.durable = t, background, c.Jobs, c.Durable
+	j.thread, j.delivery = t, delivery{owner: c.Jobs, durable: c.Durable, background: background}
 	ticket, err := queued(t, in)
 	if err != nil {
 		return failure(t.ID(), "codex-reply: "+err.Error())
@@ -106,10 +106,10 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		ticket.Leave()
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	if c.table.Continues() && j.review == nil && j.key == "" && (c.Durable || background || c.Late != nil) {
-		j.key = rand.Text()
+	if c.table.Continues() && j.review == nil && j.kept.Key == "" && (c.Durable || background || c.Late != nil) {
+		j.kept.Key = rand.Text()
 	}
-	in.Key = j.key
+	in.Key = j.kept.Key
 	j.leave, c.leave = c.leave, nil
 	if background && c.Kept != nil {
 		c.Kept(j)
@@ -146,7 +146,7 @@ func queued(t *thread.Thread, in protocol.TurnInput) (*thread.Ticket, error) {
 func (js *Jobs) add(j *Job) bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	if j.background && js.full() {
+	if j.delivery.background && js.full() {
 		return false
 	}
 	js.list = append(js.list, j)
@@ -157,7 +157,7 @@ func (js *Jobs) add(j *Job) bool {
 func (js *Jobs) full() bool {
 	n := 0
 	for _, other := range js.list {
-		if other.owner == js && !other.over() && other.InBackground() {
+		if other.delivery.owner == js && !other.over() && other.InBackground() {
 			n++
 		}
 	}
@@ -212,7 +212,7 @@ func (js *Jobs) unread() []*Job {
 	var all []*Job
 	seen := map[string]bool{}
 	for _, j := range js.list {
-		if id := j.ThreadID(); j.owner == js && !seen[id] && !j.read() && j.unwaited() {
+		if id := j.ThreadID(); j.delivery.owner == js && !seen[id] && !j.read() && j.to().unwaited() {
 			seen[id] = true
 			all = append(all, j)
 		}
@@ -220,22 +220,34 @@ func (js *Jobs) unread() []*Job {
 	return all
 }
 
-func (j *Job) read() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.end.returned
+// delivery is who gets the result of a turn. Owner and durable do not change.
+type delivery struct {
+	owner      *Jobs // of the client that began the turn
+	durable    bool  // that client may get the result of a task
+	background bool  // codex-wait has the result
+	lost       bool  // the caller gave up before the end
+	returned   bool  // the result was returned to a caller
 }
 
-// unwaited reports whether no call waits for the job.
-func (j *Job) unwaited() bool {
+// unwaited reports whether no call waits for the result.
+func (d delivery) unwaited() bool { return d.background || d.lost }
+
+// to returns who gets the result.
+func (j *Job) to() delivery {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.background || j.end.lost
+	return j.delivery
+}
+
+// read reports whether a caller has the result.
+func (j *Job) read() bool { return j.to().returned }
+
+// take records that a caller has the result.
+func (j *Job) take() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.delivery.returned = true
 }
 
 // InBackground reports whether the job runs in the background, or has.
-func (j *Job) InBackground() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.background
-}
+func (j *Job) InBackground() bool { return j.to().background }

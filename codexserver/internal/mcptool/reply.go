@@ -117,7 +117,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		return failure("", "codex-reply: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
-	job.meter.budget = a.Budget
+	job.kept.Budget = a.Budget
 	open := t.revive
 	if a.Fork {
 		open = t.fork
@@ -139,7 +139,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		return failure(id, "codex-reply: "+err.Error())
 	}
 	if len(in.Items) > 0 {
-		job.schema, job.rawSchema = a.schema, jsontext.Value(a.OutputSchema)
+		job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
 	}
 	switch a.WhileRunning {
 	case steerTurn:
@@ -164,7 +164,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		return notBegun(ctx, "codex-reply", id, err)
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
-	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.owner != c.Jobs || other.durable || other.InBackground()) {
+	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.delivery.owner != c.Jobs || other.delivery.durable || other.InBackground()) {
 		defer c.visit(other, c.newWaiter())()
 	}
 	job.before = c.Jobs.lost(id)

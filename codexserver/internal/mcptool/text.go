@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -74,6 +76,13 @@ func (t *Table) room(maxText int) room {
 	return r
 }
 
+// form is what the result of a turn must look like.
+type form struct {
+	room   room
+	schema *outputschema.Schema // of the answer, or nil
+	hint   bool                 // it has a block that names the thread
+}
+
 // Cut returns at most most runes of the words, as valid UTF-8.
 func Cut(words string, most int) string {
 	n := 0
@@ -89,25 +98,24 @@ func Cut(words string, most int) string {
 const maxBrief = 200
 
 // cut shortens the text to most bytes of JSON, with a note where to read the whole text.
-func (j *Job) cut(s string, most int) string {
+func (f *form) cut(s string, most int, t *thread.Thread) string {
 	if len(quote(nil, s)) <= most {
 		return s
 	}
-	note := "\n\n[cut: " + j.whole() + "]"
+	note := "\n\n[cut: " + f.whole(t.Info().RolloutPath) + "]"
 	// The longest beginning that fits.
 	n := sort.Search(len(s)-1, func(n int) bool { return len(quote(nil, s[:n+1]+note)) > most })
 	return text.Head(s, n) + note
 }
 
-// whole says where to read an answer that is cut.
-func (j *Job) whole() string {
-	path := j.thread.Info().RolloutPath
+// whole says where to read an answer that is cut. Path is that of the rollout, or "".
+func (f *form) whole(path string) string {
 	switch {
-	case path != "" && j.room.shows:
+	case path != "" && f.room.shows:
 		return "the whole answer is in " + path + ", and codex-show has it, in the transcript"
 	case path != "":
 		return "the whole answer is in " + path
-	case j.room.shows:
+	case f.room.shows:
 		return "codex-show has the whole answer, in the transcript"
 	}
 	return "the answer is longer than limits.result"

@@ -11,7 +11,7 @@ import (
 func (c *call) visit(j *Job, w *waiter) (leave func()) {
 	a := &c.Audience
 	switch {
-	case a.Caller == nil || a.Session != nil && j.owner == c.Jobs:
+	case a.Caller == nil || a.Session != nil && j.delivery.owner == c.Jobs:
 	case a.Session == nil:
 		return j.thread.Attach(w.place(j.log.Asks))
 	default:

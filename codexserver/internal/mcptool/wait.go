@@ -121,9 +121,7 @@ func (c *call) isElsewhere(id string, j *Job) bool {
 	if th == nil || th.Elsewhere() == nil {
 		return false
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.end.returned
+	return j.read()
 }
 
 // awaitElsewhere waits for the end of the first turn that another program runs in one of the
@@ -260,7 +258,7 @@ func (j *Job) row(most int) (r row, ended bool) {
 	if j.end.result == nil {
 		return r, false
 	}
-	r.Content, r.Since = j.cut(j.end.did.Content, most), ""
+	r.Content, r.Since = j.form.cut(j.end.did.Content, most, j.thread), ""
 	r.hint = j.named(j.end.cut || r.Content != j.end.did.Content)
 	r.whole = j.end.did.JSON(most)
 	return r, true
@@ -279,8 +277,6 @@ func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
 // longer waits for a call, its results are kept for the next one.
 func (c *Call) Answered() {
 	for _, j := range c.read {
-		j.mu.Lock()
-		j.end.returned = true
-		j.mu.Unlock()
+		j.take()
 	}
 }

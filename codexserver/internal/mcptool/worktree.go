@@ -109,12 +109,12 @@ const maxWorktreeText = 10_000
 func (j *Job) said() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.remarks)
+	return slices.Clone(j.end.remarks)
 }
 
 // visit is one call about a worktree.
 type visit struct {
-	*call
+	call     *call
 	worktree *repo.Worktree
 	id       string
 	config   func() protocol.Config
@@ -123,12 +123,12 @@ type visit struct {
 
 // asked runs f, which asks a question, instead of a turn of the thread.
 func (v *visit) asked(ctx context.Context, f func(context.Context, engine.Host) (string, error)) (text string, err error) {
-	t, err := v.Threads.Revive(ctx, v.id, v.job.attendance, v.config)
+	t, err := v.call.Threads.Revive(ctx, v.id, v.job.attendance, v.config)
 	if err != nil {
 		return "", err
 	}
-	if v.job.thread = t; v.Begun != nil {
-		v.Begun(v.job)
+	if v.job.thread = t; v.call.Begun != nil {
+		v.call.Begun(v.job)
 	}
 	err = t.Act(ctx, v.job.attendance, func(ctx context.Context, h engine.Host) (err error) {
 		text, err = f(ctx, h)
@@ -269,7 +269,7 @@ func (v *visit) discard(ctx context.Context, token string) (text string, err err
 		text = lossText(loss, token)
 		return nil
 	}
-	if t := v.Threads.Hold(v.id); t != nil {
+	if t := v.call.Threads.Hold(v.id); t != nil {
 		err = t.Act(ctx, thread.Attendance{}, discard)
 	} else {
 		err = discard(ctx, nil)
