@@ -2,46 +2,40 @@ package thread
 
 import (
 	"context"
-	"sync"
+	"slices"
 )
 
-// queue is a lock that tickets get in the order in which they were taken. The zero queue
-// is free.
-type queue struct {
-	mu      sync.Mutex
-	tickets []*Ticket // the first one holds the lock
-}
+// queue is a lock that tickets get in the order in which they were taken: the first one holds it.
+// Thread.mu guards the queue and what its tickets say.
+type queue []*Ticket
 
 // Ticket is a place in a thread's queue of turns.
 type Ticket struct {
-	queue *queue
-	first chan struct{} // closed when the ticket is the first
-	left  chan struct{} // closed when the ticket has left the queue
+	thread *Thread
+	first  chan struct{} // closed when the ticket is the first
+	left   chan struct{} // closed when the ticket has left the queue
 
-	// Guarded by Thread.mu.
 	closes bool  // it is for closing the thread, not for a turn
 	begun  bool  // its turn has begun
 	cause  error // why the turn was interrupted before it began
 }
 
-// join takes the last ticket, without waiting.
-func (q *queue) join() *Ticket {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	t := &Ticket{queue: q, first: make(chan struct{}), left: make(chan struct{})}
-	q.tickets = append(q.tickets, t)
-	if len(q.tickets) == 1 {
-		close(t.first)
+// join takes the last ticket, without waiting. Closes is true for closing the thread.
+func (t *Thread) join(closes bool) *Ticket {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ticket := &Ticket{thread: t, first: make(chan struct{}), left: make(chan struct{}), closes: closes}
+	t.queue = append(t.queue, ticket)
+	if len(t.queue) == 1 {
+		close(ticket.first)
 	}
-	return t
+	return ticket
 }
 
 // next returns the first ticket whose turn has not begun, or nil. The caller holds the
 // thread's mutex. A ticket before it may belong to a turn that has ended and not yet left.
-func (q *queue) next() *Ticket {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, t := range q.tickets {
+func (q queue) next() *Ticket {
+	for _, t := range q {
 		if !t.begun {
 			return t
 		}
@@ -67,17 +61,16 @@ func (t *Ticket) wait(ctx context.Context) error {
 
 // Leave removes the ticket from the queue. A turn does so at its end.
 func (t *Ticket) Leave() {
-	q := t.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, other := range q.tickets {
-		if other == t {
-			q.tickets = append(q.tickets[:i], q.tickets[i+1:]...)
-			close(t.left)
-			if i == 0 && len(q.tickets) > 0 {
-				close(q.tickets[0].first)
-			}
-			return
-		}
+	th := t.thread
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	i := slices.Index(th.queue, t)
+	if i < 0 {
+		return
+	}
+	th.queue = slices.Delete(th.queue, i, i+1)
+	close(t.left)
+	if i == 0 && len(th.queue) > 0 {
+		close(th.queue[0].first)
 	}
 }

@@ -17,9 +17,9 @@ import (
 type Thread struct {
 	conversation engine.Conversation
 	host         *host
-	queue        queue
 
 	mu     sync.Mutex
+	queue  queue
 	turn   *turn // nil between turns
 	closed bool
 }
@@ -60,7 +60,7 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 func (t *Thread) Log() *turnlog.Log { return t.host.kept }
 
 // Queue takes a ticket for the next turn, without waiting.
-func (t *Thread) Queue() *Ticket { return t.queue.join() }
+func (t *Thread) Queue() *Ticket { return t.join(false) }
 
 // QueueAlone is Queue for what may follow no turn that the caller does not know. It returns
 // [ErrBusy] if a turn runs or is queued.
@@ -290,10 +290,7 @@ func (t *Thread) Unlisten(id string) bool {
 
 // close closes the engine's conversation after the queued turns. Later turns fail.
 func (t *Thread) close(ctx context.Context) error {
-	t.mu.Lock()
-	ticket := t.queue.join()
-	ticket.closes = true
-	t.mu.Unlock()
+	ticket := t.join(true)
 	defer ticket.Leave()
 	if err := ticket.wait(ctx); err != nil {
 		return err
