@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -22,18 +22,15 @@ type sweeper struct {
 	age       time.Duration // of unused worktrees; 0 keeps them
 	log       *slog.Logger  // or nil
 
-	mu   sync.Mutex
-	last time.Time
+	last atomic.Pointer[time.Time] // when it was swept, or nil
 }
 
 // begin sweeps in the background, with the jobs of a call, unless it was swept lately.
 func (s *sweeper) begin(js *Jobs) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scratch.Dir == "" || !s.last.IsZero() && time.Since(s.last) < sweepEvery {
+	last, now := s.last.Load(), time.Now()
+	if s.scratch.Dir == "" || last != nil && now.Sub(*last) < sweepEvery || !s.last.CompareAndSwap(last, &now) {
 		return
 	}
-	s.last = time.Now()
 	js.begin(func() {
 		if err := s.sweep(js.ctx); err != nil && js.ctx.Err() == nil && s.log != nil {
 			s.log.Warn("sweeping what is kept", "error", err)

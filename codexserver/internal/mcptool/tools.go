@@ -128,7 +128,7 @@ type Table struct {
 	locked map[string][]string
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
-	turns   *turns
+	turns   turns
 	sweeper sweeper
 	// deciding is true for clients that decide what the turns of others ask, and have
 	// no turns of their own.
@@ -153,7 +153,10 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), turns: &turns{max: max(o.Turns, 0)}}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1)}
+	if o.Turns > 0 {
+		t.turns = make(turns, o.Turns)
+	}
 	codex, reply := newTool("codex", codexTool, with(t.callCodex)), newTool("codex-reply", replyTool, with(t.callReply))
 	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}

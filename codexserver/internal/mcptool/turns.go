@@ -5,26 +5,19 @@ import (
 	"sync"
 )
 
-// turns counts the turns that run or are queued. Max 0 means no limit.
-type turns struct {
-	max int
-
-	mu sync.Mutex
-	n  int
-}
+// turns has an element for each turn that runs or is queued. Nil has no limit.
+type turns chan struct{}
 
 // enter counts a new turn. The caller must call leave when it has ended. enter fails if
-// there are max turns.
-func (t *turns) enter() (leave func(), err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.max > 0 && t.n >= t.max {
-		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", t.n)
+// there are as many as there may be.
+func (t turns) enter() (leave func(), err error) {
+	if t == nil {
+		return func() {}, nil
 	}
-	t.n++
-	return sync.OnceFunc(func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.n--
-	}), nil
+	select {
+	case t <- struct{}{}:
+		return sync.OnceFunc(func() { <-t }), nil
+	default:
+		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", cap(t))
+	}
 }
