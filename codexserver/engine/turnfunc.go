@@ -6,7 +6,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
@@ -62,7 +62,7 @@ func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) erro
 	var abort *AbortError
 	switch {
 	case err == nil:
-		c.host.Emit(protocol.TaskComplete{LastAgentMessage: last.get()})
+		c.host.Emit(protocol.TaskComplete{LastAgentMessage: last.msg.Load()})
 		return nil
 	case errors.As(err, &abort):
 	case ctx.Err() != nil:
@@ -112,15 +112,12 @@ func (c *funcConversation) changeSandbox(p protocol.SandboxPolicy) {
 // lastMessage remembers the last agent message that passes through it.
 type lastMessage struct {
 	Host
-	mu  sync.Mutex
-	msg *string
+	msg atomic.Pointer[string]
 }
 
 func (h *lastMessage) Emit(m protocol.EventMsg) {
 	if am, ok := m.(protocol.AgentMessage); ok {
-		h.mu.Lock()
-		h.msg = &am.Message
-		h.mu.Unlock()
+		h.msg.Store(&am.Message)
 	}
 	h.Host.Emit(m)
 }
@@ -130,9 +127,3 @@ func (h *lastMessage) Alive() { Alive(h.Host) }
 
 // Overhear implements [Watcher].
 func (h *lastMessage) Overhear(turn string, m protocol.EventMsg) { Overhear(h.Host, turn, m) }
-
-func (h *lastMessage) get() *string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.msg
-}

@@ -2,7 +2,7 @@ package methods
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -10,17 +10,16 @@ import (
 // lane runs requests that change the same thing one after another, in the order in which
 // they arrived. The zero lane is free.
 type lane struct {
-	mu   sync.Mutex
-	last chan struct{} // closed when the last request in the lane has ended; nil before the first
+	last atomic.Pointer[chan struct{}] // closed when the last request in the lane has ended; nil before the first
 }
 
 // join adds a request to the lane. before is closed when the request before it has ended;
 // it is nil for the first. The caller must call leave.
 func (l *lane) join() (before <-chan struct{}, leave func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, done := l.last, make(chan struct{})
-	l.last = done
+	done := make(chan struct{})
+	if last := l.last.Swap(&done); last != nil {
+		before = *last
+	}
 	return before, func() { close(done) }
 }
 
