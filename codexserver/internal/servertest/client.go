@@ -27,10 +27,9 @@ type Client struct {
 	answer Answer
 	ended  func() error // closes the client once, and waits for the server
 
-	mu       sync.Mutex
-	decision string
-	received []Message
-	heard    int // how many messages Heard has returned
+	decisions record[string] // the last one counts
+	received  record[Message]
+	heard     int // how many messages Heard has returned
 }
 
 // Message is a notification or a request of the server.
@@ -44,7 +43,8 @@ type Message struct {
 // the server ends with an error.
 func Dial(t testing.TB, s Server, a Answer) *Client {
 	t.Helper()
-	c := &Client{answer: a, decision: `{"decision":"approved"}`}
+	c := &Client{answer: a}
+	c.Decide(`{"decision":"approved"}`)
 	ours, theirs := jsonrpc.Pipe()
 	c.peer = jsonrpc.NewPeer(ours, c, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	running, served := make(chan error, 1), make(chan error, 1)
@@ -103,23 +103,17 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 func (c *Client) Close() { c.peer.Close() }
 
 // Decide sets the answer to approval requests of September 2025.
-func (c *Client) Decide(result string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.decision = result
-}
+func (c *Client) Decide(result string) { c.decisions.add(result) }
 
 // ServeRPC implements [jsonrpc.Handler].
 func (c *Client) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
-	c.mu.Lock()
-	c.received = append(c.received, Message{r.Method, slices.Clone(r.Params)})
-	decision := c.decision
-	c.mu.Unlock()
+	c.received.add(Message{r.Method, slices.Clone(r.Params)})
 	switch {
 	case r.IsNotification():
 		return nil, nil
 	case strings.HasSuffix(r.Method, "Approval"):
-		return json.RawMessage(decision), nil
+		all := c.decisions.list()
+		return json.RawMessage(all[len(all)-1]), nil
 	case r.Method == mcptypes.ElicitationCreate.Name() && c.answer != nil:
 		result, err := c.answer(ctx)
 		if err != nil {
@@ -189,10 +183,8 @@ func (c *Client) NewConversation(t testing.TB) (id string) {
 
 // Received returns the params of the messages of a method.
 func (c *Client) Received(method string) []json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var all []json.RawMessage
-	for _, m := range c.received {
+	for _, m := range c.received.list() {
 		if m.Method == method {
 			all = append(all, m.Params)
 		}
@@ -212,13 +204,12 @@ func (c *Client) Events() []string {
 }
 
 // Heard waits until the test's synctest bubble is idle, and returns what was received since
-// its last call: the method, the id and the message of an event.
+// its last call, by the same goroutine: the method, the id and the message of an event.
 func (c *Client) Heard() []string {
 	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	all := c.received.list()
 	var lines []string
-	for _, m := range c.received[c.heard:] {
+	for _, m := range all[c.heard:] {
 		var p struct {
 			ID  string
 			Msg struct{ Message string }
@@ -226,7 +217,7 @@ func (c *Client) Heard() []string {
 		_ = json.Unmarshal(m.Params, &p) // not every message has these members
 		lines = append(lines, strings.Join(strings.Fields(m.Method+" "+p.ID+" "+p.Msg.Message), " "))
 	}
-	c.heard = len(c.received)
+	c.heard = len(all)
 	return lines
 }
 

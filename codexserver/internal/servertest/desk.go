@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -21,21 +18,19 @@ type Desk struct {
 	// OnDecided, unless nil, is called with each decision.
 	OnDecided func()
 
-	mu      sync.Mutex
-	seen    []string
-	threads []approval.Thread
-	decided []approval.Decision
+	seen    record[string]
+	threads record[approval.Thread]
+	decided record[approval.Decision]
 }
 
 // Event implements [approval.Desk].
 func (d *Desk) Event(t approval.Thread, m protocol.EventMsg) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	words := m.EventType()
 	if u, ok := m.(protocol.UserMessage); ok {
 		words += " " + u.Message
 	}
-	d.seen, d.threads = append(d.seen, words), append(d.threads, t)
+	d.seen.add(words)
+	d.threads.add(t)
 }
 
 // Ask implements [approval.Desk].
@@ -50,9 +45,7 @@ func (d *Desk) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, e
 
 // Decided implements [approval.Desk].
 func (d *Desk) Decided(_ *approval.Request, made approval.Decision) {
-	d.mu.Lock()
-	d.decided = append(d.decided, made)
-	d.mu.Unlock()
+	d.decided.add(made)
 	if d.OnDecided != nil {
 		d.OnDecided()
 	}
@@ -62,49 +55,31 @@ func (d *Desk) Decided(_ *approval.Request, made approval.Decision) {
 func (d *Desk) Invite() string { return d.Invitation }
 
 // Seen returns the types of the events, and the texts of the user's messages.
-func (d *Desk) Seen() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.seen)
-}
+func (d *Desk) Seen() []string { return d.seen.list() }
 
 // Threads returns the thread of each event.
-func (d *Desk) Threads() []approval.Thread {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.threads)
-}
+func (d *Desk) Threads() []approval.Thread { return d.threads.list() }
 
 // Decisions returns the decisions as "approved by desk".
 func (d *Desk) Decisions() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var words []string
-	for _, made := range d.decided {
+	for _, made := range d.decided.list() {
 		words = append(words, string(made.Decision)+" by "+string(made.By))
 	}
 	return words
 }
 
 // Journal is a log or a record that a test reads. It is safe for concurrent use.
-type Journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type Journal struct{ text record[byte] }
 
 // Write implements [io.Writer].
 func (j *Journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
+	j.text.add(b...)
+	return len(b), nil
 }
 
 // String returns what was written.
-func (j *Journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+func (j *Journal) String() string { return string(j.text.list()) }
 
 // Logger returns a logger of every level that writes to the journal.
 func (j *Journal) Logger() *slog.Logger {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -24,10 +23,9 @@ type Engine struct {
 	// ModelList is the result of Models. Nil is an empty list.
 	ModelList *protocol.ModelList
 
-	mu      sync.Mutex
-	started []Conversation
-	resumed []protocol.Config
-	turns   []protocol.TurnInput
+	started record[Conversation]
+	resumed record[protocol.Config]
+	turns   record[protocol.TurnInput]
 }
 
 // Conversation is a conversation that an engine has started.
@@ -37,25 +35,13 @@ type Conversation struct {
 }
 
 // Started returns the conversations in order, without those that were resumed.
-func (e *Engine) Started() []Conversation {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.started)
-}
+func (e *Engine) Started() []Conversation { return e.started.list() }
 
 // Resumed returns the configurations of the conversations that were resumed.
-func (e *Engine) Resumed() []protocol.Config {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.resumed)
-}
+func (e *Engine) Resumed() []protocol.Config { return e.resumed.list() }
 
 // Turns returns the inputs of the turns.
-func (e *Engine) Turns() []protocol.TurnInput {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.turns)
-}
+func (e *Engine) Turns() []protocol.TurnInput { return e.turns.list() }
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
@@ -67,9 +53,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	}
 	c, err := e.begin(ctx, cfg, placedHost{host, cfg.Cwd})
 	if err == nil {
-		e.mu.Lock()
-		e.started = append(e.started, Conversation{c.ID(), cfg})
-		e.mu.Unlock()
+		e.started.add(Conversation{c.ID(), cfg})
 	}
 	return c, err
 }
@@ -120,9 +104,7 @@ type conversation struct {
 
 // Turn implements [engine.Conversation].
 func (c conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
-	c.engine.mu.Lock()
-	c.engine.turns = append(c.engine.turns, in)
-	c.engine.mu.Unlock()
+	c.engine.turns.add(in)
 	return c.Conversation.Turn(ctx, in)
 }
 
@@ -153,14 +135,12 @@ func (e *Engine) Resume(ctx context.Context, path string, cfg protocol.Config, h
 		return nil, engine.ErrNotFound
 	}
 	before := cfg
-	e.mu.Lock()
-	e.resumed = append(e.resumed, cfg)
-	for _, s := range e.started {
+	e.resumed.add(cfg)
+	for _, s := range e.Started() {
 		if s.ID == id {
 			before = s.Config
 		}
 	}
-	e.mu.Unlock()
 	c, err := e.begin(ctx, before, resumedHost{placedHost{host, before.Cwd}, id})
 	if err != nil {
 		return nil, err

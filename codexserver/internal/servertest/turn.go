@@ -49,10 +49,7 @@ func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) erro
 func Script() engine.TurnFunc { return (&script{}).turn }
 
 // script has what the turns of a script have spent.
-type script struct {
-	mu    sync.Mutex
-	spent protocol.TokenUsage
-}
+type script struct{ spent record[int64] }
 
 func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 	var said []string
@@ -105,10 +102,11 @@ func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.Input
 }
 
 func (s *script) spend(n int64) *protocol.TokenUsageInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spent.InputTokens, s.spent.OutputTokens = s.spent.InputTokens+n-1, s.spent.OutputTokens+1
-	return &protocol.TokenUsageInfo{TotalTokenUsage: s.spent, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
+	var total protocol.TokenUsage
+	for _, one := range s.spent.add(n) {
+		total.InputTokens, total.OutputTokens = total.InputTokens+one-1, total.OutputTokens+1
+	}
+	return &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
 }
 
 // askAll asks about commands at once.
