@@ -14,9 +14,10 @@ import (
 type door struct {
 	lifetime time.Duration // of a link
 
-	mu       sync.Mutex
-	links    []invite   // oldest first
-	sessions []*session // least recently used first
+	mu        sync.Mutex
+	links     []invite   // oldest first
+	sessions  []*session // least recently used first
+	announced invite     // the last one that was announced, until half of its lifetime has passed
 }
 
 const (
@@ -42,19 +43,29 @@ type session struct {
 func (d *door) invite() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.add()
+}
+
+// announce returns the secret of the link that was announced last, or of a new one if that was used
+// or has less than half of its lifetime left.
+func (d *door) announce() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tidy()
+	now := time.Now()
+	if now.After(d.announced.expires) || d.find(d.announced.secret) < 0 {
+		d.announced = invite{d.add(), now.Add(d.lifetime / 2)}
+	}
+	return d.announced.secret
+}
+
+// add adds a link, and returns its secret.
+func (d *door) add() string {
 	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(d.lifetime)})
 	if len(d.links) > maxLinks {
 		d.links = slices.Delete(d.links, 0, 1)
 	}
 	return d.links[len(d.links)-1].secret
-}
-
-// expects reports whether the link with that secret can still be used.
-func (d *door) expects(secret string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.tidy()
-	return d.find(secret) >= 0
 }
 
 // admit exchanges the secret of a link for a token. The link does not work again.

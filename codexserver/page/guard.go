@@ -23,11 +23,11 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	for _, h := range headers {
 		w.Header().Set(h[0], h[1])
 	}
-	if !p.enter() {
+	if !p.work.enter() {
 		refuse(w, http.StatusServiceUnavailable, "the page is closed")
 		return
 	}
-	defer p.handlers.Done()
+	defer p.work.leave()
 	if r.Host != p.host {
 		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link", p.host)
 		return

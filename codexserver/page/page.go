@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -42,22 +41,11 @@ type Page struct {
 	options Options
 	board   board
 	door    door
-	streams streams
+	work    work
 
 	server *http.Server
 	served chan struct{} // closed when the server no longer accepts
-
-	mu        sync.Mutex
-	announced invitation
-	handlers  sync.WaitGroup // not added to once closed
-	closed    bool
-	done      chan struct{} // closed with it
-}
-
-// invitation is a link that was announced.
-type invitation struct {
-	secret string
-	stale  time.Time
+	done   chan struct{} // closed by Close
 }
 
 var errClosed = errors.New("page: closed")
@@ -74,9 +62,9 @@ func Listen(o *Options) (*Page, error) {
 	}
 	p := newPage(l.Addr().String(), &options)
 	p.listen(l)
-	if p.options.Tasks != nil && p.enter() {
+	if p.options.Tasks != nil && p.work.enter() {
 		go func() {
-			defer p.handlers.Done()
+			defer p.work.leave()
 			p.lookAtTasks()
 		}()
 	}
@@ -126,7 +114,7 @@ func (p *Page) link(secret string) string { return p.origin() + "/#" + secret }
 func (p *Page) origin() string { return "http://" + p.host }
 
 // Watched reports whether the page is open in a browser.
-func (p *Page) Watched() bool { return p.streams.open() > 0 }
+func (p *Page) Watched() bool { return p.work.watched() }
 
 // Invite implements approval.Inviter.
 func (p *Page) Invite() string {
@@ -143,45 +131,22 @@ func (p *Page) announce() {
 	}
 }
 
-// invitation returns the link that was announced last, or a new one if that was used or
-// is old.
-func (p *Page) invitation() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if now.After(p.announced.stale) || !p.door.expects(p.announced.secret) {
-		p.announced = invitation{secret: p.door.invite(), stale: now.Add(p.door.lifetime / 2)}
-	}
-	return p.link(p.announced.secret)
-}
+// invitation returns a link as [door.announce] does.
+func (p *Page) invitation() string { return p.link(p.door.announce()) }
 
 // Close disconnects the browsers and ends the page. A pending Ask returns an error. Close
 // may be called more than once.
 func (p *Page) Close() error {
-	p.mu.Lock()
-	first := !p.closed
-	p.closed = true
+	first := p.work.close()
 	if first {
 		close(p.done)
 	}
-	p.mu.Unlock()
 	err := p.server.Close()
-	p.handlers.Wait()
+	p.work.handlers.Wait()
 	<-p.served
 	_ = p.server.Close() // of connections that were accepted meanwhile; err has any error
 	if err != nil && first {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil
-}
-
-// enter counts a handler. It returns false once the page is closed.
-func (p *Page) enter() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.handlers.Add(1)
-	return true
 }

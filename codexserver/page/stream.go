@@ -20,46 +20,72 @@ const (
 	maxStreams = 4
 )
 
-// streams are the open pages. The zero value has none.
-type streams struct {
-	mu   sync.Mutex
-	list []*stream // oldest first
+// work is what a page does: the requests that it answers, with the streams among them. The zero
+// value does nothing yet.
+type work struct {
+	mu       sync.Mutex
+	closed   bool
+	handlers sync.WaitGroup // not added to once closed
+	streams  []*stream      // oldest first
 }
 
 type stream struct {
 	replaced chan struct{} // closed when a newer stream replaces it
 }
 
-func (s *streams) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.list)
+// enter counts a handler, which must call leave. It returns false once the page is closed.
+func (w *work) enter() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.handlers.Add(1)
+	return true
 }
 
-func (s *streams) add() *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) == maxStreams {
-		close(s.list[0].replaced)
-		s.list = slices.Delete(s.list, 0, 1)
+func (w *work) leave() { w.handlers.Done() }
+
+// close lets no more handlers begin. It reports whether this is the first close.
+func (w *work) close() (first bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, w.closed = !w.closed, true
+	return first
+}
+
+// watched reports whether there is a stream.
+func (w *work) watched() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.streams) > 0
+}
+
+// add adds a stream, in place of the oldest one if there are too many.
+func (w *work) add() *stream {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.streams) == maxStreams {
+		close(w.streams[0].replaced)
+		w.streams = slices.Delete(w.streams, 0, 1)
 	}
 	me := &stream{replaced: make(chan struct{})}
-	s.list = append(s.list, me)
+	w.streams = append(w.streams, me)
 	return me
 }
 
-func (s *streams) remove(me *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = slices.DeleteFunc(s.list, func(other *stream) bool { return other == me })
+func (w *work) remove(me *stream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams = slices.DeleteFunc(w.streams, func(other *stream) bool { return other == me })
 }
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
 // changes. An empty line is a heartbeat. The last line is {"end":…} if the server ends
 // the stream.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
-	me := p.streams.add()
-	defer p.streams.remove(me)
+	me := p.work.add()
+	defer p.work.remove(me)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	send := func(v any) bool {

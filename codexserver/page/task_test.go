@@ -28,7 +28,7 @@ func TestTasks(t *testing.T) {
 			t.Errorf("looked %d times while the page is not open", n)
 		}
 		_, before, _ := p.board.since(0)
-		defer p.streams.remove(p.streams.add())
+		defer p.work.remove(p.work.add())
 		<-time.After(taskPace)
 		synctest.Wait()
 		u, seen, _ := p.board.since(before)
