@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -51,40 +52,36 @@ func TestOtherEngine(t *testing.T) {
 
 // TestBackground begins a review in the background, waits for it, and stops another.
 func TestBackground(t *testing.T) {
-	for era, modern := range eras {
-		t.Run(era, func(t *testing.T) {
-			s := newShop(t)
-			stall := make(chan struct{})
-			defer close(stall)
-			model := providertest.New(providertest.Say(s.answer()), providertest.Turn{Text: []string{"thinking"}, Stall: stall})
-			c := connect(t, newNative(t, model, nil), modern)
-			arguments := map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true}
-			begin := func() string {
-				t.Helper()
-				r, failed := c.call("codex-review", arguments)
-				if failed || r.Status != "running" || r.ThreadID == "" {
-					t.Fatalf("%+v", r)
-				}
-				return r.ThreadID
-			}
-			wait := func(id, status string, findings int) {
-				t.Helper()
-				r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})
-				if len(r.Threads) != 1 || r.Threads[0].Status != status || len(r.Threads[0].Findings) != findings {
-					t.Errorf("%+v", r)
-				}
-			}
-			wait(begin(), "completed", 5)
-			id := begin()
-			if err := model.Await(t.Context(), 2); err != nil {
-				t.Fatal(err)
-			}
-			if r, failed := c.call("codex-interrupt", map[string]any{"threadId": id}); failed {
-				t.Errorf("%+v", r)
-			}
-			wait(id, "aborted", 0)
-		})
+	s := newShop(t)
+	stall := make(chan struct{})
+	defer close(stall)
+	model := providertest.New(providertest.Say(s.answer()), providertest.Turn{Text: []string{"thinking"}, Stall: stall})
+	c := connect(t, newNative(t, model, nil), true)
+	arguments := map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true}
+	begin := func() string {
+		t.Helper()
+		r, failed := c.call("codex-review", arguments)
+		if failed || r.Status != "running" || r.ThreadID == "" {
+			t.Fatalf("%+v", r)
+		}
+		return r.ThreadID
 	}
+	wait := func(id, status string, findings int) {
+		t.Helper()
+		r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})
+		if len(r.Threads) != 1 || r.Threads[0].Status != status || len(r.Threads[0].Findings) != findings {
+			t.Errorf("%+v", r)
+		}
+	}
+	wait(begin(), "completed", 5)
+	id := begin()
+	if err := model.Await(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": id}); failed {
+		t.Errorf("%+v", r)
+	}
+	wait(id, "aborted", 0)
 }
 
 // TestTask runs a long review as a task.
@@ -93,12 +90,10 @@ func TestTask(t *testing.T) {
 	stall := make(chan struct{})
 	c := connect(t, newNative(t, providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall}), nil), true)
 	defer close(stall)
-	params := fmt.Sprintf(`{"name":"codex-review","arguments":{"target":"uncommitted","cwd":%q},"_meta":{
-		"io.modelcontextprotocol/protocolVersion":"2026-07-28",
-		"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}`, s.repo)
-	var raw json.RawMessage
-	if err := c.Call(t.Context(), "tools/call", json.RawMessage(params), &raw); err != nil || !strings.Contains(string(raw), `"taskId"`) {
-		t.Errorf("%s, %v", raw, err)
+	params := fmt.Sprintf(`{"name":"codex-review","arguments":{"target":"uncommitted","cwd":%q},"_meta":%s}`,
+		s.repo, servertest.Capable(`"extensions":{"io.modelcontextprotocol/tasks":{}}`))
+	if got := c.Ask(t, "tools/call", params); !strings.Contains(got, `"taskId"`) {
+		t.Error(got)
 	}
 }
 

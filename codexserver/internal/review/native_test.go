@@ -33,50 +33,48 @@ const addPatch = "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch"
 // TestNative reviews with a model that also tries to write in every way. Nothing is written
 // and no question is asked, whatever the configuration is.
 func TestNative(t *testing.T) {
-	for era, modern := range eras {
-		for _, configured := range []string{"danger-full-access", "workspace-write"} {
-			t.Run(era+" "+configured, func(t *testing.T) {
-				s := newShop(t)
-				started := filepath.Join(t.TempDir(), "started")
-				attempts := providertest.Call(
-					providertest.Shell("1", "touch", filepath.Join(s.repo, "touched")),
-					providertest.Tool("2", "apply_patch", map[string]any{"input": addPatch}),
-					providertest.Shell("3", "apply_patch", addPatch),
-					providertest.Tool("4", "shell", map[string]any{"command": []string{"touch", "escalated"}, "with_escalated_permissions": true, "justification": "please"}),
-					providertest.Tool("5", "evil__write", map[string]any{}),
-				)
-				say := providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
-					for _, o := range r.ToolOutputs() {
-						t.Logf("%.200v", o)
-					}
-					return providertest.Say(s.answer())
-				}}
-				var script []providertest.Turn
-				for range 5 {
-					script = append(script, attempts, say)
+	for era, configured := range map[string]string{"legacy": "danger-full-access", "modern": "workspace-write"} {
+		t.Run(era+" "+configured, func(t *testing.T) {
+			s := newShop(t)
+			started := filepath.Join(t.TempDir(), "started")
+			attempts := providertest.Call(
+				providertest.Shell("1", "touch", filepath.Join(s.repo, "touched")),
+				providertest.Tool("2", "apply_patch", map[string]any{"input": addPatch}),
+				providertest.Shell("3", "apply_patch", addPatch),
+				providertest.Tool("4", "shell", map[string]any{"command": []string{"touch", "escalated"}, "with_escalated_permissions": true, "justification": "please"}),
+				providertest.Tool("5", "evil__write", map[string]any{}),
+			)
+			say := providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+				for _, o := range r.ToolOutputs() {
+					t.Logf("%.200v", o)
 				}
-				model := providertest.New(script...)
-				e := newNative(t, model, map[string]any{
-					"sandbox_mode": configured, "approval_policy": "on-request", "tools.web_search": true, "include_apply_patch_tool": true, "include_plan_tool": true,
-					"mcp_servers.evil.command": "touch", "mcp_servers.evil.args": []any{started},
-				})
-				c := connect(t, e, modern)
-				checkTargets(t, s, c)
-				for _, r := range model.Requests() {
-					for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
-						if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {
-							t.Errorf("the model is offered %s", name)
-						}
-					}
-				}
-				if _, err := os.Stat(started); err == nil {
-					t.Error("an MCP server was started")
-				}
-				if n := len(model.Requests()); n != 10 {
-					t.Errorf("%d requests", n)
-				}
+				return providertest.Say(s.answer())
+			}}
+			var script []providertest.Turn
+			for range 5 {
+				script = append(script, attempts, say)
+			}
+			model := providertest.New(script...)
+			e := newNative(t, model, map[string]any{
+				"sandbox_mode": configured, "approval_policy": "on-request", "tools.web_search": true, "include_apply_patch_tool": true, "include_plan_tool": true,
+				"mcp_servers.evil.command": "touch", "mcp_servers.evil.args": []any{started},
 			})
-		}
+			c := connect(t, e, eras[era])
+			checkTargets(t, s, c)
+			for _, r := range model.Requests() {
+				for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
+					if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {
+						t.Errorf("the model is offered %s", name)
+					}
+				}
+			}
+			if _, err := os.Stat(started); err == nil {
+				t.Error("an MCP server was started")
+			}
+			if n := len(model.Requests()); n != 10 {
+				t.Errorf("%d requests", n)
+			}
+		})
 	}
 }
 
@@ -95,41 +93,37 @@ func toolsOf(t *testing.T, r providertest.Request) string {
 // TestNativeThread reviews in a conversation that may write everything. The review may not
 // write, and the next turn may write again.
 func TestNativeThread(t *testing.T) {
-	for era, modern := range eras {
-		t.Run(era, func(t *testing.T) {
-			s := newShop(t)
-			touch := func(name string) providertest.Turn {
-				return providertest.Call(providertest.Shell(name, "touch", filepath.Join(s.repo, name)))
-			}
-			model := providertest.New(
-				touch("before"), providertest.Say("begun"),
-				touch("during"), providertest.Say(s.answer()),
-				touch("after"), providertest.Say("done"),
-			)
-			e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
-			c := connect(t, e, modern)
-			begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
-			if failed {
-				t.Fatalf("%+v", begun)
-			}
-			r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
-			if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
-				t.Fatalf("%+v", r)
-			}
-			if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
-				t.Error("the conversation does not continue")
-			}
-			for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
-				if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-			requests := model.Requests()
-			last := string(requests[len(requests)-1].Body)
-			if !strings.Contains(last, "Everybody is let in") {
-				t.Error("the conversation does not know the findings")
-			}
-		})
+	s := newShop(t)
+	touch := func(name string) providertest.Turn {
+		return providertest.Call(providertest.Shell(name, "touch", filepath.Join(s.repo, name)))
+	}
+	model := providertest.New(
+		touch("before"), providertest.Say("begun"),
+		touch("during"), providertest.Say(s.answer()),
+		touch("after"), providertest.Say("done"),
+	)
+	e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
+	c := connect(t, e, false)
+	begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
+	if failed {
+		t.Fatalf("%+v", begun)
+	}
+	r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
+	if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
+		t.Fatalf("%+v", r)
+	}
+	if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
+		t.Error("the conversation does not continue")
+	}
+	for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
+		if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	requests := model.Requests()
+	last := string(requests[len(requests)-1].Body)
+	if !strings.Contains(last, "Everybody is let in") {
+		t.Error("the conversation does not know the findings")
 	}
 }
 

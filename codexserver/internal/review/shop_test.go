@@ -1,22 +1,18 @@
 package review_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -156,14 +152,11 @@ func (r *reviewResult) lines() (all []string) {
 	return all
 }
 
-// client calls tools in one era of MCP.
+// client calls tools in one era of MCP. It accepts all questions, of which there must be none.
 type client struct {
-	*jsonrpc.Peer
-	t      testing.TB
-	modern bool
-
-	mu    sync.Mutex
-	asked []string // requests of the server
+	*servertest.Client
+	t    testing.TB
+	meta string // of its requests; "" after a handshake
 }
 
 var eras = map[string]bool{"legacy": false, "modern": true}
@@ -171,40 +164,17 @@ var eras = map[string]bool{"legacy": false, "modern": true}
 func connect(t testing.TB, e engine.Engine, modern bool) *client {
 	t.Helper()
 	server := codexserver.New(e, &codexserver.Options{Home: t.TempDir()})
-	ours, theirs := jsonrpc.Pipe()
-	c := &client{t: t, modern: modern}
-	c.Peer = jsonrpc.NewPeer(ours, jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-		if r.IsNotification() {
-			return nil, nil
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.asked = append(c.asked, r.Method)
-		return map[string]string{"action": "accept"}, nil
-	}), nil)
-	var ends sync.WaitGroup
-	ends.Go(func() {
-		if err := server.Serve(context.Background(), theirs); err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	ends.Go(func() { _ = c.Run(context.Background()) })
-	t.Cleanup(func() {
-		ours.Close()
-		ends.Wait()
-		if c.asked != nil {
-			t.Errorf("the client was asked: %q", c.asked)
-		}
-	})
-	if !modern {
-		hello := `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`
-		if err := c.Call(t.Context(), "initialize", json.RawMessage(hello), nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Notify(t.Context(), "notifications/initialized", nil); err != nil {
-			t.Fatal(err)
-		}
+	c := &client{t: t}
+	if modern {
+		c.Client, c.meta = servertest.Dial(t, server, nil), servertest.Capable(`"elicitation":{"form":{}}`)
+	} else {
+		c.Client = servertest.Connect(t, server, servertest.Say(servertest.Accept))
 	}
+	t.Cleanup(func() {
+		if asked := c.Received("elicitation/create"); asked != nil {
+			t.Errorf("the client was asked: %s", asked)
+		}
+	})
 	return c
 }
 
@@ -212,16 +182,11 @@ func connect(t testing.TB, e engine.Engine, modern bool) *client {
 func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
 	c.t.Helper()
 	params := map[string]any{"name": tool, "arguments": arguments}
-	if c.modern {
-		params["_meta"] = map[string]any{
-			"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
-			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
-		}
+	if c.meta != "" {
+		params["_meta"] = json.RawMessage(c.meta)
 	}
-	ctx, stop := context.WithTimeout(c.t.Context(), 2*time.Minute)
-	defer stop()
 	var raw json.RawMessage
-	if err := c.Call(ctx, "tools/call", params, &raw); err != nil {
+	if err := c.Call(c.t.Context(), "tools/call", params, &raw); err != nil {
 		c.t.Fatalf("%s: %v", tool, err)
 	}
 	var result struct {
