@@ -156,17 +156,18 @@ the turn did not complete:
 }
 
 func TestPages(t *testing.T) {
-	tr := newLog(t)
-	text := strings.Repeat("aé€😀\n", 20_000)
-	tr.Changed(1, text)
-	for _, most := range []int{4, 5, 7, 1000, 45_000, 1 << 20} {
-		if most < 1000 && testing.Short() {
-			continue
-		}
+	const line = "aé€😀\n"
+	for most, lines := range map[int]int{4: 3000, 5: 3000, 7: 3000, 1000: 20_000, 45_000: 20_000, 1 << 20: 20_000} {
+		tr := newLog(t)
+		text := strings.Repeat(line, lines) // more than one piece
+		tr.Changed(1, text)
 		if got, p := all(t, most, tr.Diff); got != "# turn 1\n"+text || p.Total != int64(len(got)) || p.Cut != 0 {
 			t.Errorf("%d bytes a page: %d bytes, %+v", most, len(got), p.Total)
 		}
 	}
+	tr := newLog(t)
+	text := strings.Repeat(line, 20_000)
+	tr.Changed(1, text)
 	// An offset within a character is moved to its end.
 	at := int64(len("# turn 1\na") + 1)
 	if p, err := tr.Diff(at, 100); err != nil || p.Offset != at+1 || !strings.HasPrefix(p.Text, "€") {
@@ -218,9 +219,13 @@ func TestWithoutAFile(t *testing.T) {
 // TestFileIsBounded checks that the file reuses the room of dropped pieces.
 func TestFileIsBounded(t *testing.T) {
 	s := turnlog.InFile(t.TempDir())
-	for i := range 300 {
+	const most = 4 << 20
+	if before := turnlog.Bound(s, most); before != turnlog.MaxInFile {
+		t.Errorf("it keeps %d bytes", before)
+	}
+	for i := range 100 {
 		tr := s.New()
-		tr.Changed(i, strings.Repeat(string(rune('a'+i%26)), 1<<20))
+		tr.Changed(i, strings.Repeat(string(rune('a'+i%26)), 100<<10))
 		if p, err := tr.Diff(100, 5); err != nil || p.Text != strings.Repeat(string(rune('a'+i%26)), 5) {
 			t.Fatalf("log %d: %+v, %v", i, p, err)
 		}
@@ -228,7 +233,7 @@ func TestFileIsBounded(t *testing.T) {
 			tr.Close()
 		}
 	}
-	if n := turnlog.FileSize(s); n == 0 || n > turnlog.MaxInFile {
+	if n := turnlog.FileSize(s); n == 0 || n > most {
 		t.Errorf("the file has %d bytes", n)
 	}
 }
