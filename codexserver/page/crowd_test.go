@@ -82,6 +82,7 @@ func TestCrowd(t *testing.T) {
 		"wrong token":  "GET /events HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer x\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := listen(t, nil)
 			crowd(t, p, 300, say)
 			v := visit(t, p)
@@ -94,7 +95,7 @@ func TestCrowd(t *testing.T) {
 			if _, ok := stream.next(); !ok {
 				t.Fatal("the stream ended")
 			}
-			crowd(t, p, 300, say)
+			crowd(t, p, 100, say)
 			answer := ask(t.Context(), p, exec("1", "git", "init"))
 			open := stream.question("open")
 			if status, body := v.post(fmt.Sprintf("/questions/%d", open.ID), `{"action":"decline"}`); status != http.StatusNoContent {

@@ -19,11 +19,11 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// TestRace answers each of a thousand questions on the page and in the client at once, one
+// TestRace answers each of many questions on the page and in the client at once, one
 // approving and the other denying. One of the two answers is the decision. The page learns
 // whether its answer counted, and engine and record get the same decision.
 func TestRace(t *testing.T) {
-	const conversations, rounds = 20, 50
+	const conversations, rounds = 20, 15
 	p := listen(t, nil)
 	var (
 		mu       sync.Mutex
