@@ -76,8 +76,8 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 
 	// The call returns only if the command was stopped.
 	reply := fmt.Sprintf(`{"threadId":%q,"prompt":`, first.ThreadID)
-	second := call("codex-reply", reply+`"go on","budget":{"minutes":0.05}}`)
-	if second.Status != "aborted" || second.Stopped != "budget of 0.05 minutes reached" || second.failed {
+	second := call("codex-reply", reply+`"go on","budget":{"minutes":0.01}}`)
+	if second.Status != "aborted" || second.Stopped != "budget of 0.01 minutes reached" || second.failed {
 		t.Errorf("the time: %+v", second)
 	}
 	third := call("codex-reply", reply+`"to its end","budget":{"tokens":1000}}`)

@@ -336,14 +336,16 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 							}
 						})
 					}
-					for i, f := range forwardings {
-						t.Run(f.name+", then", func(t *testing.T) {
-							r := h.call(t, known[i].next, map[string]any{"threadId": known[i].thread, "prompt": "go on"})
-							if r.IsError || r.Content[0].Text != "I go on." {
-								t.Errorf("%s: %q", known[i].next, r.texts())
-							}
-							sees(t, i, r, note{"I go on.", "", "", "codex-reply", ""})
-						})
+					// All models know the same, so one calls what they know to be next.
+					r := h.call(t, known[0].next, map[string]any{"threadId": known[0].thread, "prompt": "go on"})
+					if r.IsError || r.Content[0].Text != "I go on." {
+						t.Errorf("%s: %q", known[0].next, r.texts())
+					}
+					for i := range forwardings {
+						if known[i].next != known[0].next || known[i].thread != known[0].thread {
+							t.Errorf("%s: %+v, others know %+v", forwardings[i].name, known[i], known[0])
+						}
+						sees(t, i, r, note{"I go on.", "", "", "codex-reply", ""})
 					}
 				})
 			}
