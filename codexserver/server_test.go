@@ -233,13 +233,7 @@ func TestEndOfInputInterruptsTurns(t *testing.T) {
 
 func TestEveryRequestIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := jsonrpc.Pipe()
-		peer := jsonrpc.NewPeer(ours, nil, nil)
-		running, served := make(chan error, 1), make(chan error, 1)
-		go func() { running <- peer.Run(context.Background()) }()
-		go func() {
-			served <- codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(context.Background(), theirs)
-		}()
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
 		for _, tt := range []struct {
 			method, params string
 			want           jsonrpc.Code
@@ -252,17 +246,13 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			{"tools/call", `{"name":7}`, jsonrpc.CodeInvalidParams},
 			{"logging/setLevel", `{"level":"loud"}`, jsonrpc.CodeInvalidParams},
 		} {
-			err := peer.Call(t.Context(), tt.method, json.RawMessage(tt.params), nil)
+			err := c.Call(t.Context(), tt.method, json.RawMessage(tt.params), nil)
 			if !errors.Is(err, tt.want) {
 				t.Errorf("%s %s: %v, want %v", tt.method, tt.params, err, tt.want)
 			}
 		}
-		if err := peer.Call(t.Context(), "ping", nil, nil); err != nil {
+		if err := c.Call(t.Context(), "ping", nil, nil); err != nil {
 			t.Errorf("ping: %v", err)
-		}
-		peer.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
 		}
 	})
 }
