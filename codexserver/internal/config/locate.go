@@ -84,7 +84,9 @@ func begins(path, with []string) bool {
 
 // Unknown returns the keys of config.toml in home that have no effect here, each with file
 // and line. They may be misspelt, or belong to a feature of Codex alone.
-func Unknown(home string) []string { return unknownKeys(home, knownNames.get().here) }
+func Unknown(home string) []string {
+	return unknownKeys(home, func(known *keyNames) map[string]bool { return known.here })
+}
 
 // UnknownOverrides returns the keys of the command line that have no effect here.
 func UnknownOverrides(overrides map[string]any) []string {
@@ -107,10 +109,11 @@ func explain(text, key string) string {
 
 // UnknownToCodex returns those keys of [Unknown] that Codex does not know either.
 func UnknownToCodex(home string) []string {
-	return unknownKeys(home, knownNames.get().top)
+	return unknownKeys(home, func(known *keyNames) map[string]bool { return known.top })
 }
 
-func unknownKeys(home string, top map[string]bool) []string {
+// unknownKeys returns the keys of config.toml that are not among top, nor among those of its tables.
+func unknownKeys(home string, topOf func(*keyNames) map[string]bool) []string {
 	path := filepath.Join(home, "config.toml")
 	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
@@ -120,6 +123,8 @@ func unknownKeys(home string, top map[string]bool) []string {
 	if err != nil {
 		return nil
 	}
+	names := knownNames.get()
+	top := topOf(names)
 	var found []string
 	note := func(segments ...string) {
 		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), JoinKey(segments...))
@@ -134,7 +139,7 @@ func unknownKeys(home string, top map[string]bool) []string {
 		}
 	}
 	unknown(top)
-	unknown(knownNames.get().tools, "tools")
+	unknown(names.tools, "tools")
 	each := func(known map[string]bool, table string) {
 		entries, _ := file[table].(layer)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -142,8 +147,8 @@ func unknownKeys(home string, top map[string]bool) []string {
 		}
 	}
 	each(top, "profiles")
-	each(knownNames.get().provider, "model_providers")
-	each(knownNames.get().server, "mcp_servers")
+	each(names.provider, "model_providers")
+	each(names.server, "mcp_servers")
 	return found
 }
 
