@@ -27,7 +27,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 	}
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
+		e.options.Logger.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
 		return r, nil
 	}
 	if who.Stale || who.Method == auth.MethodChatGPT && isTrue(p.RefreshToken) {
@@ -43,7 +43,7 @@ func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams)
 // refreshed refreshes the sign-in and returns the new credentials, or who when that fails.
 func (e *Engine) refreshed(ctx context.Context, who auth.Credentials) auth.Credentials {
 	if err := e.auth.Refresh(ctx); err != nil {
-		e.log.Warn("the ChatGPT sign-in cannot be refreshed", "error", err)
+		e.options.Logger.Warn("the ChatGPT sign-in cannot be refreshed", "error", err)
 		return who
 	}
 	if now, err := e.auth.Current(); err == nil {
@@ -91,7 +91,7 @@ func (e *Engine) Logout(context.Context) error { return e.auth.Remove() }
 func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 	who, err := e.auth.Current()
 	if err != nil {
-		e.log.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
+		e.options.Logger.Warn("the sign-in cannot be read; no user counts as signed in", "error", err)
 	}
 	if who.Email == "" {
 		return &protocol.UserInfoResult{}, nil
@@ -101,5 +101,5 @@ func (e *Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
 
 // userAgent is the User-Agent of requests to model providers.
 func (e *Engine) userAgent() string {
-	return fmt.Sprintf("codex-mcp/%s (%s; %s)", e.version, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("codex-mcp/%s (%s; %s)", e.options.Version, runtime.GOOS, runtime.GOARCH)
 }

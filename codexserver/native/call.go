@@ -41,11 +41,11 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Web:        pages,
 		Environ:    environ(cfg),
 		Shell:      shell,
-		Strict:     e.sandbox.Strict,
+		Strict:     e.options.Sandbox.Strict,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Processes:  &e.processes,
 		Leftovers:  left,
-		Timeout:    e.limits.Command,
+		Timeout:    e.options.Limits.Command,
 		Writable:   e.reached,
 		Activity:   e.activity,
 		Marks:      e.marks,
@@ -59,7 +59,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 
 // fileTools reports whether a conversation has the file tools.
 func (e *Engine) fileTools(cfg *config.Config) bool {
-	switch e.tools {
+	switch e.options.Tools {
 	case setting.ToolsFiles:
 		return true
 	case setting.ToolsCodex:
@@ -70,27 +70,27 @@ func (e *Engine) fileTools(cfg *config.Config) bool {
 
 // newSandbox makes the sandbox of a conversation, or of a command outside conversations.
 func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
-	private := append([]string{e.home}, e.guarded...)
+	private := append([]string{e.options.CodexHome}, e.options.Guarded...)
 	if home, err := os.UserHomeDir(); err == nil {
 		private = append(private, home)
 	}
 	if home := e.getenv("HOME"); filepath.IsAbs(home) {
 		private = append(private, home)
 	}
-	linked := config.Linked(e.home)
+	linked := config.Linked(e.options.CodexHome)
 	for _, file := range linked {
 		// A command could make a file that is missing, and the tier namespaces keeps only what is
 		// there. The tier thread and a helper cannot keep a file in a writable folder.
-		if _, err := os.Lstat(file); err != nil || e.sandbox.Tier != setting.TierNamespaces || len(e.sandbox.Helper) > 0 {
+		if _, err := os.Lstat(file); err != nil || e.options.Sandbox.Tier != setting.TierNamespaces || len(e.options.Sandbox.Helper) > 0 {
 			private = append(private, file)
 		}
 	}
 	return sandbox.New(sandbox.Options{
-		Tier:      sandbox.Tier(e.sandbox.Tier),
-		Helper:    e.sandbox.Helper,
+		Tier:      sandbox.Tier(e.options.Sandbox.Tier),
+		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
-		Protected: slices.Concat([]string{e.home}, cfg.ReadOnly, linked),
-		Sealed:    []string{filepath.Join(e.home, "codex-mcp")},
+		Protected: slices.Concat([]string{e.options.CodexHome}, cfg.ReadOnly, linked),
+		Sealed:    []string{filepath.Join(e.options.CodexHome, "codex-mcp")},
 		Private:   private,
 		Named:     cfg.NamedRoots,
 		Folders:   e.folders,
@@ -115,12 +115,12 @@ const webSearchType = "web_search"
 
 // offer returns the tools that the model can call.
 func (t *turn) offer() []model.Tool {
-	if t.reviews {
+	if t.reviews() {
 		return t.box.Offer()
 	}
-	tools := append(t.box.Offer(), t.servers.offer...)
-	if t.cfg.Tools.WebSearch && !t.chat() {
-		tools = append(tools, model.Tool{Type: webSearchType, WebSearch: webSearch(t.cfg.WebSearch)})
+	tools := append(t.box.Offer(), t.conv.work.servers.offer...)
+	if t.conv.cfg.Tools.WebSearch && !t.conv.chat() {
+		tools = append(tools, model.Tool{Type: webSearchType, WebSearch: webSearch(t.conv.cfg.WebSearch)})
 	}
 	return tools
 }
@@ -164,8 +164,8 @@ func answer(call tool.Call, output string) protocol.ResponseItem {
 // call runs a tool. An error ends the turn; mistakes of the model are in the result, which
 // the model reads.
 func (t *turn) call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if !t.reviews {
-		if target, ok := t.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
+	if !t.reviews() {
+		if target, ok := t.conv.work.servers.tools[call.Name]; ok && !call.Custom && ctx.Err() == nil {
 			return t.callServer(ctx, target, call)
 		}
 	}

@@ -72,7 +72,7 @@ func (e *Engine) fetch(ctx context.Context, baseURL string) string {
 	if err != nil {
 		return err.Error()
 	}
-	resp, err := e.http.Do(req)
+	resp, err := e.options.HTTPClient.Do(req)
 	if err != nil {
 		return err.Error()
 	}

@@ -49,11 +49,8 @@ func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Confi
 		last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
 		c.now.Effort, c.chosen = last.Effort, true
 	}
-	c.search = call.WebSearch
-	if before := old.Meta.WebSearch; c.search == nil && before != nil && (!*before || !call.Bounded) {
-		c.search = before
-	}
-	if call.WebSearch == nil && c.search != nil && !chooses(call, "tools", "web_search") {
-		_ = c.cfg.SearchWeb(*c.search) // it stays off when the configuration no longer allows it
+	before := old.Meta.WebSearch
+	if call.WebSearch == nil && before != nil && (!*before || !call.Bounded) && !chooses(call, "tools", "web_search") {
+		_ = c.cfg.SearchWeb(*before) // it stays off when the configuration no longer allows it
 	}
 }

@@ -48,8 +48,8 @@ func (c *conversation) size(history []protocol.ResponseItem) int64 {
 	if last == 0 {
 		return 0
 	}
-	if c.usage != nil && c.usage.LastTokenUsage.TotalTokens > 0 {
-		return c.usage.LastTokenUsage.TotalTokens + tokens
+	if counted := c.meter.last(); counted > 0 {
+		return counted + tokens
 	}
 	return tokens + estimateAll(history[:last])
 }
@@ -57,21 +57,21 @@ func (c *conversation) size(history []protocol.ResponseItem) int64 {
 // full reports whether the history needs a compaction.
 func (c *conversation) full() bool {
 	limit := c.compactLimit()
-	return limit > 0 && c.size(c.history) >= limit
+	return limit > 0 && c.size(c.history.items) >= limit
 }
 
 // makeRoom compacts a full history, before the model reads what is new in it. It fails when
 // the history is full again after the next response, since another compaction would not
 // help, and when a message fits no request.
 func (t *turn) makeRoom(ctx context.Context) error {
-	if t.size(t.history) >= smallHistory {
-		t.learnWindow(ctx)
+	if t.conv.size(t.conv.history.items) >= smallHistory {
+		t.conv.learnWindow(ctx)
 	}
 	switch {
-	case !t.full():
+	case !t.conv.full():
 		t.compacted = false
 	case t.compacted:
-		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised. %s", t.compactLimit(), adviceRoom)
+		return fmt.Errorf("the conversation has more than %d tokens even after it was summarised. %s", t.conv.compactLimit(), adviceRoom)
 	default:
 		if err := t.compact(ctx); err != nil {
 			return err
@@ -87,21 +87,21 @@ func (t *turn) makeRoom(ctx context.Context) error {
 // the model writes. The messages that the model has not read follow as they are.
 func (t *turn) compact(ctx context.Context) error {
 	t.compacted = true
-	submission := fmt.Sprintf("auto-compact-%d", t.compactions)
-	t.compactions++
-	unread := t.unread()
-	summary, err := t.summarise(ctx, submission, t.history[:unread])
+	submission := fmt.Sprintf("auto-compact-%d", t.conv.meter.compactions)
+	t.conv.meter.compactions++
+	unread := t.conv.history.unread()
+	summary, err := t.summarise(ctx, submission, t.conv.history.items[:unread])
 	if err != nil {
 		return fmt.Errorf("summarising the conversation: %w", err)
 	}
-	items := append(t.opening(), t.bridge(userTexts(t.history[:unread]), summary))
-	for _, i := range t.userMessages(unread) {
-		items = append(items, t.history[i])
+	items := append(t.conv.opening(), t.conv.bridge(userTexts(t.conv.history.items[:unread]), summary))
+	for _, i := range t.conv.history.userMessages(unread) {
+		items = append(items, t.conv.history.items[i])
 	}
-	if err := t.replaceHistory(summary, items); err != nil {
+	if err := t.conv.replaceHistory(summary, items); err != nil {
 		return err
 	}
-	t.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
+	t.conv.emitAs(submission, protocol.AgentMessage{Message: "The conversation was summarised to make room."})
 	return nil
 }
 
@@ -116,13 +116,10 @@ func (c *conversation) replaceHistory(message string, items []protocol.ResponseI
 		}
 		entry.ReplacementHistory = append(entry.ReplacementHistory, json.RawMessage(raw))
 	}
-	c.history = items
-	c.checkWrite(c.file.Compacted(entry))
-	if c.usage != nil {
-		info := *c.usage
-		info.LastTokenUsage = protocol.TokenUsage{}
-		c.usage = &info
-		c.checkWrite(c.file.Event(protocol.TokenCount{Info: c.usage, RateLimits: c.limits}))
+	c.history.items = items
+	c.checkWrite(c.saved.file.Compacted(entry))
+	if c.meter.forgetLast() {
+		c.checkWrite(c.saved.file.Event(c.meter.report()))
 	}
 	return nil
 }
@@ -131,26 +128,26 @@ func (c *conversation) replaceHistory(message string, items []protocol.ResponseI
 // leaves out more: of long texts their middle, and older items.
 func (t *turn) summarise(ctx context.Context, submission string, history []protocol.ResponseItem) (string, error) {
 	items, room := history, estimateAll(history)
-	if window := t.contextWindow(); window != nil && t.size(history) > *window {
-		room = max(*window-*window/summaryShare-estimateText(t.instructions+t.summaryPrompt()), smallestRoom)
+	if window := t.conv.contextWindow(); window != nil && t.conv.size(history) > *window {
+		room = max(*window-*window/summaryShare-estimateText(t.conv.prompts.instructions+t.conv.prompts.summaryPrompt()), smallestRoom)
 		items = fitting(history, room)
 	}
 	for {
 		req := &model.Request{
-			Model:          t.now.Model,
-			Instructions:   t.instructions,
-			Items:          append(slices.Clip(items), userMessage(t.summaryPrompt())),
-			Reasoning:      t.reasoning(),
-			ConversationID: t.id,
+			Model:          t.conv.now.Model,
+			Instructions:   t.conv.prompts.instructions,
+			Items:          append(slices.Clip(items), userMessage(t.conv.prompts.summaryPrompt())),
+			Reasoning:      t.conv.reasoning(),
+			ConversationID: t.conv.ID(),
 		}
 		resp, err := t.stream(ctx, req, func(e model.Event) {
 			if e.Type == model.RateLimitsRead {
-				t.limits = e.RateLimits
-				t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+				t.conv.meter.limits = e.RateLimits
+				t.conv.emitAs(submission, t.conv.meter.report())
 			}
 		})
 		if errors.Is(err, model.ErrContextWindow) && room/2 >= smallestRoom {
-			t.learnWindow(ctx)
+			t.conv.learnWindow(ctx)
 			room /= 2
 			items = fitting(history, room)
 			continue
@@ -161,7 +158,7 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 		if resp.Usage != nil {
 			t.spend(*resp.Usage)
 		}
-		t.emitAs(submission, protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+		t.conv.emitAs(submission, t.conv.meter.report())
 		summary := lastMessage(resp.Items)
 		if summary == nil {
 			return "", errors.New("the model returned an empty summary")
@@ -172,9 +169,9 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 
 // opening returns the items with which every history begins.
 func (c *conversation) opening() []protocol.ResponseItem {
-	items := c.developerMessage()
-	if c.rules != "" {
-		items = append(items, instructionsMessage(c.rules))
+	items := c.prompts.developerMessage()
+	if c.prompts.rules != "" {
+		items = append(items, instructionsMessage(c.prompts.rules))
 	}
 	if m, ok := environmentMessage(c.now, nil, c.engine.shell()); ok {
 		items = append(items, m)

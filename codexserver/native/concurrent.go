@@ -31,7 +31,7 @@ func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, [
 		}
 		return results, errs
 	}
-	q := &eventQueue{emit: t.emit, calls: make([]queuedCall, len(calls))}
+	q := &eventQueue{turn: t, calls: make([]queuedCall, len(calls))}
 	var running sync.WaitGroup
 	for i, call := range calls {
 		tools := *t.tools
@@ -48,9 +48,8 @@ func (t *turn) callAll(ctx context.Context, calls []tool.Call) ([]tool.Result, [
 
 // eventQueue puts the events of concurrent calls in the order of the calls.
 type eventQueue struct {
-	emit func(protocol.EventMsg)
+	turn *turn // whose lock guards the rest
 
-	mu    sync.Mutex
 	first int // the first call that has not ended; its events are emitted at once
 	calls []queuedCall
 }
@@ -61,10 +60,10 @@ type queuedCall struct {
 }
 
 func (q *eventQueue) add(call int, m protocol.EventMsg) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.turn.mu.Lock()
+	defer q.turn.mu.Unlock()
 	if call == q.first {
-		q.emit(m)
+		q.turn.conv.emit(m)
 		return
 	}
 	q.calls[call].events = append(q.calls[call].events, m)
@@ -72,8 +71,8 @@ func (q *eventQueue) add(call int, m protocol.EventMsg) {
 
 // done ends a call and emits the waiting events of the calls after it.
 func (q *eventQueue) done(call int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.turn.mu.Lock()
+	defer q.turn.mu.Unlock()
 	q.calls[call].done = true
 	for q.first < len(q.calls) && q.calls[q.first].done {
 		q.first++
@@ -81,7 +80,7 @@ func (q *eventQueue) done(call int) {
 			return
 		}
 		for _, m := range q.calls[q.first].events {
-			q.emit(m)
+			q.turn.conv.emit(m)
 		}
 		q.calls[q.first].events = nil
 	}

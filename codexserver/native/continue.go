@@ -44,16 +44,12 @@ func (e *Engine) canContinue(context.Context) error {
 
 // Continue implements [engine.Continuable].
 func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
-	key := in.Key
 	c.use.Lock()
 	defer c.use.Unlock()
 	defer c.startIdle()
-	box := newInbox()
-	defer box.close()
-	c.inbox.Store(box)
-	c.reach()
-	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
-	release, err := c.engine.claim(c.file.Path())
+	t := c.newTurn(in.Key, c.box)
+	defer t.inbox.close()
+	release, err := c.enter()
 	if err != nil {
 		return c.fail(err)
 	}
@@ -63,42 +59,34 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if err != nil {
 		return c.fail(err)
 	}
-	c.unloaded = false
-	was := old.Turn(key)
+	c.history.unloaded = false
+	was := old.Turn(t.key)
 	if err := c.continuable(was); err != nil {
 		return c.fail(err)
 	}
 	if was.End != nil {
 		return c.endAgain(was.End)
 	}
-	t := &turn{conversation: c, box: c.box, key: key, inbox: box, budget: was.MaxTokens, schema: []byte(was.Schema), requests: was.Requests}
-	t.incoming.emit = c.emit
+	t.budget.most, t.budget.requests = was.MaxTokens, was.Requests
 	if note == nil {
 		note = func(string) {}
 	}
-	if limit := c.engine.limits.WallTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, was.Begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
-		defer cancel()
-	}
+	ctx, cancel := c.engine.withWallTime(ctx, was.Begun)
+	defer cancel()
 	c.remember(old, was.Items)
-	c.turns++
+	c.meter.turns++
 	for _, mark := range was.Marks {
 		if mark != c.engine.processes.Mark() && !proc.EndMarked(mark) {
 			note("A process that a command of this turn had started could not be ended after the server had ended.")
 		}
 	}
-	t.write(rollout.Record{Kind: rollout.TurnContinues, Turn: key, PID: os.Getpid(), Mark: c.engine.processes.Mark()})
+	t.write(rollout.Record{Kind: rollout.TurnContinues, Turn: t.key, PID: os.Getpid(), Mark: c.engine.processes.Mark()})
 	words := fmt.Sprintf("the server that ran this turn (process %d) ended, at %s or later; process %d continues it", was.PID, was.Heard.UTC().Format(time.RFC3339), os.Getpid())
 	c.emit(protocol.BackgroundEvent{Message: words})
-	if t.form, err = newForm(t.schema); err == nil {
+	if t.form, err = newForm([]byte(was.Schema)); err == nil {
 		err = t.proceed(ctx, old, was, note)
 	}
-	t.keepUnread(box.close())
-	if err == nil {
-		c.notify(t.input, t.answer.message())
-	}
-	return t.finish(ctx, err)
+	return t.leave(ctx, t.answer.message(), err)
 }
 
 // continuable returns why a turn cannot be continued, or nil.
@@ -137,27 +125,21 @@ func (c *conversation) endAgain(end *rollout.End) error {
 
 // proceed does what is left of the turn.
 func (t *turn) proceed(ctx context.Context, old *rollout.Rollout, was *rollout.Turn, note func(string)) error {
-	if t.usage != nil {
-		used := t.usage.TotalTokenUsage
-		t.tokens = max(used.TotalTokens, used.InputTokens+used.OutputTokens)
-		if u := was.Used; u != nil {
-			t.tokens = max(t.tokens-max(u.TotalTokens, u.InputTokens+u.OutputTokens), 0)
-		}
-	}
-	t.inbox.open(t.now.Cwd)
+	t.budget.restore(t.conv.meter.total(), was.Used)
+	t.inbox.open(t.conv.now.Cwd)
 	if err := t.awaitServers(ctx); err != nil {
 		return err
 	}
 	t.tools = t.box.Turn(t.toolContext())
 	t.dropPart(was.Rest)
-	tail := t.history[max(len(t.history)-was.Items, 0):]
+	tail := t.conv.history.items[max(len(t.conv.history.items)-was.Items, 0):]
 	open := unanswered(tail)
 	if len(open) > 0 {
 		if err := t.answerCalls(ctx, open, was, note); err != nil {
 			return err
 		}
 	}
-	t.catchUp(old)
+	t.conv.catchUp(old)
 	if len(open) > 0 || len(tail) == 0 {
 		return t.loop(ctx)
 	}
@@ -175,7 +157,7 @@ func (t *turn) proceed(ctx context.Context, old *rollout.Rollout, was *rollout.T
 	case resp.Items != nil:
 		for _, item := range resp.Items {
 			if text := messageText(item); text != "" {
-				t.host.Emit(protocol.AgentMessage{Message: text})
+				t.conv.host.Emit(protocol.AgentMessage{Message: text})
 			}
 		}
 		t.recallFirstPart(tail[:len(tail)-len(resp.Items)])
@@ -191,12 +173,12 @@ func (t *turn) proceed(ctx context.Context, old *rollout.Rollout, was *rollout.T
 // dropPart removes the part of a response from the end of the history. It is in its last
 // items, after the last whole response; others there are messages and answers.
 func (t *turn) dropPart(rest int) {
-	whole := max(len(t.history)-rest, 0)
-	end := slices.DeleteFunc(slices.Clone(t.history[whole:]), func(item protocol.ResponseItem) bool {
+	whole := max(len(t.conv.history.items)-rest, 0)
+	end := slices.DeleteFunc(slices.Clone(t.conv.history.items[whole:]), func(item protocol.ResponseItem) bool {
 		_, answers := answerOf(item)
 		return byModel(item) && !answers
 	})
-	t.history = append(t.history[:whole:whole], end...)
+	t.conv.history.items = append(t.conv.history.items[:whole:whole], end...)
 }
 
 // recallFirstPart takes the first part of an answer that was cut off from the history, if
@@ -237,20 +219,20 @@ func (t *turn) answerCalls(ctx context.Context, calls []tool.Call, was *rollout.
 		output, items, err := t.answerCall(ctx, call, was.Calls[call.ID], note)
 		if err != nil {
 			for _, left := range calls[i:] {
-				t.record(answer(left, unfinished))
+				t.conv.record(answer(left, unfinished))
 			}
 			if ctx.Err() == nil {
 				t.emitUsage()
 			}
 			return err
 		}
-		t.record(answer(call, output))
+		t.conv.record(answer(call, output))
 		after = append(after, items...)
 	}
-	t.record(after...)
+	t.conv.record(after...)
 	t.emitUsage()
 	if diff := t.tools.UnifiedDiff(); diff != "" {
-		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
+		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return nil
 }
@@ -314,11 +296,11 @@ func (t *turn) interruptedPatch(files []rollout.File, note func(string)) string 
 	switch {
 	case len(undone)+len(neither) == 0:
 		words = "the server ended while this patch was applied. All of its files have the new content: it is applied."
-		t.emit(protocol.BackgroundEvent{Message: words})
+		t.conv.emit(protocol.BackgroundEvent{Message: words})
 		return words
 	case len(done)+len(neither) == 0:
 		words = "the server ended before this patch was applied. None of its files was changed; apply it again if it is still wanted."
-		t.emit(protocol.BackgroundEvent{Message: words})
+		t.conv.emit(protocol.BackgroundEvent{Message: words})
 		return words
 	}
 	words = "the server ended while this patch was applied, and only a part of it is in the files."

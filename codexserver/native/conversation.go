@@ -14,7 +14,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -33,60 +32,23 @@ type conversation struct {
 	engine *Engine
 	cfg    *config.Config
 	host   engine.Host
-	id     string
 	client *model.Client
 	box    *tool.Toolbox
 
-	prompts
-	choices
-	memory
-	saved
-	work
+	prompts   prompts
+	now       protocol.TurnContext // the policies, folder and model of turns
+	chosen    bool                 // a call has chosen the effort
+	continues bool                 // a turn of another process continues, with narrower policies
+
+	history history
+	meter   meter
+	saved   saved
+	work    work
 
 	inbox atomic.Pointer[inbox] // the running turn's; between turns the last one's
 
-	use    sync.Mutex  // held by a turn, and by work between turns
-	idle   *time.Timer // calls unload
-	closed bool
-	news   []string // messages for the user, sent at the next turn
-}
-
-// choices are what the calls and the configuration chose for turns.
-type choices struct {
-	now       protocol.TurnContext // the policies, folder and model of turns
-	sent      protocol.TurnContext // what the model was last sent of now
-	readOnly  bool                 // nothing may widen the policies in now
-	continues bool                 // a turn of another process continues, with narrower policies
-	chosen    bool                 // a call has chosen the effort
-	search    *bool                // whether to search the web; nil when the call did not say
-}
-
-// memory is what the rollout also has, so that a conversation can be unloaded.
-type memory struct {
-	unloaded    bool // the history is in the rollout, not here
-	history     []protocol.ResponseItem
-	usage       *protocol.TokenUsageInfo
-	window      window // what the provider said of the model's context window
-	limits      *protocol.RateLimits
-	turns       int
-	compactions int
-}
-
-// saved is the rollout of a conversation.
-type saved struct {
-	file    *rollout.Writer
-	meta    protocol.SessionMeta // the rollout's first line
-	missing error                // why the rollout lacks lines, as the user was told; nil if it is whole
-	gone    bool                 // the rollout is gone and could not be written again
-}
-
-// work is what runs outside turns, until the conversation is closed.
-type work struct {
-	life       context.Context // ends with Close
-	end        context.CancelFunc
-	background sync.WaitGroup // the goroutines that run outside turns
-	left       proc.Leftovers // processes that commands left running
-	servers    *mcpServers
+	use  sync.Mutex // held by a turn, and by work between turns
+	news []string   // messages for the user, sent at the next turn
 }
 
 // start begins a new conversation.
@@ -95,11 +57,11 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.conversation(cfg, host, id.String())
+	c, err := e.conversation(cfg, host, protocol.SessionMeta{ID: id.String(), WebSearch: call.WebSearch})
 	if err != nil {
 		return nil, err
 	}
-	c.chosen, c.search, c.readOnly = call.Effort != "", call.WebSearch, call.ReadOnly
+	c.chosen = call.Effort != ""
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -112,23 +74,16 @@ func (c *conversation) open(ctx context.Context) error {
 	if err != nil {
 		return &engine.ConfigError{Err: err}
 	}
-	c.rules = rules
-	begin := time.Now()
-	meta := protocol.SessionMeta{
-		ID:         c.id,
-		Timestamp:  rollout.Timestamp(begin),
-		Cwd:        c.cfg.Cwd,
-		Originator: originator,
-		CLIVersion: c.engine.version,
-		Git:        repo.Read(ctx, c.cfg.Cwd, c.engine.scratch()),
-	}
+	c.prompts.rules = rules
+	begin, meta := time.Now(), &c.saved.meta
+	meta.Timestamp, meta.Cwd = rollout.Timestamp(begin), c.cfg.Cwd
+	meta.Originator, meta.CLIVersion = originator, c.engine.options.Version
+	meta.Git = repo.Read(ctx, c.cfg.Cwd, c.engine.scratch())
 	if rules != "" {
 		meta.Instructions = &rules
 	}
-	c.keepPrompts(&meta)
-	meta.WebSearch = c.search
-	c.meta = meta
-	c.file, err = rollout.Create(rollout.Path(c.engine.home, c.id, begin), meta, c.engine.store)
+	c.prompts.keepPrompts(meta)
+	c.saved.file, err = rollout.Create(rollout.Path(c.engine.options.CodexHome, meta.ID, begin), *meta, c.engine.options.Store)
 	if err != nil {
 		return err
 	}
@@ -142,7 +97,7 @@ func (c *conversation) open(ctx context.Context) error {
 }
 
 // conversation makes a conversation without history or file.
-func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (*conversation, error) {
+func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protocol.SessionMeta) (*conversation, error) {
 	if cfg.Cwd == "" {
 		cwd, err := os.Getwd()
 		if err != nil {
@@ -163,9 +118,9 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		engine:  e,
 		cfg:     cfg,
 		host:    host,
-		id:      id,
 		client:  e.client(cfg),
 		prompts: prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt},
+		saved:   saved{meta: meta},
 	}
 	c.now = protocol.TurnContext{
 		Cwd:            cfg.Cwd,
@@ -175,9 +130,9 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 		Effort:         cfg.ReasoningEffort,
 		Summary:        summary,
 	}
-	c.sent = c.now
-	c.box = e.toolbox(cfg, &c.left)
-	c.life, c.end = context.WithCancel(context.Background())
+	c.history.sent = c.now
+	c.box = e.toolbox(cfg, &c.work.left)
+	c.work.life, c.work.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
 }
@@ -186,25 +141,25 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, id string) (
 func (e *Engine) client(cfg *config.Config) *model.Client {
 	return &model.Client{
 		Provider:     cfg.Provider(),
-		HTTP:         e.http,
+		HTTP:         e.options.HTTPClient,
 		Getenv:       e.getenv,
 		APIKey:       e.openAIKey,
 		UserAgent:    e.userAgent(),
 		Originator:   originator,
-		MaxBytes:     e.limits.ResponseBytes,
-		MaxToolCalls: e.limits.ToolCalls,
+		MaxBytes:     e.options.Limits.ResponseBytes,
+		MaxToolCalls: e.options.Limits.ToolCalls,
 	}
 }
 
 func (c *conversation) configured() protocol.SessionConfigured {
 	return protocol.SessionConfigured{
-		SessionID:       c.id,
+		SessionID:       c.ID(),
 		Model:           c.now.Model,
 		ModelProviderID: c.cfg.ModelProvider,
 		ApprovalPolicy:  c.now.ApprovalPolicy,
 		Cwd:             c.now.Cwd,
 		ReasoningEffort: c.now.Effort,
-		RolloutPath:     c.file.Path(),
+		RolloutPath:     c.saved.file.Path(),
 	}
 }
 
@@ -213,7 +168,7 @@ func (e *Engine) openAIKey() (string, error) {
 	if key := strings.TrimSpace(e.getenv("OPENAI_API_KEY")); key != "" {
 		return key, nil
 	}
-	key, err := auth.APIKey(e.home)
+	key, err := auth.APIKey(e.options.CodexHome)
 	if err != nil {
 		return "", err
 	}
@@ -235,28 +190,24 @@ func (e *Engine) shell() string {
 }
 
 // ID implements [engine.Conversation].
-func (c *conversation) ID() string { return c.id }
+func (c *conversation) ID() string { return c.saved.meta.ID }
 
 // Close implements [engine.Conversation].
 func (c *conversation) Close() error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	c.closed = true
-	if c.idle != nil {
-		c.idle.Stop()
-	}
-	c.stop()
-	if c.file == nil { // the start failed before there was one
+	c.work.stop(c.engine.options.Logger)
+	if c.saved.file == nil { // the start failed before there was one
 		return nil
 	}
-	return c.file.Close()
+	return c.saved.file.Close()
 }
 
 // record appends items to the history and to the rollout.
 func (c *conversation) record(items ...protocol.ResponseItem) {
 	for _, item := range items {
-		c.history = append(c.history, item)
-		c.checkWrite(c.file.Item(item))
+		c.history.items = append(c.history.items, item)
+		c.checkWrite(c.saved.file.Item(item))
 	}
 }
 
@@ -269,7 +220,7 @@ func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
 		protocol.TokenCount, protocol.TurnAborted:
-		c.checkWrite(c.file.Event(m))
+		c.checkWrite(c.saved.file.Event(m))
 	}
 	c.host.EmitAs(submission, m)
 }
@@ -280,10 +231,10 @@ type toolHost struct {
 	turn *turn
 }
 
-func (t *turn) toolHost() toolHost { return toolHost{t.host, t} }
+func (t *turn) toolHost() toolHost { return toolHost{t.conv.host, t} }
 
 // Emit implements [engine.Host].
-func (h toolHost) Emit(m protocol.EventMsg) { h.turn.emit(m) }
+func (h toolHost) Emit(m protocol.EventMsg) { h.turn.conv.emit(m) }
 
 // ApproveExec implements [engine.Host].
 func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {

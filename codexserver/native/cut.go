@@ -36,15 +36,15 @@ func drop(resp *model.Response) {
 func (t *turn) resume(resp *model.Response) bool {
 	last := lastMessage(resp.Items)
 	a := &t.answer
-	if a.cut, a.full = resp.Cut, t.full(); last != nil {
+	if a.cut, a.full = resp.Cut, t.conv.full(); last != nil {
 		a.text += *last
 	} else if a.cut == "" {
 		a.cut = model.CutEmpty
 	}
-	switch limit := t.engine.limits.ModelRequests; {
-	case a.cut == "", a.cut == model.CutFilter, a.resumed, a.full, !t.inbox.empty(), t.spent() != nil, limit > 0 && t.requests >= limit:
+	switch {
+	case a.cut == "", a.cut == model.CutFilter, a.resumed, a.full, !t.inbox.empty(), t.budget.over():
 		return false
-	case a.cut == model.CutEmpty && (t.form != nil || len(resp.Items) == 0 && t.requests == 1):
+	case a.cut == model.CutEmpty && (t.form != nil || len(resp.Items) == 0 && t.budget.requests == 1):
 		return false // it is corrected, or the model has nothing to say
 	}
 	a.resumed = true
@@ -56,8 +56,8 @@ func (t *turn) resume(resp *model.Response) bool {
 	if a.cut == model.CutEmpty {
 		was, advice = "was empty", "Continue, or write your final answer."
 	}
-	t.record(userMessage(fmt.Sprintf(resume, was, advice)))
-	t.emit(protocol.BackgroundEvent{Message: "the answer " + was + "; the model was asked to continue"})
+	t.conv.record(userMessage(fmt.Sprintf(resume, was, advice)))
+	t.conv.emit(protocol.BackgroundEvent{Message: "the answer " + was + "; the model was asked to continue"})
 	return true
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,22 +89,13 @@ type (
 // Engine runs conversations with models of OpenAI-compatible providers. It
 // implements [engine.Engine] and is safe for concurrent use.
 type Engine struct {
-	home      string
-	store     *store.Mirror // nil for files alone
-	overrides map[string]any
-	environ   []string
-	http      *http.Client
-	limits    Limits
-	sandbox   Sandbox
-	tools     setting.Tools
+	options Options // with their defaults
+
 	web       *web.Client      // nil unless models may read pages
-	guarded   []string         // files that no folder writable to commands may hold
 	folders   *sandbox.Folders // shared by all conversations
 	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
 	marks     *sandbox.Marks
-	version   string
-	log       *slog.Logger
 	auth      *auth.Keeper
 	processes proc.Pool
 	self      *policy.Self
@@ -131,45 +123,10 @@ func New(o *Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
-	e := &Engine{
-		home:      o.CodexHome,
-		store:     o.Store,
-		overrides: o.Overrides,
-		environ:   slices.Clone(o.Environ),
-		http:      o.HTTPClient,
-		limits:    o.Limits.Resolved(),
-		sandbox:   o.Sandbox,
-		tools:     o.Tools,
-		guarded:   slices.Clone(o.Guarded),
-		folders:   &sandbox.Folders{},
-		activity:  &tool.Activity{},
-		version:   o.Version,
-		log:       o.Logger,
-		self:      policy.NewSelf(o.Self),
-	}
+	e := &Engine{options: *o, folders: &sandbox.Folders{}, activity: &tool.Activity{}, self: policy.NewSelf(o.Self)}
 	e.programs = &sandbox.Programs{More: e.folders.Paths}
-	if o.Environ == nil {
-		e.environ = os.Environ()
-	}
-	if e.version == "" {
-		e.version = "dev"
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
-	if e.home == "" {
-		home, err := config.Home(e.getenv)
-		if err != nil {
-			return nil, err
-		}
-		e.home = home
-	}
-	if e.http == nil {
-		client, err := model.HTTPClient(e.getenv)
-		if err != nil {
-			return nil, err
-		}
-		e.http = client
+	if err := e.resolve(); err != nil {
+		return nil, err
 	}
 	if o.Fetch.Enabled {
 		if err := e.allowFetch(o.Fetch.Hosts); err != nil {
@@ -179,16 +136,16 @@ func New(o *Options) (*Engine, error) {
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.searches = make(slots, 8)
-	e.marks = &sandbox.Marks{File: filepath.Join(e.home, "codex-mcp", "commands.lock")}
-	e.locks = rollout.NewLocks(e.home, "codex-mcp "+e.version)
-	e.auth = auth.New(e.home, &auth.Options{
+	e.marks = &sandbox.Marks{File: filepath.Join(e.options.CodexHome, "codex-mcp", "commands.lock")}
+	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
+	e.auth = auth.New(e.options.CodexHome, &auth.Options{
 		Issuer:     o.Auth.Issuer,
 		ClientID:   o.Auth.ClientID,
 		Port:       o.Auth.Port,
-		HTTPClient: e.http,
+		HTTPClient: e.options.HTTPClient,
 	})
-	for _, key := range append(config.Unknown(e.home), config.UnknownOverrides(o.Overrides)...) {
-		e.log.Warn("unknown key", "at", key)
+	for _, key := range append(config.Unknown(e.options.CodexHome), config.UnknownOverrides(o.Overrides)...) {
+		e.options.Logger.Warn("unknown key", "at", key)
 	}
 	cfg, err := e.config(protocol.Config{})
 	if err == nil {
@@ -199,6 +156,28 @@ func New(o *Options) (*Engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// resolve gives the options that are not set their defaults, and keeps what the caller may change.
+func (e *Engine) resolve() (err error) {
+	o := &e.options
+	o.Limits, o.Version = o.Limits.Resolved(), cmp.Or(o.Version, "dev")
+	o.Environ, o.Guarded = slices.Clone(o.Environ), slices.Clone(o.Guarded)
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CodexHome == "" {
+		if o.CodexHome, err = config.Home(e.getenv); err != nil {
+			return err
+		}
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient, err = model.HTTPClient(e.getenv)
+	}
+	return err
 }
 
 // allowFetch lets models read pages of the web. Like requests to a provider, these trust the
@@ -222,7 +201,7 @@ func (e *Engine) Close() error {
 	err := e.auth.Close()
 	err = errors.Join(err, e.locks.Close())
 	err = errors.Join(err, e.processes.Close())
-	e.http.CloseIdleConnections()
+	e.options.HTTPClient.CloseIdleConnections()
 	return err
 }
 
@@ -263,15 +242,15 @@ func (e *Engine) warn(texts ...string) {
 			e.warned = map[string]bool{}
 		}
 		e.warned[text] = true
-		e.log.Warn(text)
+		e.options.Logger.Warn(text)
 	}
 }
 
 // config reads the configuration, which users edit while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
 	return config.Load(config.Layers{
-		Home:          e.home,
-		Overrides:     e.overrides,
+		Home:          e.options.CodexHome,
+		Overrides:     e.options.Overrides,
 		Call:          call,
 		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
 	})
@@ -283,7 +262,7 @@ func (e *Engine) configFor(ctx context.Context, call protocol.Config) (*config.C
 	if err != nil {
 		return nil, err
 	}
-	cfg.Environ = e.environ
+	cfg.Environ = e.options.Environ
 	if o := engine.OriginOf(ctx); o != nil {
 		cfg.Environ = o.Environ
 	}
@@ -292,7 +271,7 @@ func (e *Engine) configFor(ctx context.Context, call protocol.Config) (*config.C
 
 // getenv reads the engine's environment. The last of several entries with a name counts.
 func (e *Engine) getenv(name string) string {
-	for _, entry := range slices.Backward(e.environ) {
+	for _, entry := range slices.Backward(e.options.Environ) {
 		if k, v, ok := strings.Cut(entry, "="); ok && k == name && name != "" {
 			return v
 		}

@@ -20,7 +20,7 @@ func Unloaded(c engine.Conversation) bool {
 	it := c.(*conversation)
 	it.use.Lock()
 	defer it.use.Unlock()
-	return it.unloaded && it.history == nil
+	return it.history.unloaded && it.history.items == nil
 }
 
 // ReadPages lets models read pages of the web with a client of a test.

@@ -87,8 +87,8 @@ func (t *turn) respond(ctx context.Context) (resp *model.Response, err error) {
 		return resp, err
 	}
 	if errors.Is(err, model.ErrContextWindow) {
-		t.learnWindow(ctx)
-		if !t.compacted && slices.ContainsFunc(t.history, byModel) {
+		t.conv.learnWindow(ctx)
+		if !t.compacted && slices.ContainsFunc(t.conv.history.items, byModel) {
 			if err = t.compact(ctx); err == nil {
 				resp, err = t.ask(ctx)
 			}
@@ -104,13 +104,13 @@ func (t *turn) respond(ctx context.Context) (resp *model.Response, err error) {
 // nothing in it can be summarised. The size is estimated, so the provider decides about a
 // request that is little longer.
 func (t *turn) hopeless() bool {
-	window := t.contextWindow()
-	return window != nil && !slices.ContainsFunc(t.history, byModel) && t.requestSize() > *window/2*3
+	window := t.conv.contextWindow()
+	return window != nil && !slices.ContainsFunc(t.conv.history.items, byModel) && t.requestSize() > *window/2*3
 }
 
 // requestSize estimates the tokens of the next request.
 func (t *turn) requestSize() int64 {
-	tokens := estimateText(t.instructions) + estimateAll(t.history)
+	tokens := estimateText(t.conv.prompts.instructions) + estimateAll(t.conv.history.items)
 	for _, tool := range t.offer() {
 		tokens += estimateText(tool.Name + tool.Description + string(tool.Parameters))
 	}
@@ -121,7 +121,7 @@ func (t *turn) requestSize() int64 {
 // messages that the model has not read, so that the next turn fits again.
 func (t *turn) refuse(err error) error {
 	text := "is too long for the model"
-	window, tokens := t.contextWindow(), t.requestSize()
+	window, tokens := t.conv.contextWindow(), t.requestSize()
 	if window != nil {
 		text += fmt.Sprintf(", whose context window has %d tokens", *window)
 	}
@@ -131,11 +131,11 @@ func (t *turn) refuse(err error) error {
 	if _, words, ok := strings.Cut(err.Error(), model.ErrContextWindow.Error()+": "); ok {
 		text += "; the provider says: " + words
 	}
-	unread := t.userMessages(t.unread())
+	unread := t.conv.history.userMessages(t.conv.history.unread())
 	if len(unread) == 0 {
 		return errors.New("the conversation " + text + ". " + adviceRoom)
 	}
-	if err := t.cut(unread[0], len(unread)); err != nil {
+	if err := t.conv.cut(unread[0], len(unread)); err != nil {
 		return err
 	}
 	return errors.New("the message " + text + ". The conversation continues without it: send a shorter one. " + adviceRoom)

@@ -26,7 +26,7 @@ func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Conf
 	now := time.Now()
 	meta := old.Meta
 	meta.ID, meta.Timestamp, meta.ForkedFrom = id.String(), rollout.Timestamp(now), old.Meta.ID
-	path := rollout.Path(e.home, meta.ID, now)
+	path := rollout.Path(e.options.CodexHome, meta.ID, now)
 	if err := rollout.Fork(rolloutPath, path, meta); err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (t *turn) requestCorrection() bool {
 		return false
 	}
 	t.form.corrected = true
-	t.record(userMessage(fmt.Sprintf(correction, err)))
-	t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model was asked to correct it", err)})
+	t.conv.record(userMessage(fmt.Sprintf(correction, err)))
+	t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the answer does not fit the output schema (%v); the model was asked to correct it", err)})
 	return true
 }

@@ -28,7 +28,7 @@ func (e *Engine) claim(path string) (release func(), err error) {
 
 // holder returns an error that names the server that runs a turn of a conversation, or nil.
 func (e *Engine) holder(ctx context.Context, conversationID string) error {
-	path, err := rollout.Find(ctx, e.home, conversationID)
+	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
 	if err != nil {
 		return nil // nobody can have it
 	}
@@ -49,19 +49,19 @@ func (c *conversation) finishStart() {
 
 // flush writes the lines that are missing in the rollout.
 func (c *conversation) flush() {
-	c.gone = false
-	c.addNews(c.writeNews(c.file.Flush()))
+	c.saved.gone = false
+	c.addNews(c.writeNews(c.saved.file.Flush()))
 }
 
 // startIdle starts the idle timer, or starts it again.
 func (c *conversation) startIdle() {
-	idle := c.engine.limits.Idle
+	idle := c.engine.options.Limits.Idle
 	switch {
 	case idle <= 0:
-	case c.idle == nil:
-		c.idle = time.AfterFunc(idle, c.unload)
+	case c.work.idle == nil:
+		c.work.idle = time.AfterFunc(idle, c.unload)
 	default:
-		c.idle.Reset(idle)
+		c.work.idle.Reset(idle)
 	}
 }
 
@@ -79,7 +79,7 @@ func (c *conversation) unload() {
 		return // a turn runs
 	}
 	defer c.use.Unlock()
-	if c.closed || c.unloaded {
+	if c.work.life.Err() != nil || c.history.unloaded {
 		return
 	}
 	c.box.Forget()
@@ -87,30 +87,30 @@ func (c *conversation) unload() {
 		c.startIdle()
 		return
 	}
-	c.closeServers()
-	c.servers = noServers()
-	c.history, c.unloaded = nil, true
-	c.engine.log.Debug("an idle conversation was unloaded", "conversation", c.id)
+	c.work.servers.close(c.engine.options.Logger)
+	c.work.servers = noServers()
+	c.history.items, c.history.unloaded = nil, true
+	c.engine.options.Logger.Debug("an idle conversation was unloaded", "conversation", c.ID())
 }
 
 // readable reports whether the rollout has the conversation's whole history.
 func (c *conversation) readable() bool {
-	release, err := c.engine.claim(c.file.Path())
+	release, err := c.engine.claim(c.saved.file.Path())
 	if err != nil {
 		return false
 	}
 	defer release()
-	c.gone = false
-	err = c.check()
+	c.saved.gone = false
+	err = c.saved.check(c.engine.options.CodexHome)
 	if errors.Is(err, rollout.ErrGone) {
 		c.addNews(c.writeNews(err)) // writes it again
-		err = c.check()
+		err = c.saved.check(c.engine.options.CodexHome)
 	}
 	if errors.Is(err, rollout.ErrChanged) {
 		err = nil // it has the history, and more
 	}
 	c.addNews(c.writeNews(err))
-	return err == nil && c.file.Whole()
+	return err == nil && c.saved.file.Whole()
 }
 
 // refresh reads the history from the rollout if the conversation was unloaded or another
@@ -119,33 +119,33 @@ func (c *conversation) refresh() error {
 	for _, news := range c.news {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
-	c.news, c.gone = nil, false
-	err := c.check()
+	c.news, c.saved.gone = nil, false
+	err := c.saved.check(c.engine.options.CodexHome)
 	var news string
 	switch {
 	case errors.Is(err, rollout.ErrChanged):
 		news = "another program has written to this conversation's file; the conversation continues from there"
-	case c.unloaded && errors.Is(err, rollout.ErrGone):
+	case c.history.unloaded && errors.Is(err, rollout.ErrGone):
 		news = "this conversation's file was cut; the conversation continues from what is left"
-	case !c.unloaded:
+	case !c.history.unloaded:
 		c.checkWrite(err)
 		return nil
 	}
 	old, err := c.reload()
 	switch {
-	case err != nil && c.unloaded:
+	case err != nil && c.history.unloaded:
 		return fmt.Errorf("the conversation was unloaded while it was idle, and its file cannot be read: %w", err)
 	case err != nil:
 		return fmt.Errorf("another program has written to the conversation's file, and it cannot be read: %w", err)
 	}
 	c.checkWrite(nil)
-	if c.unloaded {
+	if c.history.unloaded {
 		c.startServers()
-		c.unloaded = false
+		c.history.unloaded = false
 	}
 	if news != "" {
 		c.box.Forget()
-		c.usage = old.Usage
+		c.meter.usage = old.Usage
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 		c.catchUp(old)
 	}
@@ -154,8 +154,8 @@ func (c *conversation) refresh() error {
 
 // reload reads the history from the rollout.
 func (c *conversation) reload() (*rollout.Rollout, error) {
-	path := c.file.Path()
-	file, err := rollout.Open(path, c.engine.store)
+	path := c.saved.file.Path()
+	file, err := rollout.Open(path, c.engine.options.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +163,10 @@ func (c *conversation) reload() (*rollout.Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if old.Meta.ID != c.id {
+	if old.Meta.ID != c.ID() {
 		return nil, fmt.Errorf("%s belongs to another conversation", path)
 	}
-	c.file = file
+	c.saved.file = file
 	c.remember(old, 0)
 	return old, nil
 }

@@ -38,7 +38,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if p.Cursor != "" && !started {
 		return nil, engine.ErrCursor
 	}
-	paths, err := rollout.Paths(ctx, e.home)
+	paths, err := rollout.Paths(ctx, e.options.CodexHome)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		}
 		head, err := readHead(path)
 		if err != nil {
-			e.log.Debug("a rollout is left out of the list", "path", path, "error", err)
+			e.options.Logger.Debug("a rollout is left out of the list", "path", path, "error", err)
 			continue
 		}
 		item := protocol.ConversationSummary{ConversationID: head.id, Path: path, Preview: head.preview, Cwd: head.cwd, Origin: head.origin}
@@ -119,7 +119,7 @@ func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams
 	case !errors.As(err, &held) || !held.Own: // a conversation of ours follows its file
 		return &engine.RefusedError{Err: err}
 	}
-	return rollout.Archive(e.home, path, e.store)
+	return rollout.Archive(e.options.CodexHome, path, e.options.Store)
 }
 
 // inSessions resolves a path from a client. It fails unless the path leads to a file in the
@@ -129,7 +129,7 @@ func (e *Engine) inSessions(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", refused
 	}
-	sessions, err := filepath.EvalSymlinks(filepath.Join(e.home, "sessions"))
+	sessions, err := filepath.EvalSymlinks(filepath.Join(e.options.CodexHome, "sessions"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", refused
 	}

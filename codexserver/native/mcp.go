@@ -7,6 +7,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ func noServers() *mcpServers {
 // startServers starts the configured servers in the background.
 func (c *conversation) startServers() {
 	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}
-	c.servers = s
+	c.work.servers = s
 	names := slices.Sorted(maps.Keys(c.cfg.MCPServers))
 	started := make([]*mcpclient.Client, len(names))
 	failed := make([]error, len(names))
@@ -71,7 +72,7 @@ func (c *conversation) startServers() {
 			started[i], failed[i] = c.startServer(name, server)
 		})
 	}
-	c.background.Go(func() {
+	c.work.background.Go(func() {
 		defer close(s.ready)
 		all.Wait()
 		for i, name := range names {
@@ -94,7 +95,7 @@ func (c *conversation) startServer(name string, server config.MCPServer) (*mcpcl
 	if err != nil {
 		return nil, err
 	}
-	client, err := mcpclient.Start(c.life, mcpclient.Options{
+	client, err := mcpclient.Start(c.work.life, mcpclient.Options{
 		Processes: &c.engine.processes,
 		HTTP:      web.Transport,
 		Getenv:    c.engine.getenv,
@@ -103,9 +104,9 @@ func (c *conversation) startServer(name string, server config.MCPServer) (*mcpcl
 		Environ:   c.cfg.Environ,
 		Dir:       c.engine.folderOf(server, c.cfg.Cwd),
 		Programs:  c.engine.programs,
-		Version:   c.engine.version,
+		Version:   c.engine.options.Version,
 		Elicit:    c.elicit(name),
-		Logger:    c.engine.log,
+		Logger:    c.engine.options.Logger,
 	})
 	if err == nil && c.engine.self != nil && client.Near() && client.Server() == ownName {
 		return nil, errors.Join(errors.New("it is a codex-mcp of this machine, perhaps this server, which would call itself without end"), client.Close())
@@ -141,7 +142,7 @@ func (e *Engine) folderOf(server config.MCPServer, cwd string) string {
 	if home, err := os.UserHomeDir(); err == nil {
 		return home
 	}
-	return e.home
+	return e.options.CodexHome
 }
 
 // elicit returns the function with which a server asks the user, nil when the configuration
@@ -207,25 +208,25 @@ func toolName(server, name string) string {
 // once.
 func (t *turn) awaitServers(ctx context.Context) error {
 	select {
-	case <-t.servers.ready:
+	case <-t.conv.work.servers.ready:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for _, w := range t.servers.warnings {
-		t.emit(protocol.BackgroundEvent{Message: w})
+	for _, w := range t.conv.work.servers.warnings {
+		t.conv.emit(protocol.BackgroundEvent{Message: w})
 	}
-	t.servers.warnings = nil
+	t.conv.work.servers.warnings = nil
 	return nil
 }
 
-// closeServers ends the servers and waits until they are gone.
-func (c *conversation) closeServers() {
-	<-c.servers.ready
+// close ends the servers and waits until they are gone.
+func (s *mcpServers) close(log *slog.Logger) {
+	<-s.ready
 	var all sync.WaitGroup
-	for _, client := range c.servers.clients {
+	for _, client := range s.clients {
 		all.Go(func() {
 			if err := client.Close(); err != nil {
-				c.engine.log.Debug("MCP server", "error", err)
+				log.Debug("MCP server", "error", err)
 			}
 		})
 	}
@@ -248,7 +249,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 	if err := t.act(tool.Act{Call: call.ID, Tool: target.server + "/" + target.tool}); err != nil {
 		return tool.Result{}, err
 	}
-	t.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
+	t.conv.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})
 	begin := time.Now()
 	result, err := target.client.Call(ctx, target.tool, invocation.Arguments)
 	if err != nil && ctx.Err() != nil {
@@ -264,7 +265,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 		end.Result.Ok = result
 		output = contentOf(result)
 	}
-	t.emit(end)
+	t.conv.emit(end)
 	return tool.Result{Output: output}, nil
 }
 

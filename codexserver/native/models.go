@@ -26,7 +26,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	list := &protocol.ModelList{Models: []protocol.Model{{
 		Name: cfg.Model, Efforts: model.FamilyOf(cfg.Model).Efforts(), DefaultEffort: cfg.ReasoningEffort, IsDefault: true,
 	}}}
-	names, err := config.Profiles(e.home)
+	names, err := config.Profiles(e.options.CodexHome)
 	if err != nil {
 		list.Notes = append(list.Notes, fmt.Sprintf("the profiles cannot be read: %v", err))
 	}

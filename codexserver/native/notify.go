@@ -32,7 +32,7 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	if len(c.cfg.Notify) == 0 {
 		return
 	}
-	n := notification{Type: "agent-turn-complete", TurnID: strconv.Itoa(c.turns), InputMessages: []string{}, LastAssistantMessage: last}
+	n := notification{Type: "agent-turn-complete", TurnID: strconv.Itoa(c.meter.turns), InputMessages: []string{}, LastAssistantMessage: last}
 	for _, item := range items {
 		if item.Type == protocol.InputText {
 			n.InputMessages = append(n.InputMessages, item.Text)
@@ -40,13 +40,13 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 	}
 	text, err := json.Marshal(n, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		c.engine.log.Warn("the notify program cannot be started", "error", err)
+		c.engine.options.Logger.Warn("the notify program cannot be started", "error", err)
 		return
 	}
 	env, path := c.engine.programs.Environ(c.cfg.Environ)
 	argv := append(slices.Clone(c.cfg.Notify), string(text))
 	if argv[0], err = c.engine.programs.Find(argv[0], c.now.Cwd, path); err != nil {
-		c.engine.log.Warn("the notify program cannot be started", "error", err)
+		c.engine.options.Logger.Warn("the notify program cannot be started", "error", err)
 		return
 	}
 	spec := proc.Spec{
@@ -55,30 +55,10 @@ func (c *conversation) notify(items []protocol.InputItem, last *string) {
 		Env:     env,
 		Timeout: notifyTimeout,
 	}
-	c.background.Go(func() {
-		result, err := c.engine.processes.Run(c.life, spec, nil)
+	c.work.background.Go(func() {
+		result, err := c.engine.processes.Run(c.work.life, spec, nil)
 		if err != nil || result.ExitCode != 0 {
-			c.engine.log.Warn("the notify program failed", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
+			c.engine.options.Logger.Warn("the notify program failed", "program", spec.Argv[0], "exit", result.ExitCode, "error", err)
 		}
 	})
-}
-
-// stop ends the conversation's work outside turns and the processes that its commands
-// left running. It first waits notifyGrace for a notify program that has just started.
-func (c *conversation) stop() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.background.Wait()
-	}()
-	timer := time.NewTimer(notifyGrace)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
-	c.end()
-	<-done
-	c.left.Close()
-	c.closeServers()
 }

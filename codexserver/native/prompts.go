@@ -55,8 +55,8 @@ func (p *prompts) restorePrompts(old *protocol.SessionMeta, call *protocol.Confi
 // addDeveloper adds developer instructions to a resumed history that lacks them, because
 // the call that resumed it passed new ones.
 func (c *conversation) addDeveloper() {
-	items := c.developerMessage()
-	if len(items) == 0 || slices.ContainsFunc(c.history, func(item protocol.ResponseItem) bool {
+	items := c.prompts.developerMessage()
+	if len(items) == 0 || slices.ContainsFunc(c.history.items, func(item protocol.ResponseItem) bool {
 		m, ok := item.(protocol.MessageItem)
 		return ok && m.Role == "developer" && contentText(m) == contentText(items[0].(protocol.MessageItem))
 	}) {

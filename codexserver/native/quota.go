@@ -15,7 +15,7 @@ const newestRollouts = 20
 // them from the newest conversations of the home, whatever their provider, and sends no
 // request. The limits are nil when these conversations have none.
 func (e *Engine) RateLimits(ctx context.Context) (limits *protocol.RateLimits, reported time.Time, err error) {
-	paths, err := rollout.Paths(ctx, e.home)
+	paths, err := rollout.Paths(ctx, e.options.CodexHome)
 	if err != nil {
 		return nil, reported, err
 	}
@@ -25,7 +25,7 @@ func (e *Engine) RateLimits(ctx context.Context) (limits *protocol.RateLimits, r
 		}
 		l, at, err := rollout.RateLimits(path)
 		if err != nil {
-			e.log.Debug("a rollout cannot be searched for rate limits", "path", path, "error", err)
+			e.options.Logger.Debug("a rollout cannot be searched for rate limits", "path", path, "error", err)
 			continue
 		}
 		if l != nil && at.After(reported) {

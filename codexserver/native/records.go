@@ -20,32 +20,27 @@ import (
 // write writes a record of the turn, unless no other process would continue the turn.
 func (t *turn) write(r rollout.Record) {
 	if t.key != "" {
-		t.checkWrite(t.file.Record(r, false))
+		t.conv.checkWrite(t.conv.saved.file.Record(r, false))
 	}
 }
 
 // begins records the beginning of the turn.
 func (t *turn) begins() {
-	r := rollout.Record{
-		Kind: rollout.TurnBegins, Turn: t.key, PID: os.Getpid(), Mark: t.engine.processes.Mark(),
-		MaxTokens: t.budget, Schema: jsontext.Value(t.schema),
-	}
-	if t.usage != nil {
-		used := t.usage.TotalTokenUsage
-		r.Used = &used
-	}
-	t.write(r)
+	t.write(rollout.Record{
+		Kind: rollout.TurnBegins, Turn: t.key, PID: os.Getpid(), Mark: t.conv.engine.processes.Mark(),
+		Used: t.conv.meter.total(), MaxTokens: t.budget.most, Schema: jsontext.Value(t.form.schema()),
+	})
 }
 
 // ends records the end of the turn, before anybody is told. It fails if there is a store and it
 // does not have the end: another process may end the turn otherwise.
 func (t *turn) ends(end *rollout.End) error {
 	t.write(rollout.Record{Kind: rollout.TurnEnds, Turn: t.key, End: end})
-	if t.engine.store == nil {
+	if t.conv.engine.options.Store == nil {
 		return nil
 	}
-	err := t.file.Sync()
-	if t.checkWrite(err); err != nil {
+	err := t.conv.saved.file.Sync()
+	if t.conv.checkWrite(err); err != nil {
 		return fmt.Errorf("the turn has ended, and its end is not in the store: %w", err)
 	}
 	return nil
@@ -57,9 +52,9 @@ func (t *turn) ends(end *rollout.End) error {
 func (t *turn) act(a tool.Act) error {
 	t.commit()
 	if t.key == "" {
-		t.checkWrite(t.file.Sync())
+		t.conv.checkWrite(t.conv.saved.file.Sync())
 	}
-	if err := t.kept(); err != nil {
+	if err := t.conv.saved.kept(); err != nil {
 		return err
 	}
 	return t.note(a)
@@ -74,10 +69,10 @@ func (t *turn) note(a tool.Act) error {
 	for _, w := range a.Writes {
 		r.Files = append(r.Files, rollout.File(w))
 	}
-	t.noting.Lock()
-	defer t.noting.Unlock()
-	err := t.file.Record(r, true)
-	t.checkWrite(err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.conv.saved.file.Record(r, true)
+	t.conv.checkWrite(err)
 	if err != nil {
 		return fmt.Errorf("it cannot be recorded before it begins: %w", err)
 	}
@@ -90,10 +85,10 @@ func (t *turn) asks(call string) {
 		return
 	}
 	t.commit()
-	t.noting.Lock()
-	defer t.noting.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.write(rollout.Record{Kind: rollout.CallAsks, Call: call})
-	t.checkWrite(t.file.Sync())
+	t.conv.checkWrite(t.conv.saved.file.Sync())
 }
 
 // decided records the decision about a call, and returns it. The end of the turn is none.
@@ -106,8 +101,8 @@ func (t *turn) decided(ctx context.Context, call, what string, out elicit.Outcom
 		r.Kind, r.Aborts = rollout.CallRefused, out.Decision == elicit.Abort
 		r.Output = fmt.Sprintf("%s: %s", what, out.ForModel())
 	}
-	t.noting.Lock()
-	defer t.noting.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.write(r)
 	return out
 }

@@ -9,8 +9,16 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
+// saved is the rollout of a conversation.
+type saved struct {
+	file    *rollout.Writer
+	meta    protocol.SessionMeta // the rollout's first line
+	missing error                // why the rollout lacks lines, as the user was told; nil if it is whole
+	gone    bool                 // the rollout is gone and could not be written again
+}
+
 // checkWrite handles the result of a write to the rollout. The user is informed of an error
-// once. Until the lines are written, [turn.kept] fails.
+// once. Until the lines are written, [saved.kept] fails.
 func (c *conversation) checkWrite(err error) {
 	if news := c.writeNews(err); news != "" {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
@@ -20,34 +28,34 @@ func (c *conversation) checkWrite(err error) {
 // writeNews returns the message for the user about the result of a write to the rollout,
 // "" for none. It writes a rollout that is gone again.
 func (c *conversation) writeNews(err error) (news string) {
-	if err == nil && c.missing == nil {
+	if err == nil && c.saved.missing == nil {
 		return ""
 	}
-	log := c.engine.log.With("conversation", c.id, "rollout", c.file.Path())
-	if errors.Is(err, rollout.ErrGone) && c.follow() {
-		err = c.file.Flush()
+	log := c.engine.options.Logger.With("conversation", c.ID(), "rollout", c.saved.file.Path())
+	if errors.Is(err, rollout.ErrGone) && c.saved.follow(c.engine.options.CodexHome) {
+		err = c.saved.file.Flush()
 	}
 	var line *rollout.LineError
 	if errors.As(err, &line) {
 		log.Error("a line of the conversation is lost", "error", err)
 		return fmt.Sprintf("a part of the conversation could not be written to its file and is lost there: %v", err)
 	}
-	if errors.Is(err, rollout.ErrGone) && !c.gone {
+	if errors.Is(err, rollout.ErrGone) && !c.saved.gone {
 		why := err
 		if err = c.rewrite(); err == nil {
-			c.missing = nil
+			c.saved.missing = nil
 			log.Warn("the conversation's file was written again", "reason", why)
-			return fmt.Sprintf("%s was removed or cut; it was written again", c.file.Path())
+			return fmt.Sprintf("%s was removed or cut; it was written again", c.saved.file.Path())
 		}
-		c.gone = true // the next turn tries again, rather than each line
+		c.saved.gone = true // the next turn tries again, rather than each line
 	}
 	switch {
-	case err == nil && c.missing != nil:
-		c.missing = nil
+	case err == nil && c.saved.missing != nil:
+		c.saved.missing = nil
 		log.Info("the conversation's file is complete again")
 		return "the conversation's file is complete again"
-	case err != nil && c.missing == nil:
-		c.missing = err
+	case err != nil && c.saved.missing == nil:
+		c.saved.missing = err
 		log.Error("the conversation cannot be written to its file", "error", err)
 		return fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err)
 	}
@@ -57,40 +65,40 @@ func (c *conversation) writeNews(err error) (news string) {
 // kept returns an error while the rollout lacks lines that were recorded, such as on a full
 // disk. Nothing may run then: what it does would be in no file, and the next server would not
 // know that it ran.
-func (t *turn) kept() error {
-	if t.missing == nil {
+func (s *saved) kept() error {
+	if s.missing == nil {
 		return nil
 	}
-	return fmt.Errorf("the conversation cannot be written to its file, so nothing more was run: %w", t.missing)
+	return fmt.Errorf("the conversation cannot be written to its file, so nothing more was run: %w", s.missing)
 }
 
-// follow continues in the archive if the rollout was moved there, and reports whether it
-// was.
-func (c *conversation) follow() bool {
-	return c.file.Follow(rollout.ArchivedPath(c.engine.home, c.file.Path()))
+// follow continues in the archive of home if the rollout was moved there, and reports whether
+// it was.
+func (s *saved) follow(home string) bool {
+	return s.file.Follow(rollout.ArchivedPath(home, s.file.Path()))
 }
 
 // check reports what has become of the rollout since the last write; see
 // [rollout.Writer.Check]. It follows the rollout into the archive.
-func (c *conversation) check() error {
-	err := c.file.Check()
-	if errors.Is(err, rollout.ErrGone) && c.follow() {
-		err = c.file.Check()
+func (s *saved) check(home string) error {
+	err := s.file.Check()
+	if errors.Is(err, rollout.ErrGone) && s.follow(home) {
+		err = s.file.Check()
 	}
 	return err
 }
 
 // rewrite writes the rollout again, from memory.
 func (c *conversation) rewrite() error {
-	return c.file.Replace(c.meta, func(w *rollout.Writer) {
-		for _, item := range c.history {
+	return c.saved.file.Replace(c.saved.meta, func(w *rollout.Writer) {
+		for _, item := range c.history.items {
 			c.checkLine(w.Item(item))
 			if m := said(item); m != nil {
 				c.checkLine(w.Event(m))
 			}
 		}
-		if c.usage != nil {
-			c.checkLine(w.Event(protocol.TokenCount{Info: c.usage, RateLimits: c.limits}))
+		if c.meter.usage != nil {
+			c.checkLine(w.Event(c.meter.report()))
 		}
 		c.checkLine(w.TurnContext(c.now))
 	})
@@ -99,7 +107,7 @@ func (c *conversation) rewrite() error {
 // checkLine logs an error for a line of a rollout that is being written again.
 func (c *conversation) checkLine(err error) {
 	if err != nil {
-		c.engine.log.Error("a line of the conversation is lost", "conversation", c.id, "error", err)
+		c.engine.options.Logger.Error("a line of the conversation is lost", "conversation", c.ID(), "error", err)
 	}
 }
 

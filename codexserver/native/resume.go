@@ -17,7 +17,7 @@ import (
 
 // FindRollout returns the rollout of a conversation.
 func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string, error) {
-	path, err := rollout.Find(ctx, e.home, conversationID)
+	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("conversation %s: %w", conversationID, engine.ErrNotFound)
 	}
@@ -47,7 +47,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	if c.file, err = rollout.Open(rolloutPath, e.store); err != nil {
+	if c.saved.file, err = rollout.Open(rolloutPath, e.options.Store); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)
@@ -84,24 +84,22 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 	if call.ReadOnly {
 		readOnly(cfg)
 	}
-	c, err := e.conversation(cfg, host, old.Meta.ID)
+	c, err := e.conversation(cfg, host, old.Meta)
 	if err != nil {
 		return nil, err
 	}
 	if old.Meta.Instructions != nil {
-		c.rules = *old.Meta.Instructions
+		c.prompts.rules = *old.Meta.Instructions
 	}
-	c.meta = old.Meta
 	c.restorePolicies(old.Context, &call)
 	if call.Continues {
 		c.narrow(old.Context)
 	}
-	c.restorePrompts(&old.Meta, &call)
+	c.prompts.restorePrompts(&old.Meta, &call)
 	c.restoreChoices(old, &call)
-	c.readOnly = call.ReadOnly
 	c.confine()
 	c.remember(old, 0)
-	c.usage = old.Usage
+	c.meter.usage = old.Usage
 	return c, nil
 }
 
@@ -122,9 +120,9 @@ func (c *conversation) remember(old *rollout.Rollout, open int) {
 		items = append(append(c.opening(), c.bridge(said, summary)), items...)
 	}
 	whole := max(len(items)-open, 0)
-	c.history = append(valid(items[:whole]), items[whole:]...)
+	c.history.items = append(valid(items[:whole]), items[whole:]...)
 	if old.Skipped > 0 {
-		c.engine.log.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
+		c.engine.options.Logger.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
 }
 
@@ -185,8 +183,8 @@ func chooses(call *protocol.Config, keys ...string) bool {
 // catchUp adds to the history what has changed since the rollout's last turn.
 func (c *conversation) catchUp(old *rollout.Rollout) {
 	c.addDeveloper()
-	if c.sent = c.now; old.Context != nil {
-		c.sent = *old.Context
+	if c.history.sent = c.now; old.Context != nil {
+		c.history.sent = *old.Context
 	}
 	c.inform()
 }

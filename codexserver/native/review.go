@@ -11,11 +11,10 @@ import (
 // Review implements [engine.Reviewer]. The turn has its own tools, read-only: approvals of
 // the conversation do not count, and its policies stay unchanged.
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
-	o := c.engine.toolOptions(c.cfg, &c.left)
+	o := c.engine.toolOptions(c.cfg, &c.work.left)
 	o.PatchTool, o.PlanTool, o.Web = false, false, nil
 	o.Strict, o.ReadOnly = true, true
-	t := &turn{conversation: c, box: tool.New(o), reviews: true}
-	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, t)
+	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, tool.New(o))
 }
 
 // readOnly makes a configuration read-only: without MCP servers, web search and pages of the web.
@@ -26,10 +25,10 @@ func readOnly(cfg *config.Config) {
 	cfg.Offline = true
 }
 
-// confine restores the policies of a read-only conversation after a rollout or a turn has
-// set others.
+// confine restores the policies of a conversation that is read-only, and so offline, after a
+// rollout or a turn has set others.
 func (c *conversation) confine() {
-	if c.readOnly {
+	if c.cfg.Offline {
 		readOnly(c.cfg)
 		c.now.ApprovalPolicy, c.now.SandboxPolicy = c.cfg.ApprovalPolicy, c.cfg.Sandbox()
 	}

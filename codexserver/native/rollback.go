@@ -13,7 +13,7 @@ import (
 
 // takeBack removes the user's last n messages, and what followed them, from the history.
 func (c *conversation) takeBack(n int) error {
-	prompts := c.userMessages(0)
+	prompts := c.history.userMessages(0)
 	if n > len(prompts) {
 		return &engine.RefusedError{Err: fmt.Errorf("rollback: %d prompts cannot be taken back, since the history has %d: older ones do not exist, or a summary has replaced them", n, len(prompts))}
 	}
@@ -31,11 +31,11 @@ func (c *conversation) cut(at, n int) error {
 	if err != nil {
 		return err
 	}
-	c.checkWrite(c.file.Event(protocol.RawEvent{Type: rolledBack, Raw: raw}))
-	if slices.ContainsFunc(c.history[at:], isEnvironment) {
-		c.sent = protocol.TurnContext{} // the next turn sends it again
+	c.checkWrite(c.saved.file.Event(protocol.RawEvent{Type: rolledBack, Raw: raw}))
+	if slices.ContainsFunc(c.history.items[at:], isEnvironment) {
+		c.history.sent = protocol.TurnContext{} // the next turn sends it again
 	}
-	if err := c.replaceHistory(tookBack(n), c.history[:at:at]); err != nil {
+	if err := c.replaceHistory(tookBack(n), c.history.items[:at:at]); err != nil {
 		return err
 	}
 	c.addDeveloper()
@@ -61,36 +61,16 @@ func (t *turn) shorten(ctx context.Context, in protocol.TurnInput) (string, erro
 	}
 	switch {
 	case !in.Compact:
-	case !slices.ContainsFunc(t.history, byModel):
+	case !slices.ContainsFunc(t.conv.history.items, byModel):
 		words = append(words, "There is nothing to summarise.")
 	default:
-		t.learnWindow(ctx)
+		t.conv.learnWindow(ctx)
 		if err := t.compact(ctx); err != nil {
 			return "", err
 		}
 		words = append(words, "The conversation was summarised.")
 	}
 	return strings.Join(words, " "), nil
-}
-
-// unread returns the index from which on the history has only messages that the model has
-// not read.
-func (m *memory) unread() int {
-	i := len(m.history)
-	for i > 0 && fromUser(m.history[i-1]) {
-		i--
-	}
-	return i
-}
-
-// userMessages returns the indices of the user's own messages in the history, from an index on.
-func (m *memory) userMessages(from int) (all []int) {
-	for i := from; i < len(m.history); i++ {
-		if m, ok := m.history[i].(protocol.MessageItem); ok && m.Role == "user" && fromUser(m) && !ownMessage(contentText(m)) {
-			all = append(all, i)
-		}
-	}
-	return all
 }
 
 // isEnvironment reports whether an item is the message of [environmentMessage].

@@ -130,14 +130,14 @@ func (t *turn) keepUnread(left []inboxMessage) {
 		t.recordMessage(l)
 	}
 	if len(left) > 0 {
-		t.emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
+		t.conv.emit(protocol.BackgroundEvent{Message: fmt.Sprintf(
 			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(left))})
 	}
 }
 
 func (t *turn) recordMessage(l inboxMessage) {
 	t.write(rollout.Record{Kind: rollout.MessageComes})
-	t.record(l.message)
-	t.checkWrite(t.file.Event(l.event))
-	t.emit(l.event)
+	t.conv.record(l.message)
+	t.conv.checkWrite(t.conv.saved.file.Event(l.event))
+	t.conv.emit(l.event)
 }

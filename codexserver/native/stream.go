@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -21,9 +20,8 @@ const pace = 500 * time.Millisecond
 
 // incoming is the text of a response that is coming.
 type incoming struct {
-	emit func(protocol.EventMsg)
+	turn *turn // whose lock guards the rest
 
-	mu    sync.Mutex
 	all   strings.Builder
 	sent  int         // bytes of it that were reported
 	whole int         // bytes of it that are in a message that was reported
@@ -32,16 +30,16 @@ type incoming struct {
 
 // add adds a piece. It is reported at once, or soon.
 func (s *incoming) add(piece string, atOnce bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.mu.Lock()
+	defer s.turn.mu.Unlock()
 	s.all.WriteString(piece)
 	switch {
 	case atOnce:
 		s.report()
 	case s.timer == nil:
 		s.timer = time.AfterFunc(pace, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			s.turn.mu.Lock()
+			defer s.turn.mu.Unlock()
 			if s.timer != nil {
 				s.report()
 			}
@@ -49,27 +47,27 @@ func (s *incoming) add(piece string, atOnce bool) {
 	}
 }
 
-// report reports the rest. The caller holds s.mu.
+// report reports the rest. The caller holds the lock.
 func (s *incoming) report() {
 	s.timer = nil
 	if rest := s.all.String()[s.sent:]; rest != "" {
 		s.sent += len(rest)
-		s.emit(protocol.AgentMessageDelta{Delta: rest})
+		s.turn.conv.emit(protocol.AgentMessageDelta{Delta: rest})
 	}
 }
 
 // message is called when a message was reported that has the text.
 func (s *incoming) message() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.mu.Lock()
+	defer s.turn.mu.Unlock()
 	s.whole = s.all.Len()
 }
 
 // end ends the response and returns its text, and what of it was in no message. The rest is
 // reported if no message follows, or its beginning was reported. Nothing is reported after end.
 func (s *incoming) end(whole bool) (text, rest string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.mu.Lock()
+	defer s.turn.mu.Unlock()
 	if s.timer != nil {
 		s.timer.Stop()
 		if !whole || s.sent > 0 {
@@ -86,11 +84,11 @@ func (s *incoming) end(whole bool) (text, rest string) {
 // settings allow.
 func (t *turn) stream(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
 	retries := 5
-	if n := t.client.Provider.StreamMaxRetries; n != nil {
+	if n := t.conv.client.Provider.StreamMaxRetries; n != nil {
 		retries = int(*n)
 	}
 	for attempt := 1; ; attempt++ {
-		if err := t.afford(); err != nil {
+		if err := t.budget.request(); err != nil {
 			return nil, err
 		}
 		resp, err := t.request(ctx, req, progress)
@@ -105,7 +103,7 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 			}
 			return nil, err
 		}
-		t.emit(protocol.StreamError{Message: fmt.Sprintf("stream error: %v; retrying %d/%d in %v…",
+		t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("stream error: %v; retrying %d/%d in %v…",
 			err, attempt, retries, wait.Round(time.Millisecond))})
 		if err := model.Wait(ctx, wait); err != nil {
 			return nil, err
@@ -115,15 +113,15 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 
 // request sends one request.
 func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
-	leave, err := t.engine.requests.take(ctx)
+	leave, err := t.conv.engine.requests.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return t.client.Stream(ctx, req, func(e model.Event) {
+	return t.conv.client.Stream(ctx, req, func(e model.Event) {
 		if e.Type == model.Waiting {
 			// The time first, because a line for a person may cut the rest.
-			t.emit(protocol.StreamError{Message: fmt.Sprintf("asking again in %v: %s", e.Wait.Round(time.Millisecond), e.Text)})
+			t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("asking again in %v: %s", e.Wait.Round(time.Millisecond), e.Text)})
 			return // no sign of the model
 		}
 		progress(e)
@@ -136,41 +134,41 @@ func (c *conversation) chat() bool { return c.client.Provider.WireAPI != config.
 // keep adds the text of a response that broke off to the history. The rest of it is in no event.
 func (t *turn) keep(text, rest string) {
 	if text != "" {
-		t.record(protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}})
+		t.conv.record(protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}})
 	}
 	if rest != "" {
-		t.checkWrite(t.file.Event(protocol.AgentMessage{Message: rest}))
+		t.conv.checkWrite(t.conv.saved.file.Event(protocol.AgentMessage{Message: rest}))
 	}
 }
 
 // progress reports a response while it arrives. With show_raw_agent_reasoning, each piece of a
 // text is reported at once, as in Codex.
 func (t *turn) progress(e model.Event) {
-	engine.Alive(t.host)
-	raw := t.cfg.ShowRawAgentReasoning
-	summaries := !t.cfg.HideAgentReasoning
+	engine.Alive(t.conv.host)
+	raw := t.conv.cfg.ShowRawAgentReasoning
+	summaries := !t.conv.cfg.HideAgentReasoning
 	switch e.Type {
 	case model.TextDelta:
-		t.incoming.add(e.Text, raw || !t.chat())
+		t.incoming.add(e.Text, raw || !t.conv.chat())
 	case model.ReasoningDelta:
 		if summaries {
-			t.emit(protocol.AgentReasoningDelta{Delta: e.Text})
+			t.conv.emit(protocol.AgentReasoningDelta{Delta: e.Text})
 		}
 	case model.ReasoningSection:
 		if summaries {
-			t.emit(protocol.AgentReasoningSectionBreak{})
+			t.conv.emit(protocol.AgentReasoningSectionBreak{})
 		}
 	case model.RawReasoningDelta:
 		if raw {
-			t.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
+			t.conv.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
 		}
 	case model.RateLimitsRead:
-		t.limits = e.RateLimits
-		t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+		t.conv.meter.limits = e.RateLimits
+		t.conv.emit(t.conv.meter.report())
 	case model.WebSearchStarted:
-		t.emit(protocol.WebSearchBegin{CallID: e.CallID})
+		t.conv.emit(protocol.WebSearchBegin{CallID: e.CallID})
 	case model.ImagesLeftOut:
-		t.emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
+		t.conv.emit(protocol.BackgroundEvent{Message: "The model cannot take images: they were left out, with a remark to the model."})
 	case model.ItemDone:
 		t.emitItem(e.Item)
 		if _, ok := e.Item.(protocol.MessageItem); ok {
@@ -184,24 +182,24 @@ func (t *turn) emitItem(item protocol.ResponseItem) {
 	switch item := item.(type) {
 	case protocol.MessageItem:
 		if text := messageText(item); text != "" {
-			t.emit(protocol.AgentMessage{Message: text})
+			t.conv.emit(protocol.AgentMessage{Message: text})
 		}
 	case protocol.ReasoningItem:
-		if !t.cfg.HideAgentReasoning {
+		if !t.conv.cfg.HideAgentReasoning {
 			for _, s := range item.Summary {
-				t.emit(protocol.AgentReasoning{Text: s.Text})
+				t.conv.emit(protocol.AgentReasoning{Text: s.Text})
 			}
 		}
-		if t.cfg.ShowRawAgentReasoning {
+		if t.conv.cfg.ShowRawAgentReasoning {
 			for _, s := range item.Content {
 				if s.Type != model.CallSigns {
-					t.emit(protocol.AgentReasoningRawContent{Text: s.Text})
+					t.conv.emit(protocol.AgentReasoningRawContent{Text: s.Text})
 				}
 			}
 		}
 	case protocol.RawItem:
 		if item.Type == "web_search_call" {
-			t.emit(webSearchEnd(item))
+			t.conv.emit(webSearchEnd(item))
 		}
 	}
 }

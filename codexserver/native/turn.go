@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,51 +17,54 @@ import (
 
 // turn is a running turn. It sends requests to the model and runs the calls of each
 // response, until a response has no calls and the inbox is empty.
+//
+// The conversation's lock use is held while a turn runs, mostly by one goroutine. The timer of
+// a text and calls that run concurrently report and record under mu, while that goroutine waits
+// or reads the stream. Messages to the turn wait in the inbox, which has a lock of its own.
 type turn struct {
-	*conversation
-	box      *tool.Toolbox // the conversation's, or a review's
-	reviews  bool
-	tools    *tool.Turn
-	requests int
-	tokens   int64
-	budget   int64 // of tokens; 0 means none
+	conv   *conversation
+	box    *tool.Toolbox // the conversation's, or a review's
+	tools  *tool.Turn
+	key    string // see [protocol.TurnInput]; "" if no other process continues the turn
+	budget budget
 	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
-	round    []protocol.ResponseItem
-	roundCut model.Cut
-	inbox    *inbox
-	input    []protocol.InputItem // what the user sent to this turn
-	key      string               // of the turn, see [protocol.TurnInput]
-	schema   json.RawMessage      // of the last message
-	asked    map[string]time.Time // when a process that has ended asked about calls
-	noting   sync.Mutex           // held while a concurrent call writes a record
-	form     *form                // of the last message; nil leaves it open
+	round *model.Response
+	inbox *inbox
+	input []protocol.InputItem // what the user sent to this turn
+	asked map[string]time.Time // when a process that has ended asked about calls
+	form  *form                // of the last message; nil leaves it open
+
 	answer   final
+	mu       sync.Mutex // held by what reports or records beside the turn
 	incoming incoming
 }
 
-// limitError ends a turn that reached one of its limits.
-type limitError struct{ what string }
+// newTurn makes a turn with its inbox.
+func (c *conversation) newTurn(key string, box *tool.Toolbox) *turn {
+	t := &turn{conv: c, box: box, key: key, budget: budget{limits: c.engine.options.Limits}, inbox: newInbox()}
+	t.incoming.turn = t
+	c.inbox.Store(t.inbox)
+	return t
+}
 
-func (e *limitError) Error() string { return "the turn was stopped: " + e.what }
+// reviews reports whether the turn is a review, whose tools are its own.
+func (t *turn) reviews() bool { return t.box != t.conv.box }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
-	return c.runTurn(ctx, in, &turn{conversation: c, box: c.box})
+	return c.runTurn(ctx, in, c.box)
 }
 
-// runTurn runs the turn t.
-func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *turn) error {
+// runTurn runs a turn with these tools.
+func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *tool.Toolbox) error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	defer c.startIdle()
-	if limit := c.engine.limits.WallTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
-		defer cancel()
-	}
+	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
+	defer cancel()
 	if in.Context != nil {
 		c.now, c.chosen = *in.Context, false
 		c.confine()
@@ -70,12 +72,9 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 	if in.Effort != "" {
 		c.now.Effort, c.chosen = in.Effort, true
 	}
-	box := newInbox()
-	defer box.close()
-	c.inbox.Store(box)
-	c.reach()
-	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
-	release, err := c.engine.claim(c.file.Path())
+	t := c.newTurn(in.Key, box)
+	defer t.inbox.close()
+	release, err := c.enter()
 	if err == nil {
 		defer release()
 		defer c.flush()
@@ -88,17 +87,37 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, t *tu
 		return c.fail(err)
 	}
 	c.inform()
-	c.turns++
-	t.inbox, t.input, t.budget, t.incoming.emit = box, in.Items, in.MaxTokens, c.emit
-	t.key, t.schema = in.Key, in.OutputSchema
+	c.meter.turns++
+	t.input, t.budget.most = in.Items, in.MaxTokens
 	var last *string
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
 		last = t.answer.message()
 	}
-	t.keepUnread(box.close())
+	return t.leave(ctx, last, err)
+}
+
+// withWallTime bounds a turn that began at a time.
+func (e *Engine) withWallTime(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
+	limit := e.options.Limits.WallTime
+	if limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, begun.Add(limit), &limitError{what: fmt.Sprintf("it took longer than %v", limit)})
+}
+
+// enter announces a turn, and claims the conversation's file for it until release is called.
+func (c *conversation) enter() (release func(), err error) {
+	c.reach()
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: c.contextWindow()})
+	return c.engine.claim(c.saved.file.Path())
+}
+
+// leave keeps the messages that the turn did not read, and ends it.
+func (t *turn) leave(ctx context.Context, last *string, err error) error {
+	t.keepUnread(t.inbox.close())
 	if err == nil {
-		c.notify(t.input, last)
+		t.conv.notify(t.input, last)
 	}
 	return t.finish(ctx, err)
 }
@@ -108,7 +127,7 @@ func (t *turn) finish(ctx context.Context, err error) error {
 	if t.tools != nil {
 		t.tools.End()
 	}
-	c, last := t.conversation, &t.answer
+	c, last := t.conv, &t.answer
 	var abort *engine.AbortError
 	var limit *limitError
 	switch {
@@ -155,8 +174,8 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 		t.answer.text = done
 		return nil
 	}
-	t.inbox.open(t.now.Cwd)
-	if !t.reviews {
+	t.inbox.open(t.conv.now.Cwd)
+	if !t.reviews() {
 		if err := t.awaitServers(ctx); err != nil {
 			return err
 		}
@@ -192,13 +211,13 @@ func (t *turn) loop(ctx context.Context) error {
 // toolContext returns the folder, policies and host for the calls of the turn.
 func (t *turn) toolContext() tool.Context {
 	c := tool.Context{
-		Cwd:            t.now.Cwd,
-		ApprovalPolicy: t.now.ApprovalPolicy,
-		SandboxPolicy:  t.now.SandboxPolicy,
+		Cwd:            t.conv.now.Cwd,
+		ApprovalPolicy: t.conv.now.ApprovalPolicy,
+		SandboxPolicy:  t.conv.now.SandboxPolicy,
 		Host:           t.toolHost(),
 		Acting:         t.act,
 	}
-	if t.reviews {
+	if t.reviews() {
 		c.ApprovalPolicy, c.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 	}
 	return c
@@ -206,10 +225,10 @@ func (t *turn) toolContext() tool.Context {
 
 // inform adds a message to the history when the policies or the folder have changed.
 func (c *conversation) inform() {
-	if m, ok := environmentMessage(c.now, &c.sent, ""); ok {
+	if m, ok := environmentMessage(c.now, &c.history.sent, ""); ok {
 		c.record(m)
 	}
-	c.sent = c.now
+	c.history.sent = c.now
 }
 
 // begin adds the user's message to the history.
@@ -217,42 +236,42 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if len(in.Items) == 0 {
 		return nil
 	}
-	message, event, err := readInput(t.now.Cwd, in.Items)
+	message, event, err := readInput(t.conv.now.Cwd, in.Items)
 	if err != nil {
 		return err
 	}
 	if t.key != "" {
 		// Otherwise another process could continue the turn with looser policies: without a
 		// turn's context those of the configuration count.
-		t.checkWrite(t.file.TurnContext(t.now))
+		t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
 	}
 	t.begins()
-	t.record(message)
-	t.checkWrite(t.file.Event(event))
+	t.conv.record(message)
+	t.conv.checkWrite(t.conv.saved.file.Event(event))
 	return nil
 }
 
 // ask requests a response of the model and counts its tokens.
 func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	t.readInbox()
-	t.checkWrite(t.file.TurnContext(t.now))
-	t.checkWrite(t.file.Sync())
-	if err := t.kept(); err != nil {
+	t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
+	t.conv.checkWrite(t.conv.saved.file.Sync())
+	if err := t.conv.saved.kept(); err != nil {
 		return nil, err
 	}
 	req := &model.Request{
-		Model:          t.now.Model,
-		Instructions:   t.instructions,
-		Items:          t.history,
+		Model:          t.conv.now.Model,
+		Instructions:   t.conv.prompts.instructions,
+		Items:          t.conv.history.items,
 		Tools:          t.offer(),
-		SeveralCalls:   t.engine.fileTools(t.cfg),
-		Reasoning:      t.reasoning(),
+		SeveralCalls:   t.conv.engine.fileTools(t.conv.cfg),
+		Reasoning:      t.conv.reasoning(),
 		OutputSchema:   t.form.schema(),
-		Verbosity:      t.cfg.Verbosity,
-		ConversationID: t.id,
+		Verbosity:      t.conv.cfg.Verbosity,
+		ConversationID: t.conv.ID(),
 	}
-	if t.chosen {
-		req.Effort = t.now.Effort
+	if t.conv.chosen {
+		req.Effort = t.conv.now.Effort
 	}
 	resp, err := t.stream(ctx, req, t.progress)
 	if err != nil {
@@ -264,36 +283,18 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	return resp, nil
 }
 
-// afford counts a request and returns an error when a limit does not allow it.
-func (t *turn) afford() error {
-	limit := t.engine.limits.ModelRequests
-	if t.requests++; limit > 0 && t.requests > limit {
-		return &limitError{fmt.Sprintf("it needs more than %d requests to the model", limit)}
-	}
-	return t.spent()
-}
-
-// spent returns an error when the turn has used all its tokens.
-func (t *turn) spent() error {
-	for _, limit := range []int64{t.engine.limits.Tokens, t.budget} {
-		if limit > 0 && t.tokens >= limit {
-			return &limitError{fmt.Sprintf("it used %d of %d tokens", t.tokens, limit)}
-		}
-	}
-	return nil
-}
-
-// spend counts the tokens of a response. Some providers state only the parts, some only
-// the total.
+// spend counts the tokens of a response.
 func (t *turn) spend(u protocol.TokenUsage) {
-	t.tokens += max(u.TotalTokens, u.InputTokens+u.OutputTokens)
-	t.count(u)
+	t.budget.tokens += tokensOf(&u)
+	t.conv.meter.add(u, t.conv.contextWindow())
 }
 
 // obey runs the calls of a response and reports whether it had any.
 func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err error) {
 	drop(resp)
-	t.round, t.roundCut = resp.Items, resp.Cut
+	if t.round = nil; resp.Items != nil {
+		t.round = resp
+	}
 	var calls []tool.Call
 	var from []int // the index of each call in the response
 	for i, item := range resp.Items {
@@ -302,7 +303,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 		}
 	}
 	if len(calls) > 0 {
-		if err := t.spent(); err != nil {
+		if err := t.budget.spent(); err != nil {
 			t.stopBefore(resp.Items)
 			return true, err
 		}
@@ -327,17 +328,17 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 				return true, errs[k]
 			}
 			t.commit()
-			t.record(answer(calls[i+k], result.Output))
+			t.conv.record(answer(calls[i+k], result.Output))
 			after = append(after, result.Items...)
 		}
 		i += n
 	}
 	t.commit()
-	t.record(after...)
+	t.conv.record(after...)
 	t.emitChat(resp.Items)
 	t.emitUsage()
 	if diff := t.tools.UnifiedDiff(); diff != "" {
-		t.emit(protocol.TurnDiff{UnifiedDiff: diff})
+		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
 	}
 	return len(calls) > 0, nil
 }
@@ -354,7 +355,7 @@ func (t *turn) stopBefore(items []protocol.ResponseItem) {
 // emitChat reports the messages of a response on the Chat wire, where Codex sends them
 // after the calls.
 func (t *turn) emitChat(items []protocol.ResponseItem) {
-	if t.chat() {
+	if t.conv.chat() {
 		for _, item := range items {
 			t.emitItem(item)
 		}
@@ -363,7 +364,7 @@ func (t *turn) emitChat(items []protocol.ResponseItem) {
 
 // emitUsage reports the tokens used so far, those of the last response included.
 func (t *turn) emitUsage() {
-	t.emit(protocol.TokenCount{Info: t.usage, RateLimits: t.limits})
+	t.conv.emit(t.conv.meter.report())
 }
 
 // commit adds the response to the history. It is called before each action that the
@@ -372,8 +373,8 @@ func (t *turn) commit() {
 	if t.round == nil {
 		return
 	}
-	t.record(t.round...)
-	t.write(rollout.Record{Kind: rollout.ResponseEnds, Cut: string(t.roundCut)})
+	t.conv.record(t.round.Items...)
+	t.write(rollout.Record{Kind: rollout.ResponseEnds, Cut: string(t.round.Cut)})
 	t.round = nil
 }
 
@@ -389,7 +390,7 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 	}
 	for _, item := range left {
 		if call, ok := callOf(item); ok {
-			t.record(answer(call, unfinished))
+			t.conv.record(answer(call, unfinished))
 		}
 	}
 }
@@ -408,21 +409,6 @@ func (c *conversation) reasoning() *model.Reasoning {
 		r.Summary = ""
 	}
 	return r
-}
-
-// count adds the usage of a response to the conversation's.
-func (c *conversation) count(u protocol.TokenUsage) {
-	info := protocol.TokenUsageInfo{LastTokenUsage: u, ModelContextWindow: c.contextWindow()}
-	if c.usage != nil {
-		info.TotalTokenUsage = c.usage.TotalTokenUsage
-	}
-	sum := &info.TotalTokenUsage
-	sum.InputTokens += u.InputTokens
-	sum.CachedInputTokens += u.CachedInputTokens
-	sum.OutputTokens += u.OutputTokens
-	sum.ReasoningOutputTokens += u.ReasoningOutputTokens
-	sum.TotalTokens += u.TotalTokens
-	c.usage = &info
 }
 
 // lastMessage returns the text of the last message among items, nil without one.

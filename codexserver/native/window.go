@@ -24,8 +24,8 @@ type window struct {
 // contextWindow returns the model's context window in tokens, nil when unknown.
 func (c *conversation) contextWindow() *int64 {
 	tokens := c.knownWindow()
-	if tokens == 0 && c.window.model == c.now.Model {
-		tokens = c.window.tokens
+	if tokens == 0 && c.meter.window.model == c.now.Model {
+		tokens = c.meter.window.tokens
 	}
 	if tokens <= 0 {
 		return nil
@@ -43,7 +43,7 @@ func (c *conversation) knownWindow() int64 {
 
 // learnWindow asks the provider once for the window of a model that is not known.
 func (c *conversation) learnWindow(ctx context.Context) {
-	if c.window.model == c.now.Model || c.knownWindow() != 0 {
+	if c.meter.window.model == c.now.Model || c.knownWindow() != 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, windowTimeout)
@@ -53,7 +53,7 @@ func (c *conversation) learnWindow(ctx context.Context) {
 		return // the next turn asks again
 	}
 	defer leave()
-	c.window = window{model: c.now.Model, tokens: c.client.Window(ctx, c.now.Model)}
+	c.meter.window = window{model: c.now.Model, tokens: c.client.Window(ctx, c.now.Model)}
 }
 
 const (

@@ -24,19 +24,19 @@ var (
 
 // SavedConfig implements [engine.Configurator].
 func (e *Engine) SavedConfig(context.Context) (*protocol.UserSavedConfig, error) {
-	return config.Saved(e.home)
+	return config.Saved(e.options.CodexHome)
 }
 
 // SetDefaultModel implements [engine.Configurator]. If config.toml selects a profile, it
 // sets the profile's model.
 func (e *Engine) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelParams) error {
-	return config.SetDefaultModel(e.home, p.Model, p.ReasoningEffort)
+	return config.SetDefaultModel(e.options.CodexHome, p.Model, p.ReasoningEffort)
 }
 
 // scratch says where git works: in a folder that commands cannot write, next to the
 // configuration.
 func (e *Engine) scratch() repo.Scratch {
-	return repo.Scratch{Dir: filepath.Join(e.home, "tmp"), Programs: e.programs}
+	return repo.Scratch{Dir: filepath.Join(e.options.CodexHome, "tmp"), Programs: e.programs}
 }
 
 // Traits implements [engine.Describer].
