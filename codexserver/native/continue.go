@@ -67,7 +67,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if was.End != nil {
 		return c.endAgain(was.End)
 	}
-	t.budget.most, t.budget.requests = was.MaxTokens, was.Requests
+	t.budget.most, t.budget.requests = was.First.MaxTokens, was.Requests
 	if note == nil {
 		note = func(string) {}
 	}
@@ -83,7 +83,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	t.write(rollout.Record{Kind: rollout.TurnContinues, Turn: t.key, PID: os.Getpid(), Mark: c.engine.processes.Mark()})
 	words := fmt.Sprintf("the server that ran this turn (process %d) ended, at %s or later; process %d continues it", was.PID, was.Heard.UTC().Format(time.RFC3339), os.Getpid())
 	c.emit(protocol.BackgroundEvent{Message: words})
-	if t.form, err = newForm([]byte(was.Schema)); err == nil {
+	if t.form, err = newForm([]byte(was.First.Schema)); err == nil {
 		err = t.proceed(ctx, old, was, note)
 	}
 	return t.leave(ctx, t.answer.message(), err)
@@ -125,7 +125,7 @@ func (c *conversation) endAgain(end *rollout.End) error {
 
 // proceed does what is left of the turn.
 func (t *turn) proceed(ctx context.Context, old *rollout.Rollout, was *rollout.Turn, note func(string)) error {
-	t.budget.restore(t.conv.meter.total(), was.Used)
+	t.budget.restore(t.conv.meter.total(), was.First.Used)
 	t.inbox.open(t.conv.now.Cwd)
 	if err := t.awaitServers(ctx); err != nil {
 		return err

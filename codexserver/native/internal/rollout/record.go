@@ -90,12 +90,13 @@ type End struct {
 
 // Turn is a turn as its records describe it.
 type Turn struct {
-	// Record is its first one.
-	Record
+	// First is its first record.
+	First Record
 	// Begun is when it began, and Heard is the time of the last line of the file.
 	Begun, Heard time.Time
-	// Marks are those of the processes that ran it. PID is that of the last one.
+	// Marks are those of the processes that ran it, and PID is the last one.
 	Marks []string
+	PID   int
 	// Continued is how often it was continued, Requests how many requests to the model it made.
 	Continued, Requests int
 	// Items is how many of the last items of the rollout belong to it, and Rest is how many
@@ -104,6 +105,8 @@ type Turn struct {
 	Cut         string
 	// Calls are the states of calls that have no answer.
 	Calls map[string]*Call
+	// End is how it has ended, nil for one that has not.
+	End *End
 	// Foreign is true if another program has written to the conversation after the turn began,
 	// or a later turn has begun.
 	Foreign bool
@@ -129,8 +132,6 @@ func (w *Writer) Record(r Record, durable bool) error {
 	if err := w.append(protocol.RolloutRecord, func(b []byte) ([]byte, error) { return appendJSON(b, r) }); err != nil || !durable {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	f, _, err := w.open()
 	if err != nil {
 		return fmt.Errorf("rollout: %w", err)
@@ -147,7 +148,7 @@ const maxTurns = 16
 // Turn returns the turn with a key, or nil. It may have ended.
 func (r *Rollout) Turn(key string) *Turn {
 	for _, t := range r.Turns {
-		if key != "" && t.Turn == key {
+		if key != "" && t.First.Turn == key {
 			return t
 		}
 	}
@@ -172,11 +173,11 @@ func (r *reader) record(payload jsontext.Value, at time.Time) error {
 		return err
 	}
 	t := r.now()
-	if rec.Kind == TurnBegins || rec.Kind == TurnEnds && (t == nil || t.Turn != rec.Turn) {
+	if rec.Kind == TurnBegins || rec.Kind == TurnEnds && (t == nil || t.First.Turn != rec.Turn) {
 		for _, old := range r.Turns {
 			old.Foreign = old.Foreign || old.End == nil
 		}
-		t = &Turn{Record: rec, Begun: at, Heard: at, from: r.all(), whole: r.all(), said: 1, Calls: map[string]*Call{}}
+		t = &Turn{First: rec, PID: rec.PID, Begun: at, Heard: at, from: r.all(), whole: r.all(), said: 1, Calls: map[string]*Call{}}
 		if rec.Mark != "" {
 			t.Marks = []string{rec.Mark}
 		}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -30,7 +29,8 @@ var ErrGone = errors.New("the conversation's file was removed or cut")
 // ErrChanged reports that another program has written to a rollout.
 var ErrChanged = errors.New("another program has written to the conversation's file")
 
-// Writer appends to a rollout. It is safe for concurrent use.
+// Writer appends to a rollout. Its methods must not run at the same time: a conversation has one
+// writer and calls it under the locks of its turn.
 //
 // It opens the file for each write, so conversations hold no descriptors. It keeps the
 // lines that it cannot write, and writes them before the next line.
@@ -38,7 +38,6 @@ type Writer struct {
 	path  string
 	store *store.Mirror // nil for files alone
 
-	mu     sync.Mutex
 	lines  []byte      // not yet in the file
 	info   fs.FileInfo // of the file
 	size   int64       // of the file after the last write
@@ -155,8 +154,6 @@ func cutTornLine(f *os.File) (int64, error) {
 
 // Path returns the path of the file.
 func (w *Writer) Path() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return w.path
 }
 
@@ -191,8 +188,6 @@ func (w *Writer) appendJSON(t protocol.RolloutType, payload any) error {
 
 // append adds one line, and writes it with the lines that are not yet written.
 func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, error)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
@@ -212,8 +207,6 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 // Flush writes the lines that could not be written before, and frees their memory.
 func (w *Writer) Flush() error {
 	err := w.Sync()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if len(w.lines) == 0 {
 		w.lines = nil
 	}
@@ -223,8 +216,6 @@ func (w *Writer) Flush() error {
 // Sync writes the lines that could not be written before, and returns nil when the store has all
 // lines. What depends on a line must not happen before.
 func (w *Writer) Sync() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.closed {
 		return nil
 	}
@@ -277,8 +268,6 @@ func (w *Writer) flush() error {
 // when the file is unchanged and complete, [ErrGone], [ErrChanged], or the error of the
 // write.
 func (w *Writer) Check() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if err := w.sync(); err != nil {
 		return err
 	}
@@ -297,8 +286,6 @@ func (w *Writer) Check() error {
 
 // Follow continues at path if the file was moved there, and reports whether it was.
 func (w *Writer) Follow(path string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	info, err := os.Stat(path)
 	if err != nil || w.info == nil || !os.SameFile(info, w.info) {
 		return false
@@ -310,8 +297,6 @@ func (w *Writer) Follow(path string) bool {
 // Whole reports whether [Load] reads the end of what was written. It is false after a line that
 // is too long for Load, and for a file that is too long.
 func (w *Writer) Whole() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return w.whole && w.size < maxFile
 }
 
@@ -324,8 +309,6 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	}
 	draft := &Writer{lines: line, whole: true, draft: true}
 	add(draft)
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
@@ -345,8 +328,6 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 
 // Close writes the missing lines. An error means that they are lost.
 func (w *Writer) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.closed {
 		return nil
 	}
