@@ -60,10 +60,9 @@ type Keeper struct {
 
 	// One refresh at a time: a refresh token may be valid only once.
 	refreshing sync.Mutex
-	file       sync.Mutex // held while auth.json is changed
 
-	mu      sync.Mutex
-	login   *login // nil when none is under way
+	mu      sync.Mutex // also held while auth.json is changed
+	login   *login     // nil when none is under way
 	closed  bool
 	running sync.WaitGroup
 }
@@ -113,17 +112,17 @@ func (k *Keeper) Current() (Credentials, error) {
 // SaveAPIKey signs in with an API key. It replaces the whole auth.json, and cancels a
 // sign-in under way.
 func (k *Keeper) SaveAPIKey(key string) error {
-	k.CancelAll()
-	k.file.Lock()
-	defer k.file.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.endLogin()
 	return (&file{APIKey: &key}).save(k.home)
 }
 
 // Remove signs out. It also succeeds if no user was signed in.
 func (k *Keeper) Remove() error {
-	k.CancelAll()
-	k.file.Lock()
-	defer k.file.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.endLogin()
 	return remove(k.home)
 }
 
@@ -152,8 +151,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	if err != nil {
 		return worded(err)
 	}
-	k.file.Lock()
-	defer k.file.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if f, err = load(k.home); err != nil {
 		return err
 	}

@@ -104,13 +104,6 @@ func (k *Keeper) Cancel(id string) bool {
 	return true
 }
 
-// CancelAll cancels the sign-in under way, if any.
-func (k *Keeper) CancelAll() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.endLogin()
-}
-
 // endLogin cancels the sign-in under way. The caller holds mu.
 func (k *Keeper) endLogin() {
 	if k.login != nil {
@@ -202,8 +195,8 @@ func (l *login) finish(ctx context.Context, code string) error {
 	}
 	f := &file{}
 	f.take(got)
-	l.keeper.file.Lock()
-	defer l.keeper.file.Unlock()
+	l.keeper.mu.Lock()
+	defer l.keeper.mu.Unlock()
 	if errors.Is(context.Cause(ctx), ErrCancelled) { // by a newer key or a logout
 		return ErrCancelled
 	}
