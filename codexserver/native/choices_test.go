@@ -173,6 +173,7 @@ func TestWebSearchTakenBack(t *testing.T) {
 // TestAnswerOfAForm checks that the model is asked once to correct an answer that does not fit
 // the schema.
 func TestAnswerOfAForm(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		answers  []string

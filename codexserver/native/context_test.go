@@ -96,6 +96,7 @@ func TestFirstMessages(t *testing.T) {
 // TestRulesOfAFolder checks which file has the rules of a folder, as measured with Codex 0.169.0:
 // in a project the first that exists, even without text; in $CODEX_HOME the first with text.
 func TestRulesOfAFolder(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		files map[string]string

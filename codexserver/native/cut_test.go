@@ -13,6 +13,7 @@ import (
 // TestCutAnswer plays answers that the provider cut off. The model continues once if that
 // can help, and no call of such an answer runs.
 func TestCutAnswer(t *testing.T) {
+	t.Parallel()
 	const (
 		length = "it reached the model's limit of output tokens"
 		window = "it reached the end of the model's context window"

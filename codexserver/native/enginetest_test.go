@@ -4,15 +4,20 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine/enginetest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestPromises holds the engine against the promises of package engine, on both
-// wires.
+// TestPromises holds the engine against the promises of package engine, unless whole on one of
+// the two wires.
 func TestPromises(t *testing.T) {
-	for _, wire := range []string{"chat", "responses"} {
+	t.Parallel()
+	for n, wire := range []string{"chat", "responses"} {
+		if !servertest.Plays(n, *whole) {
+			continue
+		}
 		t.Run(wire, func(t *testing.T) {
 			enginetest.Run(t, func(t *testing.T) *enginetest.Subject { return subject(t, wire) })
 		})

@@ -58,6 +58,7 @@ func heard(r providertest.Request) providertest.Turn {
 
 // TestFetch has a model that reads a page, and a person who declines and accepts.
 func TestFetch(t *testing.T) {
+	t.Parallel()
 	const url = "http://docs.example/guide?q=1"
 	for _, tt := range []struct {
 		name     string

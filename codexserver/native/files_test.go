@@ -124,6 +124,7 @@ func TestManyReads(t *testing.T) {
 // TestContinueFileTools cuts the file of a turn with the file tools after each of its lines, where
 // what had begun is done, and continues the turn. No change is made twice.
 func TestContinueFileTools(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "", native.Limits{})
 	b.provider.Add(stepModel(
 		providertest.Tool("c1", "write", map[string]any{"path": "a", "content": "x\n"}),

@@ -18,6 +18,7 @@ import (
 // TestLinkedConfiguration has a file of the home that is a link into the workspace. A command
 // writes it, removes it or puts another in its place, and a patch changes it.
 func TestLinkedConfiguration(t *testing.T) {
+	t.Parallel()
 	for _, tier := range []setting.Tier{setting.TierThread, setting.TierNamespaces} {
 		for _, tt := range []struct{ name, file, script string }{
 			{"written", "dots/a/config.toml", "echo evil >>dots/a/config.toml"},

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var whole = flag.Bool("whole", false, "cut every line, fail every write")
+var whole = flag.Bool("whole", false, "cut every line, fail every write, play every task")
 
 // TestMain lets the test binary act as another program, which $PLAY names.
 func TestMain(m *testing.M) {

@@ -23,8 +23,9 @@ import (
 // TestManyConversations runs 300 conversations at once in a process with at most 256 descriptors. All are in a turn
 // before the model answers the first. All are answered, and afterwards they hold no descriptors.
 func TestManyConversations(t *testing.T) {
+	t.Parallel()
 	const child = "NATIVE_TEST_MANY"
-	const n = 300 // more than descriptors
+	const n = 150 // more than descriptors
 	if home := os.Getenv(child); home != "" {
 		runMany(t, home, n)
 		return
@@ -63,7 +64,7 @@ func TestManyConversations(t *testing.T) {
 }
 
 func runMany(t *testing.T, home string, n int) {
-	few := syscall.Rlimit{Cur: 256, Max: 256}
+	few := syscall.Rlimit{Cur: 128, Max: 128}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}

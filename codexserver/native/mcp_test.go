@@ -38,6 +38,7 @@ func (h *elicitHost) Elicit(_ context.Context, f *elicit.Foreign) (json.RawMessa
 }
 
 func TestToolsOfMCPServers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name      string
 		tool      string
@@ -81,6 +82,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 }
 
 func TestBrokenMCPServerIsAWarning(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, config, want string }{
 		{"no program", "---\n[mcp_servers.bad]\ncommand = \"no_such_program_here\"\n", "bad"},
 		{"neither", "---\n[mcp_servers.bad]\nargs = [\"x\"]\n", "it has neither a command nor a url"},

@@ -19,6 +19,7 @@ import (
 // whose policy approves the command ls. No question of the server is approved by it, and each
 // says who asks.
 func TestPosingServers(t *testing.T) {
+	t.Parallel()
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
 		t.Run(era, func(t *testing.T) {
 			b := setup(t, strings.ReplaceAll(toy(""), "mcp_servers.toy", "mcp_servers.evil"), native.Limits{})
@@ -36,17 +37,24 @@ func TestPosingServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
+			thread := ""
 			for name, pose := range servertest.Poses() {
 				arguments, err := json.Marshal(map[string]string{"x": pose})
 				if err != nil {
 					t.Fatal(err)
 				}
 				b.provider.Add(providertest.Call(providertest.ToolCall{ID: "c1", Name: "evil__pose", Arguments: string(arguments)}), providertest.Say("ok"))
-				r, err := c.Run(t.Context(), client.Task{Prompt: "go", Cwd: b.cwd})
+				task := client.Task{Prompt: "go", Thread: thread}
+				if thread == "" {
+					task.Cwd = b.cwd
+				}
+				r, err := c.Run(t.Context(), task)
 				if err != nil || r.Status != client.Done {
 					t.Fatalf("%s: %+v, %v", name, r, err)
 				}
-				output := lastRequest(b)
+				thread = r.Thread
+				all := b.provider.Requests()
+				output := all[len(all)-1].LastToolOutput()
 				refused := strings.Contains(output, "is not a form")
 				if want := name == "a URL"; refused != want || !want && !strings.Contains(output, `accept`) {
 					t.Errorf("%s: refused %v: %.300s", name, refused, output)

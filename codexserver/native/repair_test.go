@@ -88,6 +88,7 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 
 // TestRemovedRollout removes the rollout of an open conversation: it is written again.
 func TestRemovedRollout(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(path string) error{
 		"removed":             os.Remove,
 		"with its folder":     func(path string) error { return os.RemoveAll(filepath.Dir(path)) },

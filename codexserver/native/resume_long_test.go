@@ -15,6 +15,7 @@ import (
 // TestResumeLong resumes a conversation whose history is too long to be read: the model gets
 // the end, the user's words of the rest and a remark, and the user is told.
 func TestResumeLong(t *testing.T) {
+	t.Parallel()
 	b := setup(t, `model_context_window = 40_000`+"\n", native.Limits{}, providertest.Say("first answer"), providertest.Say("second answer"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})

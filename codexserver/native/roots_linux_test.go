@@ -114,6 +114,7 @@ func TestNamedRoot(t *testing.T) {
 // TestGuardedFiles checks that a folder that holds a guarded file does not become writable, whatever a
 // call names, and that the user learns why. Other folders do.
 func TestGuardedFiles(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, guarded, cwd, root string
 		want                     bool // whether commands can write in the folder

@@ -46,6 +46,7 @@ func (h *keptHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalReque
 
 // TestKeptRules accepts each rule that is proposed, and runs further commands.
 func TestKeptRules(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, mode string
 		named      bool // the configuration makes the folder of the rules writable

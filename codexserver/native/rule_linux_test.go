@@ -37,6 +37,7 @@ func (h *ruleHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalReque
 // TestRuleKeepsInTheSandbox runs a git command that a rule allows, in a repository whose
 // configuration starts a program.
 func TestRuleKeepsInTheSandbox(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, policy, mode string
 		outside, escalated bool

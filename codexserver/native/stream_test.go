@@ -17,6 +17,7 @@ import (
 // TestTextArrives holds a response back after its first words, until the client has seen them.
 // A response that comes at once has no pieces on the Chat wire, as in Codex.
 func TestTextArrives(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			seen := make(chan struct{})
@@ -51,6 +52,7 @@ func TestTextArrives(t *testing.T) {
 // TestBrokenOffText interrupts a response, or breaks its stream off: the client has seen the
 // text so far, and the next request and the rollout have it.
 func TestBrokenOffText(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		for _, end := range []string{"interrupt", "break"} {
 			t.Run(wire+" "+end, func(t *testing.T) {

@@ -53,6 +53,7 @@ func TestNotesAreLoggedOnce(t *testing.T) {
 }
 
 func TestToolsOfMCPServersAsConfigured(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, config string
 		want         []string // the tools that are offered

@@ -27,6 +27,7 @@ func symlink(t testing.TB, to, path string) {
 // TestInstructionsStayInTheRepository makes AGENTS.md of a repository a link. It is followed
 // only within the repository: otherwise it could send a file of the user to the provider.
 func TestInstructionsStayInTheRepository(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		lay  func(b *bench, doc string)

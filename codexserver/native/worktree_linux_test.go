@@ -18,6 +18,7 @@ import (
 // configuration and the call name, also after a restart. Patches there need no question,
 // although the worktree is in the configuration's folder.
 func TestWorktree(t *testing.T) {
+	t.Parallel()
 	script := func(name string) string {
 		return strings.ReplaceAll(`for f in own ../top ../.git/x BASE/x HOME/x TREES/x ROOT/x "$TMPDIR/x" /tmp/codex-mcp-worktree-test; do
 	(echo x > "$f") 2>/dev/null && echo "$f" >> own; done; mv own NAME`, "NAME", name)

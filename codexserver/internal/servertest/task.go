@@ -99,6 +99,15 @@ func writeFile(t testing.TB, path, text string, mode os.FileMode) {
 	}
 }
 
+// repoConfig is git's configuration of a task's repository.
+const repoConfig = `[user]
+	name = Ann
+	email = ann@example.com
+[remote "origin"]
+	url = https://127.0.0.1:9/x.git
+	fetch = +refs/heads/*:refs/remotes/origin/*
+`
+
 // Make makes the repository of the task, and the configuration from one without tables for
 // commands.
 func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
@@ -106,10 +115,8 @@ func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 	for name, text := range task.Files {
 		writeFile(t, filepath.Join(f.Repo, name), text, 0o600)
 	}
-	for _, line := range []string{
-		"init -q -b main --template=", "config user.name Ann", "config user.email ann@example.com",
-		"remote add origin https://127.0.0.1:9/x.git", "add .", "commit -q -m first",
-	} {
+	writeFile(t, filepath.Join(f.Repo, ".git", "config"), repoConfig, 0o600)
+	for _, line := range []string{"init -q -b main --template=", "add .", "commit -q -m first"} {
 		cmd := exec.Command("git", strings.Fields(line)...)
 		cmd.Dir = f.Repo
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
