@@ -24,9 +24,7 @@ func inHome(t testing.TB, o native.Options, files map[string]string) (*native.En
 	t.Helper()
 	o.CodexHome = t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(o.CodexHome, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(o.CodexHome, name), text)
 	}
 	e, err := native.New(&o)
 	if err != nil {

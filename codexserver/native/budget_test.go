@@ -60,9 +60,7 @@ func TestCommandsBeyondTheTokens(t *testing.T) {
 				}
 				inOrder(t, strings.Join(h.take(), ", "), "agent_message working, token_count, "+tt.want)
 				h.on = nil
-				if err := c.Turn(t.Context(), say("more")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say("more"))
 				inOrder(t, lastRequest(b), "make it", "working", `"c1"`, "aborted", "more")
 				validRequests(t, b.provider)
 			})
@@ -77,9 +75,7 @@ func TestAnswerBeyondTheTokens(t *testing.T) {
 	in := say("go")
 	in.MaxTokens = 5
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), in)
 	events := h.take()
 	diff(t, "last event", "task_complete all done", events[len(events)-1])
 }

@@ -30,12 +30,10 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 	if err := os.Symlink(behind, link); err != nil {
 		t.Fatal(err)
 	}
-	turn := func(c engine.Conversation, script string) string {
+	sh := func(c engine.Conversation, script string) string {
 		t.Helper()
 		b.provider.Add(providertest.Call(providertest.Shell("c", "sh", "-c", script)), providertest.Say("ok"))
-		if err := c.Turn(t.Context(), say("go")); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say("go"))
 		all := b.provider.Requests()
 		return all[len(all)-1].LastToolOutput()
 	}
@@ -45,7 +43,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 	})
 	script := "for d in " + root + " " + behind + " " + outside + "; do echo x > $d/NAME && echo wrote $d; done 2>/dev/null"
 	want := "wrote " + root + "\nwrote " + behind + "\n"
-	if got := turn(c, strings.ReplaceAll(script, "NAME", "first")); got != want {
+	if got := sh(c, strings.ReplaceAll(script, "NAME", "first")); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	inOrder(t, lastRequest(b), "<root>"+root+"</root>", "<root>"+behind+"</root>")
@@ -53,26 +51,24 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 	if err := errors.Join(os.Remove(link), os.Symlink(outside, link)); err != nil {
 		t.Fatal(err)
 	}
-	if got := turn(c, strings.ReplaceAll(script, "NAME", "second")); got != want {
+	if got := sh(c, strings.ReplaceAll(script, "NAME", "second")); got != want {
 		t.Errorf("after the link was replaced: %q", got)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	b.reopen(t)
 	r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, protocol.Config{}, &host{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if got := turn(r, strings.ReplaceAll(script, "NAME", "third")); got != want {
+	if got := sh(r, strings.ReplaceAll(script, "NAME", "third")); got != want {
 		t.Errorf("after a restart: %q", got)
 	}
 	// The folder itself is replaced.
 	if err := errors.Join(os.Rename(root, root+"-before"), os.Symlink(outside, root)); err != nil {
 		t.Fatal(err)
 	}
-	if got := turn(r, strings.ReplaceAll(script, "NAME", "fourth")); !strings.Contains(got, "was replaced") {
+	if got := sh(r, strings.ReplaceAll(script, "NAME", "fourth")); !strings.Contains(got, "was replaced") {
 		t.Errorf("after the folder was replaced: %q", got)
 	}
 	if files, err := os.ReadDir(outside); err != nil || len(files) > 0 {

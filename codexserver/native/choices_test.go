@@ -36,9 +36,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "model_reasoning_effort = \"medium\"\n---\nwire_api = \""+wire+"\"", native.Limits{},
 				providertest.Say("plain"), providertest.Say(`{"n":1}`), providertest.Say("plain"), providertest.Say("resumed"))
-			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("plain")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("plain"))
 			for _, part := range []string{"effort", "json_schema", "web_search"} {
 				if strings.Contains(lastRequest(b), part) {
 					t.Errorf("%s is in a request although the call did not choose it: %s", part, lastRequest(b))
@@ -53,29 +51,21 @@ func TestChoicesReachTheModel(t *testing.T) {
 			in := say("look")
 			in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image})
 			in.Effort, in.OutputSchema = "high", json.RawMessage(choicesSchema)
-			if err := c.Turn(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, in)
 			inOrder(t, lastRequest(b), want...)
-			if err := c.Turn(t.Context(), say("next")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("next"))
 			if got := lastRequest(b); strings.Contains(got, "json_schema") || !strings.Contains(got, `"high"`) {
 				t.Errorf("the next turn: %s", got)
 			}
 			path := configured(t, h).RolloutPath
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			b.reopen(t)
 			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			if err := r.Turn(t.Context(), say("again")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, r, say("again"))
 			if got := lastRequest(b); !strings.Contains(got, `"high"`) || strings.Contains(got, `{"type":"web_search"}`) != (wire == "responses") {
 				t.Errorf("after a restart: %s", got)
 			}
@@ -88,9 +78,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 func TestEffortOfTheCall(t *testing.T) {
 	b := setup(t, "model_reasoning_effort = \"low\"", native.Limits{}, providertest.Say("ok"))
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{Effort: "low"}).Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{Effort: "low"}), say("hi"))
 	inOrder(t, lastRequest(b), `"reasoning_effort":"low"`)
 	if got := configured(t, h).ReasoningEffort; got != "low" {
 		t.Errorf("the conversation has effort %q", got)
@@ -128,9 +116,7 @@ func TestWebSearchOfTheCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if err := c.Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("hi"))
 			if got := lastRequest(b); !strings.Contains(got, tt.tool) || tt.tool == "" && strings.Contains(got, "web_search") {
 				t.Errorf("no %s in %s", tt.tool, got)
 			}
@@ -144,12 +130,8 @@ func TestWebSearchTakenBack(t *testing.T) {
 	b := setup(t, "#mode\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"), providertest.Say("ok"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{WebSearch: new(true)})
-	if err := c.Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("hi"))
+	closed(t, c)
 	path := filepath.Join(b.home, "config.toml")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -162,9 +144,7 @@ func TestWebSearchTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.Turn(t.Context(), say("again")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, r, say("again"))
 	if got := lastRequest(b); strings.Contains(got, "web_search") {
 		t.Errorf("it searches: %s", got)
 	}
@@ -195,9 +175,7 @@ func TestAnswerOfAForm(t *testing.T) {
 				c := b.start(t, h, protocol.Config{})
 				in := say("count")
 				in.OutputSchema = json.RawMessage(choicesSchema)
-				if err := c.Turn(t.Context(), in); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, in)
 				if n := len(b.provider.Requests()); n != tt.requests {
 					t.Errorf("%d requests, want %d", n, tt.requests)
 				}

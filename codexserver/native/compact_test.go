@@ -25,9 +25,7 @@ func TestCompaction(t *testing.T) {
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			for _, text := range []string{"first wish", "second wish", "third wish"} {
-				if err := c.Turn(t.Context(), say(text)); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say(text))
 			}
 			all := b.provider.Requests()
 			if len(all) != 6 {
@@ -45,18 +43,14 @@ func TestCompaction(t *testing.T) {
 
 			// A resumed conversation has the same history.
 			path := configured(t, h).RolloutPath
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			b.provider.Add(providertest.Say("resumed"))
 			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			if err := r.Turn(t.Context(), say("fourth wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, r, say("fourth wish"))
 			inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")
 			validRequests(t, b.provider)
 		})
@@ -78,9 +72,7 @@ func TestCompactionAfterAnErrorOfTheProvider(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), tooLong, tooLong, providertest.Say("NOTE"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
 	for _, text := range []string{"first", "second"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	inOrder(t, lastRequest(b), "first", "NOTE", "second")
 }
@@ -91,9 +83,7 @@ func TestCompactionReportsRateLimits(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	for _, text := range []string{"first", "second"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	if events := h.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "agent_message The conversation was summarised") }) {
 		t.Errorf("events %q", events)

@@ -37,9 +37,7 @@ func TestSafeCallsRunConcurrently(t *testing.T) {
 		written <- err
 	}()
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("read")}); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("read"))
 	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
@@ -65,16 +63,10 @@ func TestSafeCallsRunConcurrently(t *testing.T) {
 func TestProfileAndStrictRules(t *testing.T) {
 	b := setup(t, "---\n[shell_environment_policy]\nexperimental_use_profile = true\n", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "cat", "a")), providertest.Say("done"))
-	if err := os.WriteFile(filepath.Join(b.cwd, "a"), []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(b.home, ".bash_profile"), []byte("echo from the profile\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.cwd, "a"), "text")
+	write(t, filepath.Join(b.home, ".bash_profile"), "echo from the profile\n")
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("read")}); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("read"))
 	var printed string
 	for _, m := range h.events {
 		if end, ok := m.(protocol.ExecCommandEnd); ok {
@@ -98,9 +90,7 @@ func TestProfileAndStrictRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("look")}); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say("look"))
 		was := false
 		for _, m := range h.events {
 			_, question := m.(protocol.ExecApprovalRequest)

@@ -65,9 +65,7 @@ func TestFirstMessages(t *testing.T) {
 	b.cwd = filepath.Join(root, "sub")
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("hi"))
 	environment := "<environment_context>\n  <cwd>" + b.cwd + "</cwd>\n  <approval_policy>untrusted</approval_policy>\n" +
 		"  <sandbox_mode>danger-full-access</sandbox_mode>\n  <network_access>enabled</network_access>\n  <shell>bash</shell>\n</environment_context>"
 	want := []string{
@@ -85,9 +83,7 @@ func TestFirstMessages(t *testing.T) {
 		Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalNever, Model: "scripted", Summary: protocol.SummaryAuto,
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{root}},
 	}
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	changed := "<environment_context>\n  <approval_policy>never</approval_policy>\n  <sandbox_mode>workspace-write</sandbox_mode>\n" +
 		"  <network_access>restricted</network_access>\n  <writable_roots>\n    <root>" + root + "</root>\n  </writable_roots>\n</environment_context>"
 	diff(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))
@@ -127,9 +123,7 @@ func TestRulesOfAFolder(t *testing.T) {
 			if err := os.MkdirAll(b.cwd, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			got := ""
 			if first := userMessages(t, b.provider.Requests()[0])[0]; strings.HasPrefix(first, "<user_instructions>") {
 				got = strings.TrimSuffix(strings.TrimPrefix(first, "<user_instructions>\n\n"), "\n\n</user_instructions>")
@@ -153,9 +147,7 @@ func TestInstructions(t *testing.T) {
 			b := setup(t, tt.config, native.Limits{}, providertest.Say("ok"))
 			write(t, filepath.Join(b.cwd, "base.md"), "Be a painter.\n")
 			c := b.start(t, &host{}, protocol.Config{BaseInstructions: tt.base})
-			if err := c.Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("hi"))
 			inOrder(t, lastRequest(b), `"role":"system","content":"`+tt.want)
 		})
 	}
@@ -164,9 +156,7 @@ func TestInstructions(t *testing.T) {
 func TestNotify(t *testing.T) {
 	b := setup(t, `notify = ["sh", "-c", 'printf %s "$1" > sent.json', "x"]`, native.Limits{}, providertest.Say("all \"done\""))
 	c := b.start(t, &host{}, protocol.Config{})
-	if err := c.Turn(t.Context(), say("do it")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("do it"))
 	if err := c.Close(); err != nil { // waits for the program
 		t.Fatal(err)
 	}
@@ -186,9 +176,7 @@ func TestImages(t *testing.T) {
 		{Type: protocol.InputImage, ImageURL: "data:image/png;base64,AAAA"},
 		{Type: protocol.InputLocalImage, Path: "a.png"},
 	}}
-	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, &host{}, protocol.Config{}), in)
 	inOrder(t, lastRequest(b), `"look"`, `{"type":"input_image","image_url":"data:image/png;base64,AAAA"}`,
 		`{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}`)
 }
@@ -196,9 +184,7 @@ func TestImages(t *testing.T) {
 func TestRolloutIsComplete(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "echo", "x")), providertest.Say("ok"))
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 	path := configured(t, h).RolloutPath
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -84,13 +84,9 @@ func TestContinue(t *testing.T) {
 			c := b.start(t, h, protocol.Config{})
 			in := say("go")
 			in.Key = "key"
-			if err := c.Turn(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, in)
 			path := configured(t, h).RolloutPath
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			lines := strings.SplitAfter(strings.TrimSuffix(rolloutText(t, path), "\n"), "\n")
 			begins := 0
 			for i, line := range lines {
@@ -126,9 +122,7 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 	for _, name := range []string{"ran", "a", "b"} {
 		_ = os.Remove(filepath.Join(b.cwd, name))
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text)
 	complete := text[:strings.LastIndex(text, "\n")+1]
 	asks := 0
 	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
@@ -191,13 +185,9 @@ func TestContinueKeepsNarrowPolicies(t *testing.T) {
 	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted})
 	in := say("go")
 	in.Key = "key"
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	lines := strings.SplitAfter(rolloutText(t, path), "\n")
 	for i, line := range lines {
 		text := strings.Join(lines[:i+1], "")
@@ -207,9 +197,7 @@ func TestContinueKeepsNarrowPolicies(t *testing.T) {
 		if !strings.Contains(text, `"turn_begins"`) {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		asks := 0
 		h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
 		if answer, _, err := continued(t, b, path, "key", h); err != nil || asks != 1 {

@@ -60,9 +60,7 @@ func TestCutAnswer(t *testing.T) {
 					}
 				}
 				c := b.start(t, h, protocol.Config{})
-				if err := c.Turn(t.Context(), say("go")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say("go"))
 				text := "null"
 				if end.LastAgentMessage != nil {
 					text = *end.LastAgentMessage

@@ -41,9 +41,7 @@ ignore_default_excludes = true
 	b.engine = e
 	t.Cleanup(func() { _ = e.Close() })
 	h := &host{exec: approve}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("go"))
 	one, err := e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"env"}, Cwd: b.cwd})
 	if err != nil {
 		t.Fatal(err)

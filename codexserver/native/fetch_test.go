@@ -156,9 +156,7 @@ func TestManyFetches(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
 	}}))
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("read")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("read"))
 	var got []string
 	for _, m := range h.events {
 		if end, ok := m.(protocol.ExecCommandEnd); ok {

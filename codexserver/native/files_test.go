@@ -63,9 +63,7 @@ func TestOfferedTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if err := c.Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("go"))
 			body := model.Requests()[0].Body
 			names, size := offered(t, body)
 			if names != tt.want {
@@ -103,9 +101,7 @@ func TestManyReads(t *testing.T) {
 		}
 	}
 	h := &host{exec: approve} // asked where there is no sandbox
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("read")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("read"))
 	var got []string
 	for _, m := range h.events {
 		switch m := m.(type) {
@@ -135,13 +131,9 @@ func TestContinueFileTools(t *testing.T) {
 	c := b.start(t, h, protocol.Config{})
 	in := say("go")
 	in.Key = "key"
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	lines := strings.SplitAfter(strings.TrimSuffix(rolloutText(t, path), "\n"), "\n")
 	begun := false
 	for i, line := range lines {
@@ -151,16 +143,12 @@ func TestContinueFileTools(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			text := strings.Join(lines[:i+1], "")
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path, text)
 			file := filepath.Join(b.cwd, "a")
 			_ = os.Remove(file)
 			for _, done := range []struct{ id, content string }{{"c1", "x\n"}, {"c2", "xy\n"}} {
 				if strings.Contains(text, `"call_begins","call":"`+done.id) {
-					if err := os.WriteFile(file, []byte(done.content), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					write(t, file, done.content)
 				}
 			}
 			h := &host{exec: approve}

@@ -26,9 +26,7 @@ func TestNewMessageStaysWhole(t *testing.T) {
 			b := setup(t, "model_context_window = 4096", native.Limits{}, turns...)
 			c := b.start(t, &host{}, protocol.Config{})
 			for _, text := range []string{"first wish", long} {
-				if err := c.Turn(t.Context(), say(text)); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say(text))
 			}
 			all := b.provider.Requests()
 			if note := string(all[len(all)-2].Body); strings.Contains(note, "second wish") {
@@ -53,9 +51,7 @@ func TestSummaryFitsSmallWindow(t *testing.T) {
 	c := b.start(t, &host{}, protocol.Config{})
 	wish := strings.Repeat("word ", 700)
 	for _, text := range []string{"first " + wish, "second " + wish, "third " + wish, "fourth"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	got := userMessages(t, b.provider.Requests()[4])
 	bridge := got[len(got)-2]
@@ -71,9 +67,7 @@ func TestSummaryOfLongOutput(t *testing.T) {
 	b := setup(t, "model_context_window = 4096", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "yes output | head -c 9000; echo; echo the end")), full, full,
 		providertest.Say("NOTE"), providertest.Say("done"))
-	if err := b.start(t, &host{exec: approve}, protocol.Config{}).Turn(t.Context(), say("the task")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, &host{exec: approve}, protocol.Config{}), say("the task"))
 	all := b.provider.Requests()
 	first, second := len(all[2].Body), len(all[3].Body)
 	if second >= first {
@@ -107,9 +101,7 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 			c := b.start(t, h, protocol.Config{})
 			if !tt.first {
 				b.provider.Add(providertest.Turn{Text: []string{"one"}, Usage: &providertest.Usage{Input: 2500, Output: 100, Total: 2600}})
-				if err := c.Turn(t.Context(), say("first wish")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say("first wish"))
 			}
 			b.provider.Reset(tt.refusals...)
 			err := c.Turn(t.Context(), say(tt.text))
@@ -123,21 +115,15 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 			}
 			path := configured(t, h).RolloutPath
 			b.provider.Reset(providertest.Say("two"), providertest.Say("three"))
-			if err := c.Turn(t.Context(), say("second wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("second wish"))
 			without(t, lastRequest(b), "message word")
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			if err := r.Turn(t.Context(), say("third wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, r, say("third wish"))
 			without(t, lastRequest(b), "message word")
 			inOrder(t, lastRequest(b), "second wish", "two", "third wish")
 		})
@@ -161,29 +147,21 @@ func TestTakeBack(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	for _, text := range []string{"wish one", "wish two", "wish three"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	path := configured(t, h).RolloutPath
 	h.take()
-	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 2}); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, protocol.TurnInput{Rollback: 2})
 	diff(t, "events", []string{"task_started", "task_complete The last 2 prompts were taken back, with what followed them. Files stay as they are."}, h.take())
 	in := say("wish four")
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	want := []string{"wish one", "wish four"}
 	diff(t, "prompts", want, userMessages(t, b.provider.Requests()[4])[1:])
 
 	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 3}); err == nil || !strings.Contains(err.Error(), "the history has 2") {
 		t.Errorf("more than there are: %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +169,7 @@ func TestTakeBack(t *testing.T) {
 	defer r.Close()
 	in = say("wish five")
 	in.Rollback = 1
-	if err := r.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, r, in)
 	diff(t, "prompts after a restart", []string{"wish one", "wish five"}, userMessages(t, b.provider.Requests()[5])[1:])
 	validRequests(t, b.provider)
 }
@@ -203,22 +179,14 @@ func TestCompactOnRequest(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("NOTE"), providertest.Say("two"), providertest.Say("NOTE TWO"), providertest.Say("three"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("first")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Turn(t.Context(), protocol.TurnInput{Compact: true}); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("first"))
+	turn(t, c, protocol.TurnInput{Compact: true})
 	in := say("second")
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	inOrder(t, lastRequest(b), "first", "NOTE", "second")
 	in = say("third")
 	in.Compact = true
-	if err := c.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, in)
 	inOrder(t, lastRequest(b), "first", "second", "NOTE TWO", "third")
 	if n := len(b.provider.Requests()); n != 5 {
 		t.Errorf("%d requests, want 5", n)
@@ -234,13 +202,9 @@ func TestRollbackIsRecorded(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	for _, text := range []string{"first", "second"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
-	if err := c.Turn(t.Context(), protocol.TurnInput{Rollback: 1}); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, protocol.TurnInput{Rollback: 1})
 	var event string
 	var entry protocol.Compacted
 	data, err := os.ReadFile(configured(t, h).RolloutPath)

@@ -21,9 +21,7 @@ func TestFork(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	for _, words := range []string{"first question", "second question"} {
-		if err := c.Turn(t.Context(), say(words)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(words))
 	}
 	path := configured(t, h).RolloutPath
 	go func() { _ = c.Turn(t.Context(), say("third question")) }()
@@ -44,9 +42,7 @@ func TestFork(t *testing.T) {
 	// The third question and the second are taken back.
 	in := say("another question")
 	in.Rollback = 2
-	if err := copied.Turn(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, copied, in)
 	requests := b.provider.Requests()
 	body := string(requests[len(requests)-1].Body)
 	for words, want := range map[string]bool{"first question": true, "second question": false, "third question": false, "another question": true} {

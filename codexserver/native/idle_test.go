@@ -61,12 +61,12 @@ func TestUnloadedConversationIsUnchanged(t *testing.T) {
 				call := providertest.Turn{Text: []string{"on it"}, ToolCalls: []providertest.ToolCall{providertest.Shell("c1", "echo", "hi")}}
 				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, call, providertest.Say("one"), call, providertest.Say("two"))
 				c := b.start(t, &host{}, arguments(b))
-				turn(t, c, "first")
+				turn(t, c, say("first"))
 				if away {
 					unload(t, c)
 					loosen(t, b)
 				}
-				turn(t, c, "second")
+				turn(t, c, say("second"))
 				for _, r := range b.provider.Requests() {
 					body := strings.NewReplacer(c.ID(), "ID", b.cwd, "CWD", b.home, "HOME").Replace(string(r.Body))
 					bodies = append(bodies, duration.ReplaceAllString(body, "DURATION"))
@@ -91,9 +91,7 @@ func loosen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	loose := strings.NewReplacer(`"untrusted"`, `"never"`, `model = "scripted"`, `model = "other"`).Replace(string(text))
-	if err := os.WriteFile(path, []byte(loose), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, loose)
 }
 
 // TestRolloutDoesNotLoosen writes a looser policy into the rollout: the conversation keeps its
@@ -108,14 +106,14 @@ func TestRolloutDoesNotLoosen(t *testing.T) {
 				return elicit.Denied
 			}}
 			c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxReadOnly})
-			turn(t, c, "first")
+			turn(t, c, say("first"))
 			if away {
 				unload(t, c)
 			}
 			loosen(t, b)
 			appendTo(t, configured(t, h).RolloutPath, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"turn_context","payload":{"cwd":"/","approval_policy":"never",`+
 				`"sandbox_policy":{"mode":"danger-full-access"},"model":"loose","summary":"auto"}}`+"\n")
-			turn(t, c, "second")
+			turn(t, c, say("second"))
 			if asked != 1 {
 				t.Errorf("asked %d times", asked)
 			}
@@ -148,13 +146,13 @@ func TestUnloadEndsSessionApprovals(t *testing.T) {
 		asked++
 		return elicit.ApprovedForSession
 	}}, protocol.Config{})
-	turn(t, c, "first")
-	turn(t, c, "second")
+	turn(t, c, say("first"))
+	turn(t, c, say("second"))
 	if asked != 1 {
 		t.Fatalf("asked %d times within the session", asked)
 	}
 	unload(t, c)
-	turn(t, c, "third")
+	turn(t, c, say("third"))
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
 	}
@@ -183,9 +181,7 @@ func TestIdle(t *testing.T) {
 			if native.Unloaded(c) {
 				t.Fatal("the conversation was unloaded too soon")
 			}
-			if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, protocol.TurnInput{})
 		}
 		wait(61 * time.Minute)
 		if !native.Unloaded(c) {
@@ -194,9 +190,7 @@ func TestIdle(t *testing.T) {
 		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil || native.Unloaded(c) {
 			t.Errorf("the turn after that: %v", err)
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		closed(t, c)
 		wait(2 * time.Hour)
 	})
 }
@@ -208,7 +202,7 @@ func TestUnloadedWithoutItsRollout(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	unload(t, c)
 	if err := os.Rename(path, path+".aside"); err != nil {
 		t.Fatal(err)
@@ -224,6 +218,6 @@ func TestUnloadedWithoutItsRollout(t *testing.T) {
 	if err := os.Rename(path+".aside", path); err != nil {
 		t.Fatal(err)
 	}
-	turn(t, c, "third")
+	turn(t, c, say("third"))
 	inOrder(t, lastRequest(b), "first", "one", "third")
 }

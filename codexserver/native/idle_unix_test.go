@@ -41,7 +41,7 @@ func TestUnloadEndsServers(t *testing.T) {
 		}
 		return syscall.Kill(pid, 0) == nil
 	}
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	if !alive(1) {
 		t.Error("the server ended between turns")
 	}
@@ -49,7 +49,7 @@ func TestUnloadEndsServers(t *testing.T) {
 	if alive(1) {
 		t.Error("the server is still running")
 	}
-	turn(t, c, "second")
+	turn(t, c, say("second"))
 	if !alive(2) {
 		t.Error("the server did not start again")
 	}

@@ -47,9 +47,7 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 			c := b.start(t, &host{exec: approve}, protocol.Config{
 				ApprovalPolicy: protocol.ApprovalPolicy(tt.policy), Sandbox: protocol.SandboxWorkspaceWrite,
 			})
-			if err := c.Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("go"))
 			if lives() != tt.lives {
 				t.Errorf("after the command the daemon is running: %v, want %v", lives(), tt.lives)
 			}
@@ -57,9 +55,7 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 			if lives() != tt.lives {
 				t.Errorf("after the unload the daemon is running: %v, want %v", lives(), tt.lives)
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			closed(t, c)
 			if lives() {
 				t.Error("the daemon is running after its conversation was closed")
 			}
@@ -82,15 +78,11 @@ func TestDaemonOfAnMCPServer(t *testing.T) {
 	b := setup(t, fmt.Sprintf("---\n[mcp_servers.toy]\ncommand = \"/bin/sh\"\nargs = [\"-c\", %q]\nenv = { PLAY = \"mcp server\" }\n", script), native.Limits{},
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__echo", Arguments: `{"x": "1"}`}), providertest.Say("ok"))
 	c := b.start(t, &host{}, protocol.Config{})
-	if err := c.Turn(t.Context(), say("use it")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("use it"))
 	if _, err := unix.Read(fd, make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("the server is not running: %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	closed(t, c)
 	if n, err := unix.Read(fd, make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("the daemon is running after its conversation was closed: %v", err)
 	}

@@ -36,9 +36,7 @@ func keepRollout(t testing.TB, home, day string, n int, lines ...string) string 
 		}
 	}
 	path := filepath.Join(dir, fmt.Sprintf("rollout-%sT10-00-%02d-%s.jsonl", day, n%60, conversationID(n)))
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text.String())
 	return path
 }
 

@@ -63,9 +63,7 @@ func TestLinkedConfiguration(t *testing.T) {
 					}
 				}
 				c := b.start(t, h, protocol.Config{ApprovalPolicy: "on-request", Sandbox: "workspace-write"})
-				if err := c.Turn(t.Context(), say("go")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say("go"))
 				after, err := os.ReadFile(name)
 				if strings.Contains(string(after), "evil") || missing == nil && string(after) != string(before) || (err == nil) != (missing == nil) {
 					t.Errorf("%q, %v", after, err)

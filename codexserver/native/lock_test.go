@@ -21,7 +21,7 @@ func TestTwoServers(t *testing.T) {
 	first, h := b.engine, &host{}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	b.reopen(t)
 	second := b.engine
 	h2 := &host{}
@@ -51,15 +51,15 @@ func TestTwoServers(t *testing.T) {
 		}
 		return providertest.Say("two")
 	}})
-	turn(t, c, "second")
+	turn(t, c, say("second"))
 
 	// After that turn.
 	b.provider.Add(providertest.Say("three"))
-	turn(t, other, "third")
+	turn(t, other, say("third"))
 	inOrder(t, lastRequest(b), "first", "one", "second", "two", "third")
 	b.provider.Add(providertest.Say("four"))
 	h.take()
-	turn(t, c, "fourth")
+	turn(t, c, say("fourth"))
 	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
 		t.Errorf("background events: %q", news)
 	}
@@ -68,9 +68,7 @@ func TestTwoServers(t *testing.T) {
 		t.Errorf("the history of the first: %s", text)
 	}
 	validRequests(t, b.provider)
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	closed(t, c)
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
@@ -84,7 +82,7 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
 	path := configured(t, h).RolloutPath
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	b.reopen(t)
 	other, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 	if err != nil {
@@ -101,9 +99,9 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 		}
 		return providertest.Say("two")
 	}})
-	turn(t, c, "second")
+	turn(t, c, say("second"))
 	b.provider.Add(providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("three"))
-	turn(t, other, "third")
+	turn(t, other, say("third"))
 	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
 		t.Error("a command ran under the looser policy")
 	}
@@ -119,13 +117,13 @@ func TestOtherProgramWrites(t *testing.T) {
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			path := configured(t, h).RolloutPath
-			turn(t, c, "first")
+			turn(t, c, say("first"))
 			if away {
 				unload(t, c)
 			}
 			appendTo(t, path, `{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"from elsewhere"}]}}`+"\n")
 			h.take()
-			turn(t, c, "second")
+			turn(t, c, say("second"))
 			inOrder(t, lastRequest(b), "first", "one", "from elsewhere", "second")
 			if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "another program has written") {
 				t.Errorf("background events: %q", news)
@@ -141,8 +139,8 @@ func TestNoLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := b.start(t, &host{}, protocol.Config{})
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	unload(t, c)
-	turn(t, c, "second")
+	turn(t, c, say("second"))
 	inOrder(t, lastRequest(b), "first", "one", "second")
 }

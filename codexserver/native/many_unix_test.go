@@ -95,9 +95,7 @@ func runMany(t *testing.T, home string, n int) {
 				return
 			}
 			t.Cleanup(func() {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				closed(t, c)
 			})
 			// The turn says so in an event, once it has its rollout.
 			appendTo(t, configured(t, h).RolloutPath, "{}\n")

@@ -60,9 +60,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 				providertest.Call(providertest.ToolCall{ID: "c1", Name: tt.tool, Arguments: tt.arguments}), providertest.Say("ok"))
 			h := &elicitHost{host: &host{}}
 			c := b.start(t, h, protocol.Config{})
-			if err := c.Turn(t.Context(), say("use it")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("use it"))
 			got := b.provider.Requests()[1].ToolOutputs()
 			if len(got) != 1 || !strings.HasPrefix(got[0].Output, tt.output) {
 				t.Errorf("outputs %q, want %q", got, tt.output)
@@ -99,9 +97,7 @@ func TestBrokenMCPServerIsAWarning(t *testing.T) {
 					warning += w.Message
 				}
 			}
-			if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 			if !strings.Contains(warning, `"bad" did not start`) || !strings.Contains(warning, tt.want) {
 				t.Errorf("warning %q, want %q", warning, tt.want)
 			}
@@ -123,9 +119,7 @@ func TestFolderOfMCPServers(t *testing.T) {
 			write(t, filepath.Join(b.cwd, "sub", "x"), "x")
 			t.Setenv("PATH", filepath.Join(b.cwd, "sub")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			b.reopen(t)
-			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			got, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -180,9 +174,7 @@ func TestMCPServerByURL(t *testing.T) {
 	b.provider.Add(
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "far__echo", Arguments: `{}`}, providertest.Shell("c2", "env")), providertest.Say("ok"))
 	h := &host{exec: approve}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("use it")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("use it"))
 	got := b.provider.Requests()[1].ToolOutputs()
 	if len(got) != 2 || got[0].Output != `[{"type":"text","text":"heard"}]` || strings.Contains(got[1].Output, "FAR_TOKEN") {
 		t.Errorf("outputs %q", got)
@@ -198,9 +190,7 @@ func TestMCPServerByURL(t *testing.T) {
 	name = "codex-mcp" // as if the engine's own server had that URL
 	engine(native.Options{Self: os.Args[0]})
 	b.provider.Add(providertest.Say("ok"))
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("again")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("again"))
 	if strings.Contains(lastRequest(b), "far__echo") {
 		t.Error("the own server is offered")
 	}

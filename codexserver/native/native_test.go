@@ -130,9 +130,7 @@ base_url = %q
 request_max_retries = 0
 stream_max_retries = 0
 %s`, top, b.provider.BaseURL(), tables)
-	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.home, "config.toml"), config)
 	b.reopen(t)
 	return b
 }
@@ -168,6 +166,22 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 
 func say(text string) protocol.TurnInput { return protocol.TurnInput{Items: protocol.TextInput(text)} }
 
+// turn runs a turn, which must succeed.
+func turn(t testing.TB, c engine.Conversation, in protocol.TurnInput) {
+	t.Helper()
+	if err := c.Turn(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// closed closes a conversation.
+func closed(t testing.TB, c engine.Conversation) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func diff(t testing.TB, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -183,9 +197,7 @@ func TestTurnRunsAnApprovedCommand(t *testing.T) {
 		}})
 	h := &host{exec: approve}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("make it")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("make it"))
 	diff(t, "events", []string{
 		"session_configured", "task_started", "exec_approval_request touch made",
 		"exec_command_begin touch made", "exec_command_end 0", "token_count",
@@ -238,9 +250,7 @@ func TestApprovedForSessionIsRemembered(t *testing.T) {
 		asked++
 		return elicit.ApprovedForSession
 	}}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("go"))
 	if asked != 2 {
 		t.Errorf("asked %d times, want 2: once for each command", asked)
 	}
@@ -254,9 +264,7 @@ func TestParallelCallsAndTheirText(t *testing.T) {
 		},
 	}, providertest.Say("ok"))
 	h := &host{}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("go"))
 	last := b.provider.Requests()[1]
 	duration := regexp.MustCompile(`"duration_seconds":[0-9.]+`)
 	outputs := last.ToolOutputs()
@@ -318,9 +326,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			events := h.take()
 			diff(t, "last event", "turn_aborted interrupted", events[len(events)-1])
-			if err := c.Turn(t.Context(), say("second")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("second"))
 			last := string(b.provider.Requests()[len(b.provider.Requests())-1].Body)
 			if strings.Contains(last, `"c1"`) != tt.kept || !strings.Contains(last, "first") {
 				t.Errorf("history after the interrupt: %s", last)
@@ -374,9 +380,7 @@ func TestCommandLimit(t *testing.T) {
 		{native.Limits{Command: 70 * time.Millisecond}, "sleep 60", "70 by default, at most 3600000", "command timed out after "},
 	} {
 		b := setup(t, "", tt.limit, providertest.Call(providertest.Shell("c1", "sh", "-c", tt.command)), providertest.Say("ok"))
-		if err := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever}).Turn(t.Context(), say("hi")); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever}), say("hi"))
 		inOrder(t, string(b.provider.Requests()[0].Body), tt.offer)
 		inOrder(t, lastRequest(b), tt.output)
 	}
@@ -410,9 +414,7 @@ func TestStartErrorsNameTheFault(t *testing.T) {
 func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "config.toml")
-	if err := os.WriteFile(path, []byte("model = \"x\"\nbroken = = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, "model = \"x\"\nbroken = = 1\n")
 	_, err := native.New(&native.Options{CodexHome: home})
 	if err == nil || !strings.Contains(err.Error(), path+":2:") {
 		t.Errorf("New: %v, want the file and line 2", err)

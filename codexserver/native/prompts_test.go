@@ -57,9 +57,7 @@ func TestDeveloperInstructions(t *testing.T) {
 				{"none for this call", protocol.Config{DeveloperInstructions: new("")}, []string{"user " + environment, "user hi"}},
 			} {
 				b.provider.Add(providertest.Say("ok"))
-				if err := b.start(t, &host{}, tt.cfg).Turn(t.Context(), say("hi")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
 				diff(t, tt.name, tt.want, roles(t, b, "CONFIGURED", "EXPERT", "KEY", environment, "hi"))
 			}
 		})
@@ -75,18 +73,14 @@ func TestPromptsAreKept(t *testing.T) {
 	c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")})
 	marks := []string{"EXPERT", "SUM IT UP", environment, "first", "second", "third", "fourth"}
 	for _, text := range []string{"first", "second"} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	all := b.provider.Requests()
 	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
 	diff(t, "after the compaction", []string{"developer EXPERT", "user " + environment, "user first", "user second"}, roles(t, b, marks...))
 
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	b.reopen(t)
 	b.provider.Add(providertest.Turn{Usage: filling, Text: []string{"three"}}, providertest.Say("NOTE 2"), providertest.Say("four"))
 	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
@@ -95,9 +89,7 @@ func TestPromptsAreKept(t *testing.T) {
 	}
 	defer r.Close()
 	for _, text := range []string{"third", "fourth"} {
-		if err := r.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, r, say(text))
 	}
 	all = b.provider.Requests()
 	inOrder(t, string(all[3].Body), "EXPERT", "third")
@@ -118,20 +110,14 @@ func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 			h := &host{}
 			c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT")})
-			if err := c.Turn(t.Context(), say("first")); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first"))
+			closed(t, c)
 			r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, cfg, &host{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			if err := r.Turn(t.Context(), say("second")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, r, say("second"))
 			diff(t, "messages", []string{"developer EXPERT", "user " + environment, "user first", "developer OTHER", "user second"},
 				roles(t, b, "EXPERT", "OTHER", environment, "first", "second"))
 		})
@@ -144,9 +130,7 @@ func TestCompactPromptOfConfig(t *testing.T) {
 			providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
 		c := b.start(t, &host{}, protocol.Config{})
 		for _, text := range []string{"first", "second"} {
-			if err := c.Turn(t.Context(), say(text)); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say(text))
 		}
 		asked := b.provider.Requests()[1].LastUserText()
 		if !strings.Contains(asked, want) {

@@ -39,9 +39,7 @@ func TestRateLimits(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), strings.Join(lines, "\n")+"\n")
 	}
 	reported := func(at string, percent float64) string {
 		return fmt.Sprintf(`{"timestamp":"2026-11-20T%sZ","type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":%g,"window_minutes":300,"resets_in_seconds":60},"secondary":null}}}`, at, percent)
@@ -66,12 +64,10 @@ func TestRateLimits(t *testing.T) {
 
 // TestRateLimitsOfATurn reads the limits of a provider's headers.
 func TestRateLimitsOfATurn(t *testing.T) {
-	turn := providertest.Say("hi")
-	turn.Header = map[string][]string{"X-Codex-Primary-Used-Percent": {"12.5"}, "X-Codex-Primary-Window-Minutes": {"300"}}
-	b := setup(t, "---\nwire_api = \"responses\"\n", native.Limits{}, turn)
-	if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	limited := providertest.Say("hi")
+	limited.Header = map[string][]string{"X-Codex-Primary-Used-Percent": {"12.5"}, "X-Codex-Primary-Window-Minutes": {"300"}}
+	b := setup(t, "---\nwire_api = \"responses\"\n", native.Limits{}, limited)
+	turn(t, b.start(t, &host{}, protocol.Config{}), say("go"))
 	b.reopen(t)
 	got, reported, err := b.engine.RateLimits(t.Context())
 	want := &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}}

@@ -30,9 +30,7 @@ func TestOwnServerIsLeftOut(t *testing.T) {
 		for range 2 {
 			h := &host{}
 			b.provider.Add(providertest.Say("ok"))
-			if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__echo", "wrapped__echo"} {
 				if strings.Contains(lastRequest(b), `"`+name+`"`) != tt.offered {
 					t.Errorf("self %q: %s is offered: %v", tt.self, name, !tt.offered)

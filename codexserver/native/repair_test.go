@@ -27,14 +27,6 @@ func (h *host) news() (texts []string) {
 	return texts
 }
 
-// turn runs one turn and fails the test if the turn fails.
-func turn(t testing.TB, c engine.Conversation, text string) {
-	t.Helper()
-	if err := c.Turn(t.Context(), say(text)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // resumed returns the only request of a new engine that continues a conversation.
 func (b *bench) resumed(t *testing.T, path string) string {
 	t.Helper()
@@ -45,7 +37,7 @@ func (b *bench) resumed(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	turn(t, c, "the end")
+	turn(t, c, say("the end"))
 	validRequests(t, b.provider)
 	return lastRequest(b)
 }
@@ -57,7 +49,7 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	h := &host{exec: approve}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	aside := path + ".aside"
 	if err := errors.Join(os.Rename(path, aside), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
@@ -76,13 +68,11 @@ func TestRolloutIsCompletedLater(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Rename(aside, path)); err != nil {
 		t.Fatal(err)
 	}
-	turn(t, c, "third")
+	turn(t, c, say("third"))
 	if news := h.news(); len(news) != 1 || !strings.Contains(news[0], "complete again") {
 		t.Errorf("when it can be written again: %q", news)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	closed(t, c)
 	inOrder(t, b.resumed(t, path), "first", "one", "second", "third", "three", "the end")
 }
 
@@ -102,7 +92,7 @@ func TestRemovedRollout(t *testing.T) {
 					h := &host{}
 					c := b.start(t, h, protocol.Config{})
 					path := configured(t, h).RolloutPath
-					turn(t, c, "first")
+					turn(t, c, say("first"))
 					second := providertest.Say("two")
 					lost := func() {
 						if err := lose(path); err != nil {
@@ -122,13 +112,11 @@ func TestRemovedRollout(t *testing.T) {
 					}
 					b.provider.Add(second)
 					h.take()
-					turn(t, c, "second")
+					turn(t, c, say("second"))
 					if news := h.news(); len(news) != 1 || !strings.Contains(news[0], path+" was removed or cut; it was written again") {
 						t.Errorf("background events: %q", news)
 					}
-					if err := c.Close(); err != nil {
-						t.Error(err)
-					}
+					closed(t, c)
 					inOrder(t, b.resumed(t, path), "first", "one", "second", "two", "the end")
 					list, err := b.engine.List(t.Context(), protocol.ListConversationsParams{})
 					if err != nil || len(list.Items) != 1 || list.Items[0].Preview != "first" {
@@ -147,14 +135,12 @@ func TestRemovedRolloutHasMessages(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	turn(t, c, "second")
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	turn(t, c, say("second"))
+	closed(t, c)
 	h = &host{}
 	again, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
 	if err != nil {
@@ -188,7 +174,7 @@ func TestArchivedWhileOpen(t *testing.T) {
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
 			path := configured(t, h).RolloutPath
-			turn(t, c, "first")
+			turn(t, c, say("first"))
 			archive := func() {
 				if err := b.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: path}); err != nil {
 					t.Error(err)
@@ -211,7 +197,7 @@ func TestArchivedWhileOpen(t *testing.T) {
 			}
 			b.provider.Add(second)
 			h.take()
-			turn(t, c, "second")
+			turn(t, c, say("second"))
 			if news := h.news(); len(news) != 0 {
 				t.Errorf("background events: %q", news)
 			}

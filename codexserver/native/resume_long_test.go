@@ -19,13 +19,9 @@ func TestResumeLong(t *testing.T) {
 	b := setup(t, `model_context_window = 40_000`+"\n", native.Limits{}, providertest.Say("first answer"), providertest.Say("second answer"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("first question")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("first question"))
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +52,8 @@ func TestResumeLong(t *testing.T) {
 	if first := string(past[0]); !strings.Contains(first, "older events are left out") || len(past) > 500 {
 		t.Errorf("%d events of the past, the first is %.200s", len(past), first)
 	}
-	if err := c.Turn(t.Context(), say("last question")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("last question"))
+	closed(t, c)
 	request := lastRequest(b)
 	if most := 40_000 * 4; len(request) > most {
 		t.Errorf("the request has %d bytes, and the model reads at most about %d", len(request), most)

@@ -45,13 +45,9 @@ func TestResume(t *testing.T) {
 				providertest.Say("first answer"), providertest.Say("second answer"))
 			h := &host{}
 			c := b.start(t, h, protocol.Config{})
-			if err := c.Turn(t.Context(), say("first question")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first question"))
 			first := configured(t, h)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			b.reopen(t)
 
 			path, err := b.engine.FindRollout(t.Context(), c.ID())
@@ -67,12 +63,8 @@ func TestResume(t *testing.T) {
 			if again.SessionID != first.SessionID || again.RolloutPath != path || len(again.InitialMessages) == 0 {
 				t.Errorf("resumed as %+v", again)
 			}
-			if err := c.Turn(t.Context(), say("second question")); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("second question"))
+			closed(t, c)
 			inOrder(t, lastRequest(b), "first question", "on it", "c1", "first answer", "second question")
 
 			validRequests(t, b.provider)
@@ -159,9 +151,7 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Turn(t.Context(), say("go on")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("go on"))
 	inOrder(t, lastRequest(b), "the task", "c1", "c2", "aborted", "aborted", "go on")
 	validRequests(t, b.provider)
 	if events := h.take(); !slices.Contains(events, "task_complete recovered") {
@@ -215,12 +205,8 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 			b := setup(t, "---\nwire_api = \"chat\"\n[profiles.other]\nmodel = \"y\"", native.Limits{},
 				providertest.Say("hello"), providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("done"))
 			c := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
-			if err := c.Turn(t.Context(), say("first")); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first"))
+			closed(t, c)
 			b.reopen(t)
 			path, err := b.engine.FindRollout(t.Context(), c.ID())
 			if err != nil {
@@ -236,9 +222,7 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer again.Close()
-			if err := again.Turn(t.Context(), say("second")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, again, say("second"))
 			if questions != tt.questions {
 				t.Errorf("asked %d times, want %d", questions, tt.questions)
 			}
@@ -262,12 +246,8 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, last %s, bounded %t", tt.configured, tt.last, tt.bounded), func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \"chat\"", native.Limits{}, providertest.Say("hello"), providertest.Say("again"))
 			c := b.start(t, &host{}, protocol.Config{Sandbox: tt.last})
-			if err := c.Turn(t.Context(), say("first")); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first"))
+			closed(t, c)
 			file := filepath.Join(b.home, "config.toml")
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -287,9 +267,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer again.Close()
-			if err := again.Turn(t.Context(), say("second")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, again, say("second"))
 			raw, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -323,13 +301,9 @@ func TestReadOnlyStaysReadOnly(t *testing.T) {
 				cfg.WebSearch = new(true)
 			}
 			c := b.start(t, &host{}, cfg)
-			if err := c.Turn(t.Context(), say("first")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first"))
 			if tt.resumed {
-				if err := c.Close(); err != nil {
-					t.Fatal(err)
-				}
+				closed(t, c)
 				path, err := b.engine.FindRollout(t.Context(), c.ID())
 				if err != nil {
 					t.Fatal(err)
@@ -344,9 +318,7 @@ func TestReadOnlyStaysReadOnly(t *testing.T) {
 				tt.context.Cwd = b.cwd
 			}
 			in.Context = tt.context
-			if err := c.Turn(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, in)
 			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
 				t.Error("a read-only conversation wrote a file")
 			}

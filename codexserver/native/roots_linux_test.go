@@ -98,9 +98,7 @@ func TestNamedRoot(t *testing.T) {
 				note, ok := m.(protocol.BackgroundEvent)
 				informed = informed || ok && strings.Contains(note.Message, b.home+" is read-only for commands")
 			}
-			if err := b.start(t, h, cfg).Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, h, cfg), say("go"))
 			if _, err := os.Stat(filepath.Join(b.home, "new")); (err == nil) != tt.want {
 				t.Errorf("written: %v; %q", err, h.take())
 			}
@@ -151,9 +149,7 @@ func TestGuardedFiles(t *testing.T) {
 				note, ok := m.(protocol.BackgroundEvent)
 				informed = informed || ok && strings.Contains(note.Message, at+" is read-only for commands: it is or holds "+b.guarded[0])
 			}
-			if err := b.start(t, h, cfg).Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, h, cfg), say("go"))
 			if _, err := os.Stat(filepath.Join(at, "new")); (err == nil) != tt.want || informed == tt.want {
 				t.Errorf("written: %v, informed: %t; %q", err, informed, h.take())
 			}

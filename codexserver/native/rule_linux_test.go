@@ -93,9 +93,7 @@ func TestRuleKeepsInTheSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conv.Close()
-			if err := conv.Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, conv, say("go"))
 			if got := strings.Join(h.trace, ", "); got != tt.want {
 				t.Errorf("%s, want %s; %q", got, tt.want, h.take())
 			}

@@ -33,7 +33,7 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 	if _, err := b.engine.Start(t.Context(), protocol.Config{}, &host{}); !errors.As(err, &faulty) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Start: %v", err)
 	}
-	turn(t, c, "first")
+	turn(t, c, say("first"))
 	unload(t, c)
-	turn(t, c, "second")
+	turn(t, c, say("second"))
 }

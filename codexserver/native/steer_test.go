@@ -62,9 +62,7 @@ func TestSteer(t *testing.T) {
 			c = b.start(t, h, protocol.Config{})
 			path := configured(t, h).RolloutPath
 			h.take()
-			if err := c.Turn(t.Context(), say("first wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("first wish"))
 			order := []string{"first wish", `"c1"`, `one\\n`, "second wish", "third wish", "first answer", "fourth wish"}
 			all := b.provider.Requests()
 			if len(all) != 3 {
@@ -77,9 +75,7 @@ func TestSteer(t *testing.T) {
 			inOrder(t, events, "exec_approval_request sh -c echo one", "exec_command_end 0", "user_message", "user_message",
 				"agent_message first answer", "user_message", "agent_message second answer", "task_complete second answer")
 
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			closed(t, c)
 			b.reopen(t)
 			b.provider.Add(providertest.Say("resumed"))
 			h = &host{}
@@ -89,9 +85,7 @@ func TestSteer(t *testing.T) {
 			}
 			defer r.Close()
 			inOrder(t, fmt.Sprintf("%s", configured(t, h).InitialMessages), "first wish", "second wish", "third wish", "first answer", "fourth wish", "second answer")
-			if err := r.Turn(t.Context(), say("fifth wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, r, say("fifth wish"))
 			inOrder(t, lastRequest(b), append(order, "second answer", "fifth wish")...)
 		})
 	}
@@ -110,9 +104,7 @@ func TestSteerWhileSummarised(t *testing.T) {
 	h := &host{}
 	c = b.start(t, h, protocol.Config{})
 	for _, words := range []string{"zeroth wish", "first wish", "third wish"} {
-		if err := c.Turn(t.Context(), say(words)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(words))
 	}
 	all := b.provider.Requests()
 	if len(all) != 5 {
@@ -121,18 +113,14 @@ func TestSteerWhileSummarised(t *testing.T) {
 	inOrder(t, string(all[2].Body), "zeroth wish", "THE NOTE", "first wish", "second wish")
 	inOrder(t, string(all[4].Body), "zeroth wish", "first wish", "second wish", "SECOND NOTE", "third wish")
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	b.provider.Add(providertest.Say("resumed"))
 	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.Turn(t.Context(), say("fourth wish")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, r, say("fourth wish"))
 	inOrder(t, lastRequest(b), "first wish", "second wish", "SECOND NOTE", "third wish", "end", "fourth wish")
 }
 
@@ -181,9 +169,7 @@ func TestSteerUnread(t *testing.T) {
 			}
 			inOrder(t, rolloutText(t, path), "first wish", "second wish")
 			b.provider.Add(providertest.Say("well"))
-			if err := c.Turn(t.Context(), say("third wish")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("third wish"))
 			inOrder(t, lastRequest(b), "first wish", "second wish", "third wish")
 			if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
 				t.Error("the command ran")
@@ -204,9 +190,7 @@ func TestSteerRefused(t *testing.T) {
 		return providertest.Say("well")
 	}})
 	c = b.start(t, &host{}, protocol.Config{})
-	if err := c.Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("go"))
 	err := <-refused
 	var refusal *engine.RefusedError
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "items[1]") || !strings.Contains(err.Error(), filepath.Join(b.cwd, "none.png")) {
@@ -268,17 +252,13 @@ func TestSteerAtAnyMoment(t *testing.T) {
 		mu.Lock()
 		left = perRound
 		mu.Unlock()
-		if err := c.Turn(t.Context(), say("go")); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say("go"))
 		senders.Wait()
 	}
 	mu.Lock()
 	left = 0
 	mu.Unlock()
-	if err := c.Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("go"))
 	last, yes := lastRequest(b), 0
 	for words, was := range taken {
 		want := 0

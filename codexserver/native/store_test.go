@@ -206,13 +206,9 @@ func TestStoreElsewhere(t *testing.T) {
 	b, _ := storeBench(t, t.TempDir(), providertest.Say("hello"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("hi"))
 	path := configured(t, h).RolloutPath
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -241,13 +237,9 @@ func TestStoreArchives(t *testing.T) {
 	b, f := storeBench(t, disk, providertest.Say("hello"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
-	if err := c.Turn(t.Context(), say("hi")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, c, say("hi"))
 	p := protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: configured(t, h).RolloutPath}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, c)
 	f.from, f.err = 1, store.ErrFull
 	if err := b.engine.Archive(t.Context(), p); !errors.Is(err, store.ErrFull) {
 		t.Error(err)

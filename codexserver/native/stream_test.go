@@ -33,13 +33,9 @@ func TestTextArrives(t *testing.T) {
 				}
 			}
 			c := b.start(t, h, protocol.Config{})
-			if err := c.Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("go"))
 			h.take()
-			if err := c.Turn(t.Context(), say("go")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, c, say("go"))
 			want := "task_started, agent_message at once, token_count, task_complete at once"
 			if wire == "responses" {
 				want = "task_started, token_count, agent_message_delta at , agent_message_delta once, agent_message at once, token_count, task_complete at once"
@@ -56,11 +52,11 @@ func TestBrokenOffText(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		for _, end := range []string{"interrupt", "break"} {
 			t.Run(wire+" "+end, func(t *testing.T) {
-				turn := providertest.Turn{Text: []string{"half an ", "answer"}, Truncate: end == "break"}
+				broken := providertest.Turn{Text: []string{"half an ", "answer"}, Truncate: end == "break"}
 				if end == "interrupt" {
-					turn.Stall = make(chan struct{})
+					broken.Stall = make(chan struct{})
 				}
-				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, turn, providertest.Say("next"))
+				b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{}, broken, providertest.Say("next"))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				text, path := "", ""
@@ -82,9 +78,7 @@ func TestBrokenOffText(t *testing.T) {
 				if !errors.As(err, &abort) && !errors.As(err, &failed) || text != "half an answer" {
 					t.Errorf("the turn ended with %v after %q", err, text)
 				}
-				if err := c.Turn(t.Context(), say("go on")); err != nil {
-					t.Fatal(err)
-				}
+				turn(t, c, say("go on"))
 				requests := b.provider.Requests()
 				if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "half an answer") {
 					t.Error("the next request lacks the text")

@@ -150,9 +150,7 @@ func playTask(t *testing.T, task *servertest.Task, always bool) *person {
 		t.Fatal(err)
 	}
 	defer conv.Close()
-	if err := conv.Turn(t.Context(), say("go")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, conv, say("go"))
 	if n := len(provider.Requests()); n != len(turns)+1 {
 		t.Errorf("%s: %d requests for %d steps", task.Name, n, len(turns))
 	}

@@ -25,9 +25,7 @@ func TestTodaysConfigReachesTheProvider(t *testing.T) {
 		{"settings alone", "tools.web_search = { context_size = \"low\" }", ""},
 	} {
 		b := setup(t, tt.config+"\n---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))
-		if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 		got := lastRequest(b)
 		if !strings.Contains(got, tt.want) || tt.want == "" && strings.Contains(got, "web_search") {
 			t.Errorf("%s: %s", tt.name, got)
@@ -64,9 +62,7 @@ func TestToolsOfMCPServersAsConfigured(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, toy(tt.config), native.Limits{}, providertest.Say("ok"))
-			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			for _, name := range []string{"toy__ask_me", "toy__die", "toy__echo", "toy__fail"} {
 				wanted := strings.Contains(strings.Join(tt.want, " "), name)
 				if strings.Contains(lastRequest(b), `"`+name+`"`) != wanted {
@@ -82,9 +78,7 @@ func TestQuestionsOfMCPServersDeclined(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Call(providertest.ToolCall{ID: "c1", Name: "toy__ask_me", Arguments: `{}`}), providertest.Say("ok"))
 	rewrite(t, b, `approval_policy = "untrusted"`+"\n", policy, toy(""))
 	h := &elicitHost{host: &host{}}
-	if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("use it")); err != nil {
-		t.Fatal(err)
-	}
+	turn(t, b.start(t, h, protocol.Config{}), say("use it"))
 	if h.params != "" {
 		t.Errorf("the user was asked %s", h.params)
 	}
@@ -102,7 +96,5 @@ func rewrite(t *testing.T, b *bench, old, replacement, tables string) {
 		t.Fatal(err)
 	}
 	changed := strings.Replace(string(text), old, replacement, 1) + strings.TrimPrefix(tables, "---\n")
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, changed)
 }

@@ -36,9 +36,7 @@ func TestWindowOfTheServer(t *testing.T) {
 	h := &host{}
 	c := b.start(t, h, protocol.Config{Overrides: map[string]json.RawMessage{"model_provider": json.RawMessage(`"front"`)}})
 	for _, text := range []string{"first wish", "second wish " + strings.Repeat("word ", 1500)} {
-		if err := c.Turn(t.Context(), say(text)); err != nil {
-			t.Fatal(err)
-		}
+		turn(t, c, say(text))
 	}
 	all := b.provider.Requests()
 	if len(all) != 3 || asked != 1 {

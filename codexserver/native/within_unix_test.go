@@ -72,9 +72,7 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 					warnings = append(warnings, e.Message)
 				}
 			}
-			if err := b.start(t, h, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, h, protocol.Config{}), say("hi"))
 			body := lastRequest(b)
 			if strings.Contains(body, "secret") {
 				t.Errorf("the provider was sent a secret: %s", body)
@@ -115,9 +113,7 @@ func TestOwnInstructions(t *testing.T) {
 			elsewhere := filepath.Join(t.TempDir(), "rules.md")
 			write(t, elsewhere, "from elsewhere")
 			tt.lay(b, elsewhere)
-			if err := b.start(t, &host{}, protocol.Config{}).Turn(t.Context(), say("hi")); err != nil {
-				t.Fatal(err)
-			}
+			turn(t, b.start(t, &host{}, protocol.Config{}), say("hi"))
 			if got := strings.Contains(lastRequest(b), "elsewhere"); got != tt.want {
 				t.Errorf("read: %t", got)
 			}

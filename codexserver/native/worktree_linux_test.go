@@ -52,9 +52,7 @@ func TestWorktree(t *testing.T) {
 	at := slices.IndexFunc(strings.Split(string(config), "\n"), func(line string) bool { return strings.HasPrefix(line, "base_url") })
 	lines := strings.Split(string(config), "\n")
 	lines[at] = fmt.Sprintf("base_url = %q", b.provider.BaseURL())
-	if err := os.WriteFile(filepath.Join(b.home, "config.toml"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.home, "config.toml"), strings.Join(lines, "\n"))
 	b.reopen(t)
 	cfg := protocol.Config{
 		Cwd: cwd, ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
