@@ -84,7 +84,7 @@ func TestFileToolAttacks(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			work := attacked(t)
 			h := &host{}
-			turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
 				Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h,
 				SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 			})
@@ -194,7 +194,7 @@ func TestReadInARace(t *testing.T) {
 	servertest.NeedTier(t, sandbox.TierThread)
 	work := attacked(t)
 	h := &host{}
-	turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
 		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 	})
 	stop := make(chan struct{})

@@ -18,7 +18,7 @@ func BenchmarkKnownSafe(b *testing.B) {
 	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
 		b.Run(string(tier), func(b *testing.B) {
 			dir := b.TempDir()
-			box := newBox(b, tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
+			box := newBox(tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
 			run := func(p protocol.ApprovalPolicy, program string) time.Duration {
 				turn := box.Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: p, Host: &host{}, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},

@@ -42,18 +42,11 @@ const (
 type canary struct {
 	base   string
 	before map[string]string
-
-	processes proc.Pool
 }
 
 func newCanary(t testing.TB) *canary {
 	t.Helper()
 	c := &canary{base: t.TempDir()}
-	t.Cleanup(func() {
-		if err := c.processes.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	for _, dir := range []string{work, plain, home, empty, bin, "outside"} {
 		if err := os.Mkdir(c.path(dir), 0o777); err != nil {
 			t.Fatal(err)
@@ -198,7 +191,7 @@ func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []s
 	h := &denyHost{}
 	ctx.Cwd, ctx.Host = c.path(work), h
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
-	box := newBox(t, tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
+	box := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
 	timeout := int64(2000)
 	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
 	if _, err := box.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
@@ -223,7 +216,7 @@ func (c *canary) run(t testing.TB, argv []string) {
 		argv = []string{"bash", "-c", argv[2]}
 	}
 	spec := proc.Spec{Argv: argv, Dir: c.path(plain), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
-	if _, err := c.processes.Run(t.Context(), spec, nil); t.Context().Err() != nil {
+	if _, err := processes.Run(t.Context(), spec, nil); t.Context().Err() != nil {
 		t.Fatal(err)
 	}
 }
@@ -273,7 +266,8 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 	}
 }
 
-// TestListedOptions runs each option of the lists alone: every fourth of them, or all if whole.
+// TestListedOptions runs each option of the lists alone: every eighth of them, with the race detector
+// others, or all if whole.
 func TestListedOptions(t *testing.T) {
 	c := newCanary(t)
 	var listed map[string][]string
@@ -284,6 +278,10 @@ func TestListedOptions(t *testing.T) {
 	if err := json.Unmarshal(text, &listed); err != nil {
 		t.Fatal(err)
 	}
+	share := 0
+	if testing.Short() {
+		share = 4
+	}
 	diff := strings.Fields("-p -u -s -R -z -a -w -b -W -c -0 -1 -2 -3 -U1 -M -M90% -C -B -D -l1 -Sx -Gx")
 	log := append(strings.Fields("-5 -n -n1 -t -m -r -i -E -F -P -g -q -L1,1:a.txt"), diff...)
 	for command, short := range map[string][]string{
@@ -293,7 +291,7 @@ func TestListedOptions(t *testing.T) {
 	} {
 		options := append(listed[command], short...)
 		for i, option := range options {
-			if !*whole && i%4 != 0 {
+			if !*whole && i%8 != share {
 				continue
 			}
 			words := append(strings.Fields(command), option)
@@ -313,16 +311,19 @@ func TestListedOptions(t *testing.T) {
 // In a repository without configuration, where it could write everything, it also changes
 // nothing, and starts only listed programs.
 //
-// The words of a command are joined by the unit separator. Every second judged command is a seed,
-// or each if whole.
+// The words of a command are joined by the unit separator. Every fourth judged command is a seed, with
+// the race detector others, or each if whole.
 func FuzzKnownSafe(f *testing.F) {
 	judged, err := os.ReadFile("../../../internal/policy/testdata/judged.ndjson")
 	if err != nil {
 		f.Fatal(err)
 	}
-	n := 0
+	n, share := 0, 1
+	if testing.Short() {
+		share = 3
+	}
 	for line := range bytes.Lines(judged) {
-		if n++; !*whole && n%2 == 0 {
+		if n++; !*whole && n%4 != share {
 			continue
 		}
 		var r struct{ Command []string }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -160,16 +161,21 @@ func (c fakeConfinement) Denied(r proc.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 
-// newBox makes tools whose processes end with the test.
-func newBox(t testing.TB, o tool.Options) *tool.Toolbox {
-	t.Helper()
-	processes := &proc.Pool{}
-	t.Cleanup(func() {
-		if err := processes.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	o.Processes = processes
+// processes starts the commands of all tests: to start a keeper takes longer than most of them.
+var processes proc.Pool
+
+func TestMain(m *testing.M) {
+	sandbox.Main()
+	code := m.Run()
+	if err := processes.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func newBox(o tool.Options) *tool.Toolbox {
+	o.Processes = &processes
 	return tool.New(o)
 }
 

@@ -64,7 +64,7 @@ func (s *site) take() []string {
 
 // turn begins a turn with the site.
 func (s *site) turn(t *testing.T, h *host, approval protocol.ApprovalPolicy, sandbox protocol.SandboxPolicy) *tool.Turn {
-	return newBox(t, tool.Options{Environ: environ, Web: s.client}).Turn(tool.Context{Cwd: "/work", ApprovalPolicy: approval, SandboxPolicy: sandbox, Host: h})
+	return newBox(tool.Options{Environ: environ, Web: s.client}).Turn(tool.Context{Cwd: "/work", ApprovalPolicy: approval, SandboxPolicy: sandbox, Host: h})
 }
 
 func fetchCall(arguments string) tool.Call {
@@ -300,7 +300,7 @@ func TestFetchWrong(t *testing.T) {
 func TestFetchOff(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	for _, o := range []tool.Options{{Environ: environ}, {Environ: environ, FileTools: true, PatchTool: true, PlanTool: true, ImageTool: true}} {
-		box := newBox(t, o)
+		box := newBox(o)
 		for _, d := range box.Offer() {
 			if d.Name == "fetch" {
 				t.Error("it is offered")
@@ -312,12 +312,12 @@ func TestFetchOff(t *testing.T) {
 			t.Errorf("%+v, %v, %v", res, err, h.all)
 		}
 	}
-	offer := newBox(t, tool.Options{Web: web.New(web.Options{})}).Offer()
+	offer := newBox(tool.Options{Web: web.New(web.Options{})}).Offer()
 	last := offer[len(offer)-1]
 	if text, _ := json.Marshal(last); last.Name != "fetch" || len(text) > 500 {
 		t.Errorf("%s has %d bytes", last.Name, len(text))
 	}
-	custom := newBox(t, tool.Options{Web: web.New(web.Options{})}).Turn(tool.Context{Cwd: "/", ApprovalPolicy: "never", Host: h})
+	custom := newBox(tool.Options{Web: web.New(web.Options{})}).Turn(tool.Context{Cwd: "/", ApprovalPolicy: "never", Host: h})
 	if res, err := custom.Call(t.Context(), tool.Call{ID: "c", Name: "fetch", Custom: true, Arguments: "x"}); err != nil || !res.Unknown {
 		t.Errorf("a custom call: %+v, %v", res, err)
 	}

@@ -48,7 +48,7 @@ func TestReadMatrix(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "file"), []byte("one\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}).Turn(tool.Context{
 				Cwd: dir, ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: tt.mode}, Host: h,
 			})
 			res, err := turn.Call(t.Context(), call)
@@ -73,7 +73,7 @@ func TestReadMatrix(t *testing.T) {
 func TestFileToolsWithoutReading(t *testing.T) {
 	work, _ := workspace(t)
 	h := &host{answer: elicit.Denied}
-	turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: sandbox.ErrUnavailable}}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: sandbox.ErrUnavailable}}).Turn(tool.Context{
 		Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
 	})
 	for arguments, want := range map[string]string{
@@ -102,7 +102,7 @@ func TestFileToolsSwitchedOff(t *testing.T) {
 		dir := t.TempDir()
 		o.Environ = environ
 		h := &host{answer: elicit.Approved}
-		turn := newBox(t, o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+		turn := newBox(o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "write", Arguments: `{"path":"a","content":"x\n"}`})
 		steps := ""
 		if o.FileTools {
@@ -120,7 +120,7 @@ func TestReplaceIsBounded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	turn := newBox(t, tool.Options{Environ: environ, FileTools: true}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, FileTools: true}).Turn(tool.Context{
 		Cwd: dir, ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: &host{},
 	})
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "edit", Arguments: `{"path":"a","old":"a","new":"` + strings.Repeat("b", 1<<20) + `","all":true}`})

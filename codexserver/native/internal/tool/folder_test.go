@@ -52,7 +52,7 @@ func TestFolderOfApproval(t *testing.T) {
 			}
 		}
 		m := &meddler{host: host{answer: elicit.ApprovedForSession}}
-		turn := newBox(t, tool.Options{Environ: environ}).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})
+		turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})
 		run := func() string {
 			call := tool.Call{ID: "call", Name: "shell", Arguments: `{"command":["touch","made"],"workdir":"sub"}`}
 			res, err := turn.Call(t.Context(), call)

@@ -60,7 +60,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := &host{answer: elicit.Approved}
-				turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}).Turn(tool.Context{
+				turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}).Turn(tool.Context{
 					Cwd: work, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})

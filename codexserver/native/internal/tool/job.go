@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (s *jobs) run(ctx context.Context, r run, c Confinement, spec proc.Spec) (*
 			}
 		}
 	})
-	first := time.NewTimer(firstLook)
+	first := time.NewTimer(cmp.Or(r.turn.box.firstLook, firstLook))
 	defer first.Stop()
 	select {
 	case <-j.done:

@@ -25,7 +25,7 @@ func jobTurn(t *testing.T, dir string, o tool.Options, policy protocol.ApprovalP
 	t.Helper()
 	h := &host{answer: elicit.Approved}
 	o.Environ, o.FileTools = environ, true
-	turn := newBox(t, o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}})
+	turn := newBox(o).Turn(tool.Context{Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}})
 	t.Cleanup(turn.End)
 	return turn, h
 }
@@ -43,6 +43,19 @@ func look(arguments string) tool.Call { return tool.Call{ID: "c2", Name: "job", 
 
 const background = `,"background":true`
 
+// printed looks at a job, of which got is a report, until it has printed text.
+func printed(t *testing.T, turn *tool.Turn, got, text string) string {
+	t.Helper()
+	id, _, _ := strings.Cut(got, " ")
+	for !strings.Contains(got, text) {
+		if !strings.HasPrefix(got, id+" still runs") {
+			t.Fatalf("%q before %q", got, text)
+		}
+		got = output(t, turn, look(fmt.Sprintf(`{"id":%q,"wait_ms":20}`, id)))
+	}
+	return got
+}
+
 func TestCommandInTheBackground(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,12 +66,13 @@ func TestCommandInTheBackground(t *testing.T) {
 	if got := output(t, turn, look(`{"id":"job1"}`)); !strings.Contains(got, `there is no "job1": no command of this turn`) {
 		t.Errorf("before the first: %q", got)
 	}
+	turn.SetFirstLook(time.Millisecond)
 	file := filepath.Join(dir, "go")
 	first := output(t, turn, shellCall(t, background, "sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done; echo done; exit 4"))
-	if timeless(first) != "job1 still runs after Ns; new output:\nup\n" {
+	if first = printed(t, turn, first, "up\n"); timeless(first) != "job1 still runs after Ns; new output:\nup\n" {
 		t.Errorf("the first look: %q", first)
 	}
-	output(t, turn, shellCall(t, background, "sleep", "600"))
+	printed(t, turn, output(t, turn, shellCall(t, background, "sh", "-c", "echo up; exec sleep 600")), "up\n")
 	for _, tt := range []struct{ arguments, want string }{
 		{`{"id":"job1","wait_ms":0}`, "job1 still runs after Ns; no new output\n"},
 		{`{"id":"job2","wait_ms":0}`, "job2 still runs"},
@@ -91,18 +105,20 @@ func timeless(report string) string {
 // TestJobsEnd checks that commands in the background end with their turn or its context, with
 // the daemons that they started, also outside of the sandbox.
 func TestJobsEnd(t *testing.T) {
-	t.Parallel() // a job is awaited for two seconds
+	t.Parallel()
 	for _, interrupted := range []bool{false, true} {
 		t.Run(fmt.Sprint("interrupted ", interrupted), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			turn, h := jobTurn(t, dir, tool.Options{}, "never", "danger-full-access")
+			turn.SetFirstLook(time.Millisecond)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			res, err := turn.Call(ctx, shellCall(t, background, "sh", "-c", "sh -c 'trap true TERM HUP; while true; do sleep 1; done' & echo $! > daemon; echo $$ > main; exec sleep 901"))
-			if err != nil || !strings.Contains(res.Output, "job1 still runs") {
-				t.Fatalf("%q, %v", res.Output, err)
+			res, err := turn.Call(ctx, shellCall(t, background, "sh", "-c", "sh -c 'trap true TERM HUP; while true; do sleep 1; done' & echo $! > daemon; echo $$ > main; echo up; exec sleep 901"))
+			if err != nil {
+				t.Fatal(err)
 			}
+			printed(t, turn, res.Output, "up\n")
 			why := errors.New("interrupted")
 			if interrupted {
 				time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
@@ -146,13 +162,16 @@ func TestBackgroundIsDecidedAlike(t *testing.T) {
 		{"untrusted", elicit.Approved, []string{"sleep", "600"}, "ask, begin", "job1 still runs"},
 		{"never", elicit.Approved, []string{"sh", "-c", "exit 66"}, "begin, confined to workspace-write, end 66", "exit_code\":66"},
 		{"on-failure", elicit.Denied, []string{"sh", "-c", "exit 66"}, "begin, confined to workspace-write, end 66, ask: ", "the command was not run"},
-		{"never", elicit.Approved, []string{"sh", "-c", "sleep 3; exit 66"}, "begin", "job1 still runs"},
+		{"never", elicit.Approved, []string{"sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 66"}, "begin", "job1 still runs"},
 	} {
 		t.Run(fmt.Sprint(tt.policy, tt.answer, tt.argv), func(t *testing.T) {
 			t.Parallel()
 			s := &fakeSandbox{}
 			turn, h := jobTurn(t, t.TempDir(), tool.Options{Sandbox: s}, tt.policy, "workspace-write")
 			s.host, h.answer = h, tt.answer
+			if strings.HasPrefix(tt.want, "job1") {
+				turn.SetFirstLook(time.Millisecond)
+			}
 			call := shellCall(t, background, tt.argv...)
 			if turn.Independent(call) {
 				t.Error("it may run at the same time as other calls")
@@ -162,6 +181,9 @@ func TestBackgroundIsDecidedAlike(t *testing.T) {
 				t.Errorf("%q after %s", got, h.steps())
 			}
 			if len(tt.argv) == 3 && strings.HasPrefix(got, "job1") {
+				if err := os.WriteFile(filepath.Join(turn.Cwd, "go"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 				if got := output(t, turn, look(`{"id":"job1","wait_ms":60000}`)); !strings.Contains(got, "exit code 66 after") || !strings.Contains(got, "(the sandbox stopped it)") {
 					t.Errorf("the sandbox stopped it later: %q", got)
 				}
@@ -173,6 +195,7 @@ func TestBackgroundIsDecidedAlike(t *testing.T) {
 func TestManyJobs(t *testing.T) {
 	t.Parallel()
 	turn, h := jobTurn(t, t.TempDir(), tool.Options{}, "never", "danger-full-access")
+	turn.SetFirstLook(time.Millisecond)
 	calls := make(chan string)
 	for range 8 {
 		go func() {
@@ -192,6 +215,7 @@ func TestManyJobs(t *testing.T) {
 		t.Error(h.steps())
 	}
 	output(t, turn, look(`{"id":"job5","end":true}`))
+	turn.SetFirstLook(time.Minute)
 	if got := output(t, turn, shellCall(t, background, "echo", "nine")); !strings.Contains(got, "nine") {
 		t.Errorf("after the end of one: %q", got)
 	}
@@ -202,6 +226,7 @@ func TestManyJobs(t *testing.T) {
 func TestFloodInTheBackground(t *testing.T) {
 	t.Parallel()
 	turn, _ := jobTurn(t, t.TempDir(), tool.Options{}, "never", "danger-full-access")
+	turn.SetFirstLook(time.Millisecond)
 	got := output(t, turn, shellCall(t, background, "sh", "-c", "yes | head -c 3000000; until [ -e go ]; do sleep 0.05; done; echo last"))
 	for !strings.Contains(got, "prints so much") {
 		if len(got) > 12<<10 {
@@ -236,6 +261,7 @@ func TestNoBackgroundWithoutTheTool(t *testing.T) {
 func TestApprovalBesideJobs(t *testing.T) {
 	t.Parallel()
 	turn, h := jobTurn(t, t.TempDir(), tool.Options{}, "untrusted", "workspace-write")
+	turn.SetFirstLook(time.Millisecond)
 	h.answer = elicit.ApprovedForSession
 	asked := func(call tool.Call) int {
 		before := strings.Count(h.steps(), "ask")

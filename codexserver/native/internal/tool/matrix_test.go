@@ -68,7 +68,7 @@ func TestApprovalMatrix(t *testing.T) {
 			} {
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
 					h := &host{answer: elicit.Approved}
-					box := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+					box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
 					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
 					if err != nil {
@@ -115,7 +115,7 @@ func TestWithoutSandbox(t *testing.T) {
 		const obstacle = "there is no sandbox on this system"
 		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
 			h := &host{answer: elicit.Approved}
-			turn := newBox(t, tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
 				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
 			call := shellCall(t, "", tt.argv...)
@@ -169,7 +169,7 @@ func TestReplacedFolder(t *testing.T) {
 	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
 		h := &host{answer: elicit.Approved}
-		turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
+		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
 			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 		})
 		steps := ""
@@ -188,7 +188,7 @@ func TestReplacedFolder(t *testing.T) {
 // TestNotes checks that the user is notified once of a folder that is not writable.
 func TestNotes(t *testing.T) {
 	h := &host{}
-	turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
 		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 	})
 	for range 2 {
@@ -220,7 +220,7 @@ func TestPatchUnderProgramSandbox(t *testing.T) {
 		if err := os.Mkdir(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
+		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
 			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
 			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 		})
@@ -237,7 +237,7 @@ func TestPatchUnderProgramSandbox(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
 		h := &host{answer: answer}
-		box := newBox(t, tool.Options{Environ: environ})
+		box := newBox(tool.Options{Environ: environ})
 		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
 		for _, c := range calls {
 			last, err = turn.Call(t.Context(), c)
@@ -299,7 +299,7 @@ func TestPatchMatrix(t *testing.T) {
 				if err := os.Mkdir(dir, 0o777); err != nil {
 					t.Fatal(err)
 				}
-				box := newBox(t, tool.Options{Environ: environ, Sandbox: s, FileTools: true})
+				box := newBox(tool.Options{Environ: environ, Sandbox: s, FileTools: true})
 				turn := box.Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
@@ -335,7 +335,7 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		"broken":      {errors.New("the workspace was replaced"), "patch begin auto=true, patch end false"},
 	} {
 		h := &host{}
-		turn := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: tt.err}}).Turn(tool.Context{
+		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: tt.err}}).Turn(tool.Context{
 			Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 		})
 		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", addNew)); err != nil {

@@ -86,7 +86,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnFailure} {
 				w := &watcher{host: &host{}, during: func() {}}
-				turn := newBox(t, tool.Options{Environ: environ}).Turn(tool.Context{
+				turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{
 					Cwd: tt.cwd, ApprovalPolicy: policy, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 				})
 				for _, back := range []string{"", "restore"} { // the second call puts the file back
@@ -205,7 +205,7 @@ func TestPatchAfterChange(t *testing.T) {
 				}
 				before = tree(t, top)
 			}}
-			turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}).Turn(tool.Context{
 				Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 			})
 			res, err := turn.Call(t.Context(), call)
@@ -278,7 +278,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 						t.Fatal(err)
 					}
 					before := tree(t, dir)
-					turn := newBox(t, tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}).Turn(tool.Context{
+					turn := newBox(tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}).Turn(tool.Context{
 						Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
 					})
 					text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
@@ -306,7 +306,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 func TestPatchInReplacedFolder(t *testing.T) {
 	work, outside := workspace(t)
 	h := &host{answer: elicit.Approved}
-	box := newBox(t, tool.Options{Environ: environ})
+	box := newBox(tool.Options{Environ: environ})
 	context := tool.Context{Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	box.Turn(context)
 	if err := os.Rename(work, work+".old"); err != nil {

@@ -114,7 +114,7 @@ func TestSessionApprovalDoesNotCoverAnother(t *testing.T) {
 			}
 			write(tt.before)
 			h := &host{answer: elicit.ApprovedForSession}
-			box := newBox(t, tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin", "HOME=" + dir}})
+			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin", "HOME=" + dir}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
 			argv := make([]string, len(tt.argv))
 			for i, word := range tt.argv {

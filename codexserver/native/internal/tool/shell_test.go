@@ -80,7 +80,7 @@ func TestTimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &host{}
-			box := newBox(t, tool.Options{Environ: environ, Timeout: tt.timeout})
+			box := newBox(tool.Options{Environ: environ, Timeout: tt.timeout})
 			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 			res, err := turn.Call(t.Context(), shellCall(t, tt.members, tt.argv...))
 			if err != nil {
@@ -124,7 +124,7 @@ func TestLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &host{answer: elicit.Denied}
-		box := newBox(t, tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}})
+		box := newBox(tool.Options{Environ: append(environ, "HOME="+dir), Sandbox: &fakeSandbox{host: h}})
 		turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
 		text, err := json.Marshal(command)
 		if err != nil {
@@ -201,7 +201,7 @@ func TestShellWithProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &host{}
-	box := newBox(t, tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
+	box := newBox(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
 	turn := box.Turn(tool.Context{Cwd: home, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})
 	res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", `echo $FROM_PROFILE "$1"`, "sh", "a 'b' $c"))
 	if want := `{"output":"yes a 'b' $c\n",`; err != nil || !strings.HasPrefix(res.Output, want) {
@@ -251,7 +251,7 @@ func TestReplaceableProgram(t *testing.T) {
 			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), true, session},
 		} {
 			h := &host{answer: elicit.ApprovedForSession}
-			box := newBox(t, tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
+			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
 			for range 2 {
 				if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {
@@ -273,7 +273,7 @@ func TestReplaceableProgram(t *testing.T) {
 // TestOtherConversations checks that folders which other conversations can write count.
 func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(t, tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
+	box := newBox(tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
 	turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
 	if _, err := turn.Call(t.Context(), shellCall(t, "", "uname")); err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestOtherConversations(t *testing.T) {
 // TestSessionInOtherSandbox checks that an approval for the session does not cover the command
 // in another folder or under another sandbox policy.
 func TestSessionInOtherSandbox(t *testing.T) {
-	box := newBox(t, tool.Options{Environ: environ})
+	box := newBox(tool.Options{Environ: environ})
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		policy  protocol.SandboxPolicy
@@ -333,7 +333,7 @@ func TestOwnChange(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, activity := t.TempDir(), &tool.Activity{}
 			h := &host{answer: elicit.ApprovedForSession}
-			turn := newBox(t, tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, Activity: activity}).Turn(tool.Context{
 				Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
 			turn.Acting = func(tool.Act) error {
@@ -365,7 +365,7 @@ func TestOwnChange(t *testing.T) {
 func TestApprovedThenReplaced(t *testing.T) {
 	dir := t.TempDir()
 	h := &host{answer: elicit.ApprovedForSession}
-	box := newBox(t, tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin"}})
+	box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/bin:/usr/bin:/bin"}})
 	turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
 	call := shellCall(t, "", "uname")
 	for range 2 {
@@ -392,7 +392,7 @@ func TestApprovedThenReplaced(t *testing.T) {
 // was stopped, and that the user is not asked to run it outside of the sandbox.
 func TestStoppedReadOnly(t *testing.T) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
+	box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, stops: 1}})
 	turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 	res, err := turn.Call(t.Context(), shellCall(t, "", "false"))
 	if err != nil || h.steps() != "begin, confined to read-only, end 1" || !strings.Contains(res.Output, "read-only sandbox without network, which stopped it") {

@@ -295,7 +295,7 @@ func TestAttacksOnTheTable(t *testing.T) {
 					box = tt.sandbox(box)
 				}
 				h := &host{answer: elicit.Denied}
-				f.box = newBox(t, tool.Options{Environ: f.env, Sandbox: box, FileTools: true})
+				f.box = newBox(tool.Options{Environ: f.env, Sandbox: box, FileTools: true})
 				f.turn = f.box.Turn(tool.Context{
 					Cwd: f.work, ApprovalPolicy: approvals, Host: h,
 					// The configuration of the mode workspace-write counts in no other.
@@ -383,7 +383,7 @@ func TestDenyingRulesOfTheTable(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := denying{&host{answer: elicit.Approved}, approval.Rules{Deny: [][]string{{"touch"}}}}
-				turn := newBox(t, tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+				turn := newBox(tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: protocol.ApprovalPolicy(row[1]), Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxMode(row[2]), ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})

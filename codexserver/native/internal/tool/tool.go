@@ -137,7 +137,8 @@ func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (sandbox.Root
 
 // Toolbox is the tools of one conversation. It is safe for concurrent use.
 type Toolbox struct {
-	options Options
+	options   Options
+	firstLook time.Duration // of a command in the background; 0 is firstLook
 
 	confines atomic.Bool // the last attempt to confine a command succeeded
 

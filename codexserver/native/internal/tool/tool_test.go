@@ -14,7 +14,7 @@ import (
 // begin starts a turn in dir in which every command may run.
 func begin(t testing.TB, dir string) (*tool.Turn, *host) {
 	h := &host{answer: elicit.Approved}
-	box := newBox(t, tool.Options{Environ: environ})
+	box := newBox(tool.Options{Environ: environ})
 	return box.Turn(tool.Context{
 		Cwd: dir, ApprovalPolicy: "never", Host: h,
 		SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
@@ -166,7 +166,7 @@ func TestIndependent(t *testing.T) {
 		}
 	}
 	// In a sandbox it depends on whether the user is asked about stopped commands.
-	box := newBox(t, tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+	box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
 		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
 		if got := turn.Independent(shellCall(t, "", "ls")); got != want {

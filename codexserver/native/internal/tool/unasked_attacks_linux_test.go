@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
@@ -237,11 +238,9 @@ func TestNothingIsExchangedBetweenLooks(t *testing.T) {
 				f.put(t, "work/good", readText(t, f.work+"/.git/config"))
 				f.put(t, "work/bad", readText(t, f.work+"/.git/config")+"[core]\n\tsshCommand = "+f.work+"/evil\n")
 				f.put(t, "work/evil", "#!/bin/sh\necho x >"+f.outside+"/proof\n")
-				script := "while :; do cp bad .git/x; mv .git/x .git/config; cp good .git/x; mv .git/x .git/config; done"
-				res, err := writer.Call(t.Context(), shellCall(t, `,"background":true`, "sh", "-c", script))
-				if err != nil || !strings.Contains(res.Output, "still runs") {
-					t.Fatalf("%s, %v", res.Output, err)
-				}
+				script := "echo up; while :; do cp bad .git/x; mv .git/x .git/config; cp good .git/x; mv .git/x .git/config; done"
+				writer.SetFirstLook(time.Millisecond)
+				printed(t, writer, output(t, writer, shellCall(t, background, "sh", "-c", script)), "up\n")
 				const times = 20
 				for range times {
 					if _, err := turn.Call(t.Context(), push); err != nil {
@@ -340,7 +339,7 @@ func (f *field) home() string { return filepath.Join(f.top, "codex") }
 // server starts a conversation of its own server in a folder.
 func (f *field) server(t *testing.T, h *accepting, cwd string) *tool.Turn {
 	t.Helper()
-	box := newBox(t, tool.Options{
+	box := newBox(tool.Options{
 		Environ: f.env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{})), FileTools: true,
 		Marks: &sandbox.Marks{File: filepath.Join(f.home(), "codex-mcp", "commands.lock")},
 	})

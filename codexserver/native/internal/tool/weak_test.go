@@ -208,7 +208,7 @@ func TestWeakCalls(t *testing.T) {
 				}
 			}
 			h := &host{}
-			turn := newBox(t, tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
 				Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
 			call := func(s step) string {
