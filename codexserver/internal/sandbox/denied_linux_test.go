@@ -62,6 +62,7 @@ func TestDeniedMessages(t *testing.T) {
 	if hasNamespaces(t) {
 		tiers = append(tiers, sandbox.TierNamespaces)
 	}
+	processes := pool(t)
 	for _, tier := range tiers {
 		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(policy, dir, nil)
 		if err != nil {
@@ -84,7 +85,7 @@ func TestDeniedMessages(t *testing.T) {
 			"echo x > " + base + "/missing/new":    false,
 			"echo 'Permission denied' >&2; exit 1": true,
 		} {
-			res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
+			res, err := processes.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,9 +5,11 @@ package sandbox_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,11 +87,12 @@ func outsider(t *testing.T) (pid int) {
 	return cmd.Process.Pid
 }
 
-// TestEnclosure tries to leave the enclosure, and to do what stays possible.
+// TestEnclosure tries to leave the enclosure, and to do what stays possible. One enclosure runs all
+// scripts, each in a shell of its own.
 func TestEnclosure(t *testing.T) {
 	servertest.NeedEnclosure(t)
 	pid := outsider(t)
-	for name, tt := range map[string]struct {
+	tests := map[string]struct {
 		script string
 		prints string // "" when the script must fail and print no secret
 	}{
@@ -140,22 +143,36 @@ func TestEnclosure(t *testing.T) {
 		"get a capability by a program": {`grep -q "CapEff:.*[1-79a-f]" /proc/self/status`, ""},
 		"get one by a file":             {`cp $(command -v grep) g && setcap cap_dac_override,cap_sys_admin+ep g && ./g -q "CapEff:.*[1-79a-f]" /proc/self/status`, ""},
 		"the log of the kernel":         {`dmesg --clear`, ""},
-	} {
+	}
+	e := newRooms(t)
+	all := fmt.Sprintf("OTHER=%s SERVER=%s KEY=%s\n", e.other, e.server, filepath.Dir(e.other)+"/key")
+	names := slices.Sorted(maps.Keys(tests))
+	for i, name := range names {
+		all += fmt.Sprintf("(\n%s\n) >%s/%d 2>&1 </dev/null; echo \" status $?\" >>%[2]s/%[3]d\n", tests[name].script, e.ownHome, i)
+	}
+	if out, status := e.sh(t, all); out != "" || status != 0 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
-			e := newRooms(t)
-			out, status := e.sh(t, fmt.Sprintf("OTHER=%s SERVER=%s KEY=%s\n%s", e.other, e.server, filepath.Dir(e.other)+"/key", tt.script))
-			if tt.prints != "" && (status != 0 || !strings.Contains(out, tt.prints)) {
-				t.Errorf("status %d: %s", status, out)
+			text, err := os.ReadFile(fmt.Sprintf("%s/%d", e.ownHome, i))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if tt.prints == "" && (status == 0 || strings.Contains(out, "enclosure:") || strings.Contains(out, "secret") || strings.Contains(out, "content of other")) {
-				t.Errorf("status %d: %s", status, out)
-			}
-			for _, path := range []string{"/etc/codex-mcp-new", e.other + "/../rest/new"} {
-				if _, err := os.Lstat(path); err == nil {
-					t.Errorf("it made %s", path)
-				}
+			out, succeeded := strings.CutSuffix(string(text), " status 0\n")
+			switch prints := tests[name].prints; {
+			case !strings.Contains(string(text), " status "):
+				t.Errorf("it did not end: %s", text)
+			case prints != "" && (!succeeded || !strings.Contains(out, prints)),
+				prints == "" && (succeeded || strings.Contains(out, "secret") || strings.Contains(out, "content of other")):
+				t.Errorf("%s", text)
 			}
 		})
+	}
+	for _, path := range []string{"/etc/codex-mcp-new", e.other + "/../rest/new"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("something made %s", path)
+		}
 	}
 }
 
@@ -214,8 +231,8 @@ func TestTryEnclosure(t *testing.T) {
 func TestEnclosureOfMany(t *testing.T) {
 	servertest.NeedEnclosure(t)
 	e := newRooms(t)
-	others := e.other + "-" + strings.Repeat("long", 40)
-	const many = 800
+	others := e.other + "-" + strings.Repeat("/"+strings.Repeat("long", 60), 10)
+	const many = 80
 	for i := range many {
 		other := fmt.Sprintf("%s/%d", others, i)
 		if err := os.MkdirAll(other, 0o755); err != nil {

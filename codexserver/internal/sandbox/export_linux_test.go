@@ -2,6 +2,13 @@
 
 package sandbox
 
+// Like makes a sandbox with other options that does not try the tier again.
+func (s *Sandbox) Like(o Options) *Sandbox {
+	like := New(o)
+	like.lacks = s.lacks
+	return like
+}
+
 var (
 	OpenName   = openName
 	PinName    = pinName

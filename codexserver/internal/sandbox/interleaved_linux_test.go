@@ -21,7 +21,7 @@ var readOnly = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 // cannot write; the others and the process itself are not affected.
 func TestInterleaved(t *testing.T) {
 	const workers = 8
-	each := 200
+	each := 50
 	if *whole {
 		each = 1000
 	}

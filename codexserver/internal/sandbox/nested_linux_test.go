@@ -67,8 +67,8 @@ func TestVanishingRepositories(t *testing.T) {
 		<-stopped
 	}()
 	p := pool(t)
-	for range 50 {
-		c, err := sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(write(work), work, nil)
+	for range 25 {
+		c, err := tried[sandbox.TierNamespaces].Like(sandbox.Options{Tier: sandbox.TierNamespaces}).Confine(write(work), work, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

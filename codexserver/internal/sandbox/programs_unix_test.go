@@ -29,7 +29,11 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t, top, &sandbox.Programs{Temporary: []string{}}}
-	b.sh("mkdir -p w/bin w2 safe other")
+	for _, folder := range []string{"w/bin", "w2", "safe", "other"} {
+		if err := os.MkdirAll(b.at(folder), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b.programs.Add(b.at("w"))
 	b.programs.Add(b.at("w2"))
 	return b
