@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"reflect"
-	"sync"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
@@ -87,7 +86,6 @@ const maxFiles = 200
 // of a JSON text in four bytes, and the text.
 type link struct {
 	conn *net.UnixConn
-	mu   sync.Mutex // of sending
 	oob  []byte
 }
 
@@ -111,6 +109,8 @@ func linkOf(fd int) (*link, error) {
 	return newLink(conn), nil
 }
 
+// send sends a message. One goroutine at a time sends: the keeper's only one, and in the server who
+// starts the command, then who holds [Process].mu.
 func (l *link) send(message any, files ...*os.File) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -128,8 +128,6 @@ func (l *link) send(message any, files ...*os.File) error {
 		}
 		oob = unix.UnixRights(fds...)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	n, _, err := l.conn.WriteMsgUnix(frame, oob, nil)
 	if err == nil && n < len(frame) {
 		_, err = l.conn.Write(frame[n:])
