@@ -18,10 +18,7 @@ func (t Tier) lacks() error {
 	return unavailable("the tier %q is unknown", string(t))
 }
 
-type (
-	rules   []string // the arguments of sandbox-exec
-	filters struct{}
-)
+type rules []string // the arguments of sandbox-exec
 
 func (c *Confinement) compile() error {
 	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()

@@ -77,7 +77,7 @@ func (c *Confinement) start(cmd *exec.Cmd) error {
 func (c *Confinement) commandFilter() bpf {
 	f := c.rules.filterKey
 	f.sparing = true
-	return c.filters.get(f)
+	return filter(f)
 }
 
 // Do runs f confined by the first tier. That covers f's own system calls, and not
@@ -89,7 +89,7 @@ func (c *Confinement) Do(f func() error) error {
 	}
 	own := c.rules.filterKey
 	own.sparing, own.function = true, true
-	return c.onThread(c.filters.get(own), f)
+	return c.onThread(filter(own), f)
 }
 
 func (c *Confinement) read(f func() error) error { return c.Do(f) }

@@ -14,10 +14,7 @@ func (Tier) lacks() error {
 	return unavailable("%s/%s has no implementation", runtime.GOOS, runtime.GOARCH)
 }
 
-type (
-	rules   struct{}
-	filters struct{}
-)
+type rules struct{}
 
 func (c *Confinement) compile() error { return c.tier.lacks() }
 

@@ -10,9 +10,8 @@ import (
 // own confines programs that the server itself starts, in the first tier. The zero value is
 // ready for use, and safe for concurrent use.
 type own struct {
-	once    sync.Once
-	lacks   error
-	filters filters
+	once  sync.Once
+	lacks error
 }
 
 // Confine prepares a confinement in which a program writes only in the folders, and has no
@@ -22,7 +21,7 @@ func (o *own) Confine(folders ...string) (*Confinement, error) {
 	if o.lacks != nil {
 		return nil, o.lacks
 	}
-	c := &Confinement{tier: TierThread, filters: &o.filters, policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	c := &Confinement{tier: TierThread, policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
 		path, err := filepath.EvalSymlinks(name)
 		if err != nil {

@@ -51,7 +51,6 @@ type Options struct {
 type Sandbox struct {
 	options Options
 	lacks   func() error // returns what this system lacks for the tier; tried once
-	filters filters
 }
 
 // New makes a conversation's sandbox.
@@ -80,7 +79,6 @@ type Confinement struct {
 	tier    Tier
 	cwd     string
 	rules   rules // unset when there is a helper
-	filters *filters
 }
 
 // Confine prepares a confinement for commands in cwd with the environment env. The error
@@ -92,7 +90,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, tier: s.options.Tier, cwd: cwd, filters: &s.filters}
+	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, tier: s.options.Tier, cwd: cwd}
 	if c.find == nil {
 		c.find = exec.LookPath
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -48,26 +47,6 @@ type filterKey struct {
 	ownIPC   bool // is for a command with an IPC namespace of its own
 	function bool // is for a function of this bpf, which may use openat2
 	readOnly bool // denies changing what belongs to files, in every folder
-}
-
-// filters are the programs that a sandbox has built so far. All its commands share them.
-type filters struct {
-	mu    sync.Mutex
-	built map[filterKey]bpf
-}
-
-func (f *filters) get(key filterKey) bpf {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p, ok := f.built[key]
-	if !ok {
-		if f.built == nil {
-			f.built = map[filterKey]bpf{}
-		}
-		p = filter(key)
-		f.built[key] = p
-	}
-	return p
 }
 
 // filter builds the program that the kernel runs for each system call. When it is
