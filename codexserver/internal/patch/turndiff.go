@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -17,9 +16,8 @@ import (
 )
 
 // Diff is the combined diff of a turn's patches against the current files. The zero value is
-// an empty diff. It is safe for concurrent use.
+// an empty diff. A turn makes one patch after another, so one goroutine at a time uses it.
 type Diff struct {
-	mu    sync.Mutex
 	files []*changedFile
 }
 
@@ -35,8 +33,6 @@ type changedFile struct {
 
 // Add adds the files of an applied plan.
 func (d *Diff) Add(p *Plan) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for _, file := range p.files {
 		// The new file of a move is shown with the old one.
 		changed := d.at(file.shown)
@@ -57,11 +53,7 @@ func (d *Diff) Add(p *Plan) {
 }
 
 // Empty reports whether no plan was added.
-func (d *Diff) Empty() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.files) == 0
-}
+func (d *Diff) Empty() bool { return len(d.files) == 0 }
 
 func (d *Diff) isTarget(p *Plan, file *plannedFile) bool {
 	return slices.ContainsFunc(p.files, func(f *plannedFile) bool { return f != file && f.before != nil && f.end() == file })
@@ -80,8 +72,6 @@ func (d *Diff) at(name string) *changedFile {
 // Text returns the diff in git's format, or "" if nothing has changed. Paths below top, the
 // top of a git repository or "", are relative to it.
 func (d *Diff) Text(top string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	sorted := slices.Clone(d.files)
 	slices.SortFunc(sorted, func(a, b *changedFile) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder

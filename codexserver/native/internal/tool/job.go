@@ -46,19 +46,19 @@ var errEnded = errors.New("the model ended the command")
 type jobs struct {
 	running sync.WaitGroup
 
-	mu  sync.Mutex
+	mu  sync.Mutex // also of the output of each
 	all []*job
 }
 
 // job is such a command.
 type job struct {
 	id     string
+	of     *jobs
 	words  []string
 	begin  time.Time
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the fields of its end are set
 
-	mu     sync.Mutex
 	unread []byte
 	lost   int // bytes before unread that no look has shown
 	bytes  int // in all
@@ -97,7 +97,7 @@ func (j *job) over() bool {
 // background.
 func (s *jobs) run(ctx context.Context, r run, c Confinement, spec proc.Spec) (*proc.Result, string, error) {
 	life, cancel := context.WithCancelCause(ctx)
-	j := &job{words: r.Command, begin: time.Now(), cancel: cancel, done: make(chan struct{})}
+	j := &job{of: s, words: r.Command, begin: time.Now(), cancel: cancel, done: make(chan struct{})}
 	s.running.Go(func() {
 		defer cancel(nil)
 		defer close(j.done)
@@ -141,8 +141,8 @@ func (j *job) add(chunk []byte) {
 	if j == nil {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.of.mu.Lock()
+	defer j.of.mu.Unlock()
 	j.bytes += len(chunk)
 	j.pieces++
 	j.unread = append(j.unread, chunk...)
@@ -155,11 +155,11 @@ func (j *job) add(chunk []byte) {
 // report returns the state of the command, and its output since the last report.
 func (j *job) report() string {
 	over := j.over() // before the output is taken: afterwards there is no more
-	j.mu.Lock()
+	j.of.mu.Lock()
 	output, lost := strings.ToValidUTF8(string(j.unread), "\uFFFD"), j.lost
 	j.unread, j.lost = nil, 0
 	much := j.bytes >= passedBytes || j.pieces >= passedPieces
-	j.mu.Unlock()
+	j.of.mu.Unlock()
 	var b strings.Builder
 	switch {
 	case !over:
