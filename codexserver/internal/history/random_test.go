@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	steps = flag.Int("steps", 10_000, "do this `number` of random steps")
+	steps = flag.Int("steps", 5_000, "do this `number` of random steps")
 	seed  = flag.Uint64("seed", 0, "do the steps of this `seed` only; 0 means new seeds")
 )
 
@@ -36,7 +36,7 @@ func TestRandom(t *testing.T) {
 		return
 	}
 	if testing.Short() {
-		*steps /= 20
+		*steps /= 10
 	}
 	count := tally{}
 	for n := 0; n < *steps && !t.Failed(); n += perWorld {
