@@ -40,7 +40,7 @@ func TestApplyInARace(t *testing.T) {
 		}
 	})
 	applied := 0
-	rounds := 500
+	rounds := 150
 	if testing.Short() {
 		rounds = 50
 	}

@@ -47,7 +47,7 @@ func TestOneAfterAnother(t *testing.T) {
 	var p proc.Pool
 	defer p.Close()
 	keepers := map[string]bool{}
-	for n := range 20 {
+	for n := range 5 {
 		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | wc -l); exit `+strconv.Itoa(n))
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
@@ -94,7 +94,7 @@ func TestKeeperThreads(t *testing.T) {
 		return line
 	}
 	first := threads()
-	for range 50 {
+	for range 15 {
 		if now := threads(); now != first {
 			t.Fatalf("%q after %q", now, first)
 		}

@@ -47,7 +47,7 @@ func TestTreeIsGone(t *testing.T) {
 	processes := pool(t)
 	stages := []string{"first", "second", "third", "fourth"}
 	cause := errors.New("enough")
-	rounds := 48
+	rounds := 16 // each stage in each way
 	if *whole {
 		rounds = 400
 	}
