@@ -69,7 +69,6 @@ func newCanary(t testing.TB) *canary {
 	for _, key := range []string{"core.fsmonitor", "diff.external", "diff.text.textconv", "gpg.program", "core.pager", "core.editor"} {
 		c.git(t, work, "config", key, c.path(witness))
 	}
-	c.fillBin(t)
 	c.before = c.tree(t)
 	return c
 }
@@ -122,6 +121,7 @@ func (c *canary) fillBin(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
+	c.before = c.tree(t)
 }
 
 // tree describes all files: kind, mode, time and content. The time of a folder also shows
@@ -270,6 +270,7 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 // others, or all if whole.
 func TestListedOptions(t *testing.T) {
 	c := newCanary(t)
+	c.fillBin(t)
 	var listed map[string][]string
 	text, err := os.ReadFile("../../../internal/policy/testdata/options.json")
 	if err != nil {
@@ -333,6 +334,7 @@ func FuzzKnownSafe(f *testing.F) {
 		f.Add(strings.Join(r.Command, "\x1f"))
 	}
 	c := newCanary(f)
+	c.fillBin(f)
 	untrusted := tool.Context{ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	f.Fuzz(func(t *testing.T, words string) {
 		argv := strings.Split(words, "\x1f")

@@ -254,6 +254,19 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 		".codex/config.toml", "sub/codex-mcp.toml", ".claude/settings.json", ".mcp.json", ".vscode/tasks.json", ".VSCode/tasks.json",
 		".cursor/mcp.json", ".envrc", "a/b/.envrc", ".hus\u212ay/pre-commit", "bare/config", "link/config",
 	} {
+		dir := t.TempDir()
+		for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
+			if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, dir)
 		for policy, want := range map[protocol.ApprovalPolicy]string{
 			"on-request": "ask patch",
 			"on-failure": "patch begin auto=true, patch end false, " + retry,
@@ -265,19 +278,6 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 			} {
 				for _, free := range []bool{true, false} {
 					h := &host{answer: elicit.Denied}
-					dir := t.TempDir()
-					for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
-						if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
-						t.Fatal(err)
-					}
-					before := tree(t, dir)
 					turn := newBox(tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}).Turn(tool.Context{
 						Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
 					})

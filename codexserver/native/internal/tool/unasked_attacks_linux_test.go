@@ -264,7 +264,8 @@ func readText(t *testing.T, file string) string {
 	return string(b)
 }
 
-// pushable is the .git of a repository with a commit and an origin, made once for all attacks.
+// pushable is the .git of a repository with a commit and an origin, made once for all attacks, and no
+// more than git needs to push.
 var pushable = sync.OnceValues(func() (fs.FS, error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -282,6 +283,12 @@ var pushable = sync.OnceValues(func() (fs.FS, error) {
 	}
 	git, all := os.DirFS(filepath.Join(dir, ".git")), fstest.MapFS{"hooks": {Mode: fs.ModeDir | 0o755}}
 	return all, fs.WalkDir(git, ".", func(path string, d fs.DirEntry, err error) error {
+		switch path {
+		case "logs", "info", "objects/info", "objects/pack", "refs/tags", "branches":
+			return fs.SkipDir
+		case "index", "COMMIT_EDITMSG", "description":
+			return nil
+		}
 		if err != nil || d.IsDir() {
 			all[path] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 			return err
