@@ -124,44 +124,6 @@ func TestKillOther(t *testing.T) {
 	}
 }
 
-// TestJournal checks that what an earlier version left of an interrupted apply is named once
-// with its folder, and changes no file.
-func TestJournal(t *testing.T) {
-	b := newBench(t)
-	b.commit(map[string]string{"a": "A"})
-	w := b.create(repo.CreateOptions{ThreadID: "t"})
-	journals := filepath.Join(b.store.Records, "journals")
-	whole, begun, kept := "0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdee.tmp-AAAAAAAAAAAA", "0123456789abcdef0123456789abcdef.kept-BBBBBBBBBBBB"
-	lay(t, journals, map[string]string{
-		whole + "/journal.json": `{"version":1,"root":"` + b.dir + `","tag":"AAAAAAAAAAAA","files":[{"path":"a","before":{"kind":"file","perm":420,"size":1,"hash":"x"},"after":{},"at":0}]}`,
-		whole + "/contents":     "a", begun + "/contents": "a", kept + "/0-a": "a",
-		"fedcba9876543210fedcba9876543210/journal.json": "{",
-	})
-	before := tree(t, b.dir)
-	err := b.store.Recover()
-	left, globErr := filepath.Glob(filepath.Join(journals, "*"))
-	if globErr != nil || len(left) != 3 {
-		t.Fatalf("%q, %v", left, globErr)
-	}
-	for _, want := range []string{"changes to " + b.dir + ": check its files with git; their old contents are in " + left[0], "changes to \"a repository\""} {
-		if !strings.Contains(fmt.Sprint(err), strings.TrimSuffix(want, left[0])) {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-	for _, dir := range left {
-		if base := filepath.Base(dir); base != kept && !strings.Contains(fmt.Sprint(err), dir) {
-			t.Errorf("%v does not name %s", err, dir)
-		}
-	}
-	if err := b.store.Recover(); err != nil {
-		t.Errorf("named twice: %v", err)
-	}
-	if b.plan(w).Len() != 0 {
-		t.Error("the plan is not empty")
-	}
-	same(t, "the caller's tree", before, tree(t, b.dir))
-}
-
 // scene is a bench after a kill.
 type scene struct {
 	*bench

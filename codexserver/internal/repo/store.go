@@ -1,18 +1,15 @@
 package repo
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/go-json-experiment/json"
 )
 
 // Store keeps the worktrees of one user. Only trusted programs may write to its folders,
@@ -99,8 +96,7 @@ func (s Store) List() ([]*Worktree, error) {
 }
 
 // Recover cleans up after processes that were killed: it removes worktrees that were being
-// made or discarded, unless another process works on them. The error also names what an
-// earlier version of this package left of an interrupted apply.
+// made or discarded, unless another process works on them.
 func (s Store) Recover() error {
 	s, err := s.make()
 	if err != nil {
@@ -119,42 +115,7 @@ func (s Store) Recover() error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, s.setAside())...)
-}
-
-// setAside names the journals of earlier versions, which kept the old files of an apply to
-// restore them after a kill. It renames them, so that it names them once, and an earlier
-// version does not restore the files later.
-func (s Store) setAside() error {
-	dir := filepath.Join(s.Records, "journals")
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	found := []error{err}
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if strings.Contains(entry.Name(), ".tmp-") { // it had not begun, or had ended
-			found = append(found, os.RemoveAll(path))
-		}
-		if strings.Contains(entry.Name(), ".") {
-			continue
-		}
-		kept := path + ".kept-" + rand.Text()[:12]
-		if err := os.Rename(path, kept); err != nil {
-			found = append(found, err)
-			continue
-		}
-		var of struct {
-			Root string `json:"root"`
-		}
-		data, err := safefile.Read(filepath.Join(kept, "journal.json"), 64<<20)
-		if err != nil || json.Unmarshal(data, &of) != nil {
-			of.Root = "a repository"
-		}
-		found = append(found, fmt.Errorf("worktree: an earlier version was interrupted while it applied changes to %s: check its files with git; their old contents are in %s", shown(of.Root), shown(kept)))
-	}
-	return errors.Join(found...)
+	return errors.Join(failed...)
 }
 
 // finish removes a worktree that is not in use, unless a process works on it.
