@@ -51,7 +51,7 @@ func (w *Worktree) Branch(ctx context.Context, o BranchOptions) (*Branch, error)
 	if b.Commit, err = w.commit(ctx, tree, cmp.Or(o.Message, "Work of a thread of codex-mcp")); err != nil {
 		return nil, err
 	}
-	if err := w.copyObjects(ctx, scratch, b.Commit); err != nil {
+	if err := w.copyObjects(ctx, b.Commit); err != nil {
 		return nil, err
 	}
 	if err := w.createRef(b.Name, b.Commit); err != nil {
@@ -100,55 +100,26 @@ func (w *Worktree) commit(ctx context.Context, tree, message string) (string, er
 	}}, "commit-tree", "--no-gpg-sign", "-p", parent, "-F", "-", tree)
 }
 
-// copyObjects copies the objects of a commit that the repository does not have to it, as a
-// pack.
-func (w *Worktree) copyObjects(ctx context.Context, scratch, commit string) error {
-	to := filepath.Join(w.record.CommonDir, "objects", "pack")
-	for _, dir := range []string{filepath.Dir(to), to} {
+// copyObjects writes the objects of a commit that the repository does not have to it, as a
+// pack. Git sees the repository's objects, and writes only packs.
+func (w *Worktree) copyObjects(ctx context.Context, commit string) error {
+	objects := filepath.Join(w.record.CommonDir, "objects")
+	packs := filepath.Join(objects, "pack")
+	for _, dir := range []string{objects, packs} {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 			return errors.Join(err, refuse("%s is not a folder", dir))
 		}
 	}
-	name, err := w.private.line(ctx, call{stdin: commit + "\n^" + w.record.Base + "\n"}, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(scratch, "pack"))
-	if err != nil || name == "" {
-		return err
-	}
-	for _, ending := range []string{".pack", ".idx"} { // git finds a pack by its index
-		file := "pack-" + name + ending
-		if exists(filepath.Join(to, file)) {
-			continue
-		}
-		if err := copyObject(filepath.Join(to, file), filepath.Join(scratch, file)); err != nil {
-			return err
-		}
-	}
-	return nil
+	own := quoted(filepath.Join(w.private.common, "objects"))
+	return w.pack(ctx, call{writes: []string{packs}, env: []string{"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + own}}, packs, commit)
 }
 
-// copyObject copies a file of git in one step, so that it is never half written.
-func copyObject(to, from string) error {
-	data, err := safefile.Read(from, 4<<30)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(to), "tmp_pack_*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o444)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+// pack writes the objects of a commit or a tree that the base does not have to a folder of packs,
+// unless there are none.
+func (w *Worktree) pack(ctx context.Context, c call, packs, tip string) error {
+	c.stdin = tip + "\n^" + w.record.Base + "\n"
+	_, err := w.private.git(ctx, c, "pack-objects", "--revs", "--non-empty", "--quiet", "--threads=1", filepath.Join(packs, "pack"))
+	return err
 }
 
 // createRef makes a new branch. As git does, it locks the ref first.

@@ -2,6 +2,8 @@ package repo_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -36,6 +38,9 @@ func TestBranch(t *testing.T) {
 		t.Errorf("skipped %v", branch.Skipped)
 	}
 	b.git("fsck", "--strict", "--no-dangling")
+	if packs, err := filepath.Glob(filepath.Join(b.dir, ".git", "objects", "pack", "*.pack")); err != nil || len(packs) != 1 {
+		t.Errorf("packs: %q, %v", packs, err)
+	}
 	same(t, "the caller's tree", before, files(t, b.dir))
 	if got := b.git("status", "--porcelain"); got != status {
 		t.Errorf("status: %s", got)
@@ -66,5 +71,27 @@ func TestBranch(t *testing.T) {
 	var refused *repo.RefusedError
 	if _, err := w.Branch(t.Context(), repo.BranchOptions{Name: "four"}); !errors.As(err, &refused) {
 		t.Errorf("of another origin: %v", err)
+	}
+}
+
+// TestBranchElsewhere checks that nothing is written behind a link in the repository.
+func TestBranchElsewhere(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "one\n"})
+	elsewhere := t.TempDir()
+	w := b.create(repo.CreateOptions{})
+	lay(t, w.Path(), map[string]string{"a": "two\n"})
+	for _, name := range []string{".git/objects/pack", ".git/refs/heads/codex"} {
+		lay(t, b.dir, map[string]string{name: "-"})
+		lay(t, b.dir, map[string]string{name: "> " + elsewhere})
+		var refused *repo.RefusedError
+		if _, err := w.Branch(t.Context(), repo.BranchOptions{}); !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v, %v", name, left, err)
+		}
+		b.must(os.Remove(filepath.Join(b.dir, filepath.FromSlash(name))))
+		b.must(os.Mkdir(filepath.Join(b.dir, filepath.FromSlash(name)), 0o755))
 	}
 }

@@ -149,9 +149,7 @@ func (w *Worktree) start(ctx context.Context, r *callers, uncommitted bool) (ski
 	}
 	// Copy the objects that are only staged: the caller may unstage them, and git then
 	// removes them.
-	c := call{tree: w.folder(), stdin: w.record.Start + "\n^" + w.record.Base + "\n"}
-	_, err = w.private.git(ctx, c, "pack-objects", "--revs", "--quiet", "--threads=1", filepath.Join(w.private.common, "objects", "pack", "pack"))
-	return skipped, err
+	return skipped, w.pack(ctx, call{tree: w.folder()}, filepath.Join(w.private.common, "objects", "pack"), w.record.Start)
 }
 
 // makeAdmin makes git's own folder for the worktree. It tries again when the folder above
