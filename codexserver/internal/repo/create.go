@@ -209,19 +209,11 @@ func (w *Worktree) register(ctx context.Context) error {
 	admin := w.record.admin()
 	// Unlike ours, this index has the content of HEAD, so that git shows the copied
 	// uncommitted work as changes.
-	scratch, remove, err := w.scratch()
-	if err != nil {
+	if err := copyFile(admin, w.folder(), "index", maxIndex); err != nil {
 		return err
 	}
-	defer remove()
-	index := filepath.Join(scratch, "index")
-	if err := copyFile(scratch, w.folder(), "index", maxIndex); err != nil {
-		return err
-	}
-	if _, err := w.private.git(ctx, call{index: index}, "read-tree", "-m", w.record.Base); err != nil {
-		return err
-	}
-	if err := copyFile(admin, scratch, "index", maxIndex); err != nil {
+	c := call{index: filepath.Join(admin, "index"), writes: []string{admin}}
+	if _, err := w.private.git(ctx, c, "read-tree", "-m", w.record.Base); err != nil {
 		return err
 	}
 	dot := filepath.Join(w.record.Path, ".git")

@@ -116,7 +116,11 @@ func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes [
 	var kept []*plannedFile
 	for i, f := range p.files {
 		c := changes[i]
-		f.was = now[f.path]
+		if was, differs := now[f.path]; differs {
+			f.was = was
+		} else {
+			f.was = c.old
+		}
 		if !f.was.exists() {
 			f.was = entry{mode: modeNone}
 		}
@@ -140,8 +144,8 @@ func (w *Worktree) judge(ctx context.Context, p *Plan, scratch string, changes [
 	return nil
 }
 
-// caller returns the plan's files in the caller's tree as git would store them, and the
-// filters that files need.
+// caller returns the plan's files that differ in the caller's tree, as git would store them,
+// and the filters that files need.
 func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map[string]entry, filtered map[string]string, err error) {
 	c := call{tree: w.record.Root, index: filepath.Join(scratch, "caller")}
 	// With the old content in the index, git converts line ends as in the caller's tree.
@@ -167,18 +171,16 @@ func (w *Worktree) caller(ctx context.Context, p *Plan, scratch string) (now map
 	if err := w.private.store(ctx, c, s.files, s.gone); err != nil {
 		return nil, nil, err
 	}
-	out, err := w.private.git(ctx, c, "ls-files", "-z", "--stage")
+	tree, err := w.private.line(ctx, c, "write-tree", "--missing-ok")
 	if err != nil {
 		return nil, nil, err
 	}
+	theirs, err := w.private.diffTrees(ctx, w.record.Start, tree, false, false)
 	now = map[string]entry{}
-	for line := range strings.SplitSeq(out, "\x00") {
-		head, name, ok := strings.Cut(line, "\t")
-		if fields := strings.Fields(head); ok && len(fields) == 3 {
-			now[name] = entry{fields[0], fields[1]}
-		}
+	for _, c := range theirs {
+		now[c.Path] = c.new
 	}
-	return now, filtered, nil
+	return now, filtered, err
 }
 
 // mergeFile merges one file. Was is the caller's version. If the file cannot be merged,
@@ -216,22 +218,16 @@ func (w *Worktree) mergeFile(ctx context.Context, scratch string, c Change, was 
 }
 
 func (w *Worktree) mergeLines(ctx context.Context, scratch, old, mine, was string) (id, reason string, err error) {
-	dir, err := os.MkdirTemp(scratch, "merge-*")
-	if err != nil {
-		return "", "", err
-	}
-	files := map[string]string{"old": old, "mine": mine, "was": was}
-	for name, id := range files {
-		text, err := w.private.git(ctx, call{}, "cat-file", "blob", id)
+	c := call{tree: scratch}
+	merge := []string{"merge-file", "-p", "-q"}
+	for _, version := range []string{was, old, mine} {
+		name, err := w.private.line(ctx, c, "unpack-file", version)
 		if err != nil {
 			return "", "", err
 		}
-		files[name] = filepath.Join(dir, name)
-		if err := os.WriteFile(files[name], []byte(text), 0o600); err != nil {
-			return "", "", err
-		}
+		merge = append(merge, name)
 	}
-	merged, err := w.private.git(ctx, call{tree: dir}, "merge-file", "-p", "-q", files["was"], files["old"], files["mine"])
+	merged, err := w.private.git(ctx, c, merge...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && ctx.Err() == nil {
 		if exit.ExitCode() > 127 || exit.ExitCode() < 0 {
