@@ -10,7 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/google/go-cmp/cmp"
@@ -31,19 +33,64 @@ func newBench(t testing.TB) *bench {
 	}
 	isolate(t, filepath.Join(top, "user"))
 	b := &bench{t, filepath.Join(top, "repo"), repo.StoreIn(filepath.Join(top, "home"))}
-	b.must(os.Mkdir(b.dir, 0o755))
-	b.git("init", "-q", "-b", "main", "--template=")
+	initialize(t, b.dir)
 	return b
+}
+
+// empty is what git makes of an empty folder. Git makes it once, for all tests.
+var empty = sync.OnceValues(func() (fs.FS, error) {
+	dir, err := os.MkdirTemp("", "empty")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if out, err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main", "--template=").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("git init: %w: %s", err, out)
+	}
+	kept := fstest.MapFS{}
+	found := os.DirFS(dir)
+	return kept, fs.WalkDir(found, ".", func(name string, d fs.DirEntry, err error) error {
+		file := &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		if err == nil && !d.IsDir() {
+			file.Mode = 0o644
+			file.Data, err = fs.ReadFile(found, name)
+		}
+		kept[name] = file
+		return err
+	})
+})
+
+// initialize makes an empty repository.
+func initialize(t testing.TB, dir string) {
+	t.Helper()
+	files, err := empty()
+	if err == nil {
+		err = os.CopyFS(dir, files)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // isolate makes git read only the repository's configuration.
 func isolate(t testing.TB, home string) {
+	withoutUpkeep(t)
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
 		"GIT_COMMITTER_NAME": "somebody", "GIT_COMMITTER_EMAIL": "somebody@example.com",
 	} {
 		t.Setenv(name, value)
+	}
+}
+
+// withoutUpkeep keeps git from starting a process after each commit and push, which looks whether
+// there is something to clean up.
+func withoutUpkeep(t testing.TB) {
+	t.Setenv("GIT_CONFIG_COUNT", "2")
+	for i, key := range []string{"maintenance.auto", "receive.autogc"} {
+		t.Setenv(fmt.Sprint("GIT_CONFIG_KEY_", i), key)
+		t.Setenv(fmt.Sprint("GIT_CONFIG_VALUE_", i), "false")
 	}
 }
 

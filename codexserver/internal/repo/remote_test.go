@@ -20,15 +20,13 @@ type fixture struct {
 
 func newRepo(t testing.TB) *fixture {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	withoutUpkeep(t)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
 	}
 	r := &fixture{t, filepath.Join(t.TempDir(), "w")}
-	if err := os.Mkdir(r.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r.git("init", "-q", "-b", "main", "--template=")
+	initialize(t, r.dir)
 	return r
 }
 

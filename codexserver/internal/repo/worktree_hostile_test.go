@@ -4,6 +4,7 @@ package repo_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,16 +53,30 @@ var programs = []string{
 // TestHostileWorktree checks that no program runs that a repository or a command in the worktree
 // configures, and that their configuration does not change where files are read or written.
 func TestHostileWorktree(t *testing.T) {
+	// It writes what `git config` would, which would be a process for each line.
 	configure := func(b *bench, dir string, tr *trap) {
+		b.t.Helper()
+		file, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_WRONLY|os.O_APPEND, 0)
+		b.must(err)
+		set := func(key, value string) {
+			at, end := strings.Index(key, "."), strings.LastIndex(key, ".")
+			section := key[:at]
+			if at < end {
+				section += ` "` + key[at+1:end] + `"`
+			}
+			_, err := fmt.Fprintf(file, "[%s]\n\t%s = \"%s\"\n", section, key[end+1:], value)
+			b.must(err)
+		}
 		for _, key := range programs {
 			value := tr.script
 			if key == "submodule.nested.update" {
 				value = "!" + value
 			}
-			b.gitIn(dir, "config", key, value)
+			set(key, value)
 		}
-		b.gitIn(dir, "config", "commit.gpgSign", "true")
-		b.gitIn(dir, "config", "submodule.recurse", "true")
+		set("commit.gpgSign", "true")
+		set("submodule.recurse", "true")
+		b.must(file.Close())
 	}
 	type row struct {
 		name string
