@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,15 +18,21 @@ import (
 
 // TestSpecialFiles checks that special files are left out or refused, and block nothing.
 func TestSpecialFiles(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{"a": "one\n", "b": "two\n"})
+	w := b.create(repo.CreateOptions{})
 	for name, want := range map[string]string{
 		"a": "", "x": "", ".gitignore": ".gitignore is a special file", "s/.gitattributes": "s/.gitattributes is a special file", "n/.git/HEAD": "n/.git/HEAD is a special file",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "one\n", "b": "two\n"})
-			w := b.create(repo.CreateOptions{})
+			b := b.in(t)
 			lay(t, w.Path(), map[string]string{"b": "2\n", name: "-", filepath.Join(filepath.Dir(name), "other"): "x"})
 			b.must(syscall.Mkfifo(filepath.Join(w.Path(), name), 0o600))
+			defer func() {
+				top, _, _ := strings.Cut(name, "/")
+				lay(t, w.Path(), map[string]string{top: "-", "other": "-"})
+				lay(t, w.Path(), map[string]string{"a": "one\n"})
+			}()
 			s, err := w.Status(t.Context())
 			if want != "" {
 				var refused *repo.RefusedError

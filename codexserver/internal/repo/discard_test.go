@@ -12,9 +12,10 @@ import (
 
 func TestDiscard(t *testing.T) {
 	type set = map[string]string
+	b := newBench(t)
+	b.commit(set{"a": "one\n", ".gitignore": "*.o\ncache\n", ".gitattributes": "*.dat filter=lfs\n"})
 	for _, tt := range []struct {
 		name string
-		base set
 		// work changes the worktree. It returns words that the loss must contain, or nil
 		// for no loss.
 		work func(b *bench, w *repo.Worktree) []string
@@ -28,11 +29,11 @@ func TestDiscard(t *testing.T) {
 			lay(b.t, w.Path(), set{"s/new": "x"})
 			return []string{"s/new"}
 		}},
-		{name: "an ignored file", base: set{".gitignore": "*.o\n"}, work: func(b *bench, w *repo.Worktree) []string {
+		{name: "an ignored file", work: func(b *bench, w *repo.Worktree) []string {
 			lay(b.t, w.Path(), set{"x.o": "x"})
 			return nil
 		}},
-		{name: "a folder that nobody may write", base: set{".gitignore": "cache\n"}, work: func(b *bench, w *repo.Worktree) []string {
+		{name: "a folder that nobody may write", work: func(b *bench, w *repo.Worktree) []string {
 			lay(b.t, w.Path(), set{"cache/d/x": "x"})
 			b.must(os.Chmod(filepath.Join(w.Path(), "cache", "d"), 0o500))
 			return nil
@@ -42,7 +43,7 @@ func TestDiscard(t *testing.T) {
 			b.gitIn(w.Path(), "init", "-q", "nested")
 			return []string{"nested"}
 		}},
-		{name: "a file that needs a filter", base: set{".gitattributes": "*.dat filter=lfs\n"}, work: func(b *bench, w *repo.Worktree) []string {
+		{name: "a file that needs a filter", work: func(b *bench, w *repo.Worktree) []string {
 			lay(b.t, w.Path(), set{"x.dat": "x"})
 			return []string{"x.dat"}
 		}},
@@ -78,9 +79,7 @@ func TestDiscard(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "one\n"})
-			b.commit(tt.base)
+			b := b.in(t)
 			w := b.create(repo.CreateOptions{ThreadID: "t"})
 			want := tt.work(b, w)
 			err := w.Discard(t.Context(), "")

@@ -37,6 +37,9 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
+// in returns the bench for a row of a table.
+func (b *bench) in(t testing.TB) *bench { return &bench{t, b.dir, b.store} }
+
 // empty is what git makes of an empty folder. Git makes it once, for all tests.
 var empty = sync.OnceValues(func() (fs.FS, error) {
 	dir, err := os.MkdirTemp("", "empty")
