@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -82,12 +83,16 @@ func (w *Worktree) make(ctx context.Context, o CreateOptions) ([]Skip, error) {
 	if err := w.private.isolate(ctx); err != nil {
 		return nil, err
 	}
-	if kind, err := w.private.line(ctx, call{tree: w.folder()}, "cat-file", "-t", r.head); err != nil || kind != "commit" {
+	found, err := w.private.git(ctx, call{tree: w.folder()}, "rev-parse", r.head+"^{commit}", r.head+"^{tree}")
+	commit, tree, _ := strings.Cut(strings.TrimSpace(found), "\n")
+	if err != nil || commit != r.head {
 		return nil, refuse("HEAD of %s is not a commit: %v", r.root, err)
 	}
-	skipped, err := w.start(ctx, r, o.Uncommitted)
-	if err != nil {
-		return nil, err
+	var skipped []Skip
+	if w.record.Start = tree; o.Uncommitted {
+		if skipped, err = w.takeAlong(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(w.record.Path, 0o700); err != nil {
 		return nil, err
@@ -134,12 +139,8 @@ func (w *Worktree) place(r *callers, cwd string) error {
 	return nil
 }
 
-// start determines the worktree's first content and records its tree.
-func (w *Worktree) start(ctx context.Context, r *callers, uncommitted bool) (skipped []Skip, err error) {
-	if !uncommitted {
-		w.record.Start, err = w.private.line(ctx, call{tree: w.folder()}, "rev-parse", "--verify", r.head+"^{tree}")
-		return nil, err
-	}
+// takeAlong makes the caller's content the worktree's first content.
+func (w *Worktree) takeAlong(ctx context.Context, r *callers) (skipped []Skip, err error) {
 	// The copy of the index is in our git folder, because git looks there for a second part.
 	if err := copyIndex(w.private.dir, r.gitDir); err != nil {
 		return nil, err
