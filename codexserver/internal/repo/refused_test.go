@@ -140,11 +140,6 @@ func TestRepositoryForms(t *testing.T) {
 			b.gitIn(dir, "commit", "-qm", "x")
 			return dir
 		}},
-		{"behind a link", func(b *bench) string {
-			link := filepath.Join(filepath.Dir(b.dir), "link")
-			b.must(os.Symlink(b.dir, link))
-			return link
-		}},
 		{"a shallow one", func(b *bench) string {
 			b.commit(map[string]string{"b": "b"})
 			dir := filepath.Join(filepath.Dir(b.dir), "shallow")
@@ -162,10 +157,11 @@ func TestRepositoryForms(t *testing.T) {
 			b.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
 			return b.dir
 		}},
-		{"a name that needs quotes", func(b *bench) string {
-			dir := filepath.Join(filepath.Dir(b.dir), "#\"o d\\d:ü")
+		{"a name that needs quotes, behind a link", func(b *bench) string {
+			dir, link := filepath.Join(filepath.Dir(b.dir), "#\"o d\\d:ü"), filepath.Join(filepath.Dir(b.dir), "link")
 			b.must(os.Rename(b.dir, dir))
-			return dir
+			b.must(os.Symlink(dir, link))
+			return link
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
