@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
+	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -30,6 +30,20 @@ func (s Store) lockPath(name string) string { return filepath.Join(s.Records, "l
 // tryLock locks a name against other processes and other callers in this one. The error
 // wraps [safefile.ErrLocked] if it is locked already.
 func (s Store) tryLock(name string) (unlock func(), err error) {
+	return s.locked(name, func(f *os.File) error { return safefile.Lock(f) })
+}
+
+// lock waits until it has locked a name. If that was the name of a worktree that another caller has
+// removed meanwhile, there is no record of it.
+func (s Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+	unlock, err = s.locked(name, func(f *os.File) error { return claim.Wait(ctx, f) })
+	if errors.Is(err, safefile.ErrLocked) {
+		return nil, fmt.Errorf("worktree: wait for another call to finish: %w", context.Cause(ctx))
+	}
+	return unlock, err
+}
+
+func (s Store) locked(name string, lock func(*os.File) error) (unlock func(), err error) {
 	path := s.lockPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -38,24 +52,9 @@ func (s Store) tryLock(name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := safefile.Lock(f); err != nil {
+	if err := lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	// Closing it alone would leave the lock to a process that is about to be started.
 	return func() { _ = errors.Join(safefile.Unlock(f), f.Close()) }, nil
-}
-
-// lock waits until it has locked a name.
-func (s Store) lock(ctx context.Context, name string) (unlock func(), err error) {
-	for {
-		unlock, err := s.tryLock(name)
-		if err == nil || !errors.Is(err, safefile.ErrLocked) {
-			return unlock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("worktree: wait for another call to finish: %w", context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
