@@ -267,7 +267,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 func (c *configuration) rules() approval.Rules {
 	rules := approval.Rules{Deny: c.settings.Approvals.Deny}
 	for _, r := range c.settings.Approvals.Allow {
-		rules.Allow = append(rules.Allow, approval.Rule{Command: r.Command, Outside: r.Outside})
+		rules.Allow = append(rules.Allow, r.Rule)
 	}
 	return rules
 }

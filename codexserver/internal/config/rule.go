@@ -3,16 +3,14 @@ package config
 import (
 	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/go-json-experiment/json"
 )
 
 // Rule is one of approvals.allow: a list of words, or a table
 // { command = […], outside = true }.
 type Rule struct {
-	// Command is the beginning of an argv.
-	Command []string
-	// Outside also allows the command outside the sandbox.
-	Outside bool
+	approval.Rule
 	// List is true if the rule is only a list of words.
 	List bool
 }
@@ -25,12 +23,12 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	}
 	var words []string
 	if json.Unmarshal(b, &words) == nil {
-		*r = Rule{Command: words, List: true}
+		*r = Rule{Rule: approval.Rule{Command: words}, List: true}
 		return nil
 	}
 	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
 		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
 	}
-	*r = Rule{Command: table.Command, Outside: table.Outside}
+	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside}}
 	return nil
 }
