@@ -206,7 +206,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
 		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
 		Home: o.Home, Room: room, Store: o.Store, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
-		Worktrees: max(o.Keep.Worktrees, 0), MaxWorktrees: max(o.Keep.MaxWorktrees, 0),
+		Keep: o.Keep,
 	})
 	folder := o.Folder
 	if folder == "" && len(o.Folders) > 0 {
@@ -218,10 +218,8 @@ func New(e engine.Engine, o *Options) *Server {
 		seal.File = filepath.Join(o.Home, "codex-mcp", "key")
 	}
 	var tasks *mcp.Tasks
-	if limits := o.Tasks.Resolved(); o.Home != "" && !limits.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), mcp.TaskOptions{
-			Grace: max(limits.Grace, 0), Limit: limits.Limit, Continue: !limits.NoResume,
-		}, log.Warn)
+	if o.Home != "" && !o.Tasks.Never {
+		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn)
 	}
 	var relay *board.Relay
 	if o.Approver != "" {

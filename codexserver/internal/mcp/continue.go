@@ -46,7 +46,7 @@ func (k keepsake) encode(j *mcptool.Job) jsontext.Value {
 }
 
 // continues reports whether this server continues the work of others.
-func (ts *Tasks) continues() bool { return ts != nil && ts.options.Continue }
+func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
 
 // keepTurn keeps a file of a turn in the background, so that the next server can continue it. K is
 // what it needs besides the turn.

@@ -10,13 +10,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), TaskOptions{}, func(string, ...any) {})
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, func(string, ...any) {})
 	threads := thread.NewTable(nil, &board.Options{}).Share("")
 	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), threads, nil), false)
 	ours, theirs := jsonrpc.Pipe()

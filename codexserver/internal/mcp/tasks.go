@@ -7,25 +7,14 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
-
-// TaskOptions say how calls become tasks.
-type TaskOptions struct {
-	// Grace is how long a call may take before it becomes a task.
-	Grace time.Duration
-	// Limit is how many tasks of one principal, and calls that may become one, may be
-	// unfinished at a time.
-	Limit int
-	// Continue makes this server continue the tasks and background turns of servers that were
-	// killed.
-	Continue bool
-}
 
 // Tasks has the unfinished tasks of one server. It is safe for concurrent use. Nil disables
 // tasks.
 type Tasks struct {
-	options TaskOptions
+	options setting.Tasks // with its defaults; its limit is also for calls that may become a task
 	store   *taskfile.Store
 	log     func(msg string, args ...any)
 	sweeps  sync.WaitGroup
@@ -39,8 +28,8 @@ type Tasks struct {
 }
 
 // NewTasks returns an empty Tasks. Their files are in store.
-func NewTasks(store *taskfile.Store, o TaskOptions, warn func(msg string, args ...any)) *Tasks {
-	return &Tasks{options: o, store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
+func NewTasks(store *taskfile.Store, o setting.Tasks, warn func(msg string, args ...any)) *Tasks {
+	return &Tasks{options: o.Resolved(), store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
 }
 
 // serves reports whether tasks are enabled.

@@ -104,10 +104,8 @@ type Options struct {
 	// Continues makes turns of tasks and in the background such that another process can
 	// continue them, if the engine can.
 	Continues bool
-	// Worktrees is how long an unused worktree without work to lose is kept, 0 forever.
-	// MaxWorktrees is how many there may be, 0 means no limit.
-	Worktrees    time.Duration
-	MaxWorktrees int
+	// Keep says how many worktrees are kept, and for how long.
+	Keep setting.Keep
 }
 
 // maxResult returns the size of the longest answer in bytes.
@@ -161,10 +159,10 @@ func New(e engine.Engine, o *Options) *Table {
 	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
-		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: o.MaxWorktrees}
+		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: max(o.Keep.MaxWorktrees, 0)}
 		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
 	}
-	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: o.Worktrees, log: o.Report.Logger}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
