@@ -47,3 +47,12 @@ func TestForeignLog(t *testing.T) {
 		t.Errorf("the log still holds %q", page.Text)
 	}
 }
+
+// TestOpenOnly: only who started the server sees threads that nobody has open, since their rollouts
+// do not say whose they are.
+func TestOpenOnly(t *testing.T) {
+	table := NewTable(&singleEngine{}, &board.Options{})
+	if table.Share("").OpenOnly() || !table.Share("alice").OpenOnly() {
+		t.Error("a principal is shown rollouts, or who started the server is not")
+	}
+}
