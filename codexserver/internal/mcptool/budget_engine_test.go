@@ -102,6 +102,7 @@ func budgetScript(run func(id, script string) providertest.ToolCall) []providert
 func TestBudgetOfTheNativeEngine(t *testing.T) {
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
 			model := providertest.New(budgetScript(func(id, script string) providertest.ToolCall {
 				return providertest.Shell(id, "sh", "-c", script)
 			})...)
