@@ -163,25 +163,18 @@ func questions() []question {
 func TestQuestions(t *testing.T) {
 	for _, q := range questions() {
 		t.Run(q.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				answer := make(chan string, 1)
-				f.turn = func(r *run) {
-					if q.before != nil {
-						q.before(r)
-					}
-					answer <- r.ask(q.method, "%s", q.params)
-					answered(r)
+			var got string
+			_ = turn(t, q.host, func(r *run) {
+				if q.before != nil {
+					q.before(r)
 				}
-				_ = start(t, f.engine(appserver.Options{}), q.host).Turn(t.Context(), text("go"))
-				got := <-answer
-				if strings.HasPrefix(q.want, "error: ") && strings.HasPrefix(got, q.want) {
-					return
-				}
+				got = r.ask(q.method, "%s", q.params)
+			})
+			if !strings.HasPrefix(q.want, "error: ") || !strings.HasPrefix(got, q.want) {
 				if diff := cmp.Diff(q.want, got); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
 				}
-			})
+			}
 		})
 	}
 }
@@ -199,77 +192,62 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
 		{`{"s":"` + long + `"}`, "characters hidden) …", `{"action":"accept","content":{}}`}, // for once
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			answer := make(chan string, 1)
-			f.turn = func(r *run) {
-				answer <- r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+tt.params+`,"persist"`, 1))
-				answered(r)
+		var asked struct {
+			Message string `json:"message"`
+			Meta    struct {
+				Params json.RawMessage `json:"tool_params"`
+			} `json:"_meta"`
+		}
+		h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+			params, err := q.Params(elicit.Client{}, nil)
+			if err == nil {
+				err = json.Unmarshal(params, &asked)
 			}
-			var asked struct {
-				Message string `json:"message"`
-				Meta    struct {
-					Params json.RawMessage `json:"tool_params"`
-				} `json:"_meta"`
+			if err != nil {
+				t.Error(err)
 			}
-			h := &recorder{approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-				params, err := q.Params(elicit.Client{}, nil)
-				if err == nil {
-					err = json.Unmarshal(params, &asked)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				return q.Read([]byte(`{"action":"accept","content":{"decision":"approved_for_session"}}`), nil)
-			}}
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(asked.Message, head) || !strings.Contains(asked.Message, tt.message) {
-				t.Errorf("the message is %q, want %q", asked.Message, tt.message)
-			}
-			if diff := cmp.Diff(tt.params, string(asked.Meta.Params)); diff != "" {
-				t.Errorf("_meta (-want +got):\n%s", diff)
-			}
-			if got := <-answer; got != tt.session {
-				t.Errorf("approved for the session: %s, want %s", got, tt.session)
-			}
-		})
+			return q.Read([]byte(`{"action":"accept","content":{"decision":"approved_for_session"}}`), nil)
+		}}
+		var got string
+		if err := turn(t, h, func(r *run) {
+			got = r.ask(askElicit, "%s", strings.Replace(toolParams, `"persist"`, `"tool_name":"t","tool_params":`+tt.params+`,"persist"`, 1))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(asked.Message, head) || !strings.Contains(asked.Message, tt.message) {
+			t.Errorf("the message is %q, want %q", asked.Message, tt.message)
+		}
+		if diff := cmp.Diff(tt.params, string(asked.Meta.Params)); diff != "" {
+			t.Errorf("_meta (-want +got):\n%s", diff)
+		}
+		if got != tt.session {
+			t.Errorf("approved for the session: %s, want %s", got, tt.session)
+		}
 	}
 }
 
 // TestQuestionShown checks that a person sees what the app-server asked.
 func TestQuestionShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.turn = func(r *run) {
-			withAgent(r)
-			r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
-			answered(r)
-		}
-		h := decide(elicit.Denied)
-		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-			t.Fatal(err)
-		}
-		want := protocol.ExecApprovalRequest{
-			CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
-			Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
-			Judged: []string{"sh", "-c", "rm x"},
-		}
-		for _, e := range h.all() {
-			if got, ok := e.(protocol.ExecApprovalRequest); ok {
-				if !strings.Contains(got.Content, "/root/worker") {
-					t.Errorf("what the sub-agent asks could count as what the conversation asks: %q", got.Content)
-				}
-				got.Content = ""
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("request (-want +got):\n%s", diff)
-				}
-				return
-			}
-		}
-		t.Errorf("nothing was asked: %v", h.types())
-	})
+	h := decide(elicit.Denied)
+	if err := turn(t, h, func(r *run) {
+		withAgent(r)
+		r.ask(askCommand, "%s", strings.Replace(execParams, ofTurn, ofAgent, 1))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := protocol.ExecApprovalRequest{
+		CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
+		Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
+		Judged: []string{"sh", "-c", "rm x"},
+	}
+	got, _ := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest)
+	if !strings.Contains(got.Content, "/root/worker") {
+		t.Errorf("what the sub-agent asks could count as what the conversation asks: %q", got.Content)
+	}
+	got.Content = ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
 }
 
 // TestApprovedForSession approves commands for the session. Codex asks three times, the third
@@ -298,42 +276,39 @@ func TestApprovedForSession(t *testing.T) {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			f.turn = func(r *run) {
-				for range 2 {
-					r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-				}
-				if err := os.WriteFile(script, []byte("#!/bin/sh\n./other\n"), 0o700); err != nil {
-					t.Error(err)
-				}
-				if answer := r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir); answer != `{"decision":"accept"}` {
-					t.Errorf("%s: answered %s", tt.command, answer)
-				}
-				answered(r)
+		h := decide(elicit.ApprovedForSession)
+		if err := turn(t, h, func(r *run) {
+			ask := func() string {
+				return r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
 			}
-			h := decide(elicit.ApprovedForSession)
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
+			ask()
+			ask()
+			if err := os.WriteFile(script, []byte("#!/bin/sh\n./other\n"), 0o700); err != nil {
+				t.Error(err)
 			}
-			tt.want.CallID, tt.want.Cwd, tt.want.LeavesSandbox = "c9", dir, true
-			asked := 0
-			for _, e := range h.all() {
-				if got, ok := e.(protocol.ExecApprovalRequest); ok {
-					asked++
-					if (got.Content == "") != got.Once || got.Placed {
-						t.Errorf("%s: content %q, placed %v", tt.command, got.Content, got.Placed)
-					}
-					got.Content = ""
-					if diff := cmp.Diff(tt.want, got); diff != "" {
-						t.Errorf("request (-want +got):\n%s", diff)
-					}
+			if answer := ask(); answer != `{"decision":"accept"}` {
+				t.Errorf("%s: answered %s", tt.command, answer)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		tt.want.CallID, tt.want.Cwd, tt.want.LeavesSandbox = "c9", dir, true
+		asked := 0
+		for _, e := range h.all() {
+			if got, ok := e.(protocol.ExecApprovalRequest); ok {
+				asked++
+				if (got.Content == "") != got.Once || got.Placed {
+					t.Errorf("%s: content %q, placed %v", tt.command, got.Content, got.Placed)
+				}
+				got.Content = ""
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("request (-want +got):\n%s", diff)
 				}
 			}
-			if asked != tt.asked {
-				t.Errorf("%s: asked %d times, want %d", tt.command, asked, tt.asked)
-			}
-		})
+		}
+		if asked != tt.asked {
+			t.Errorf("%s: asked %d times, want %d", tt.command, asked, tt.asked)
+		}
 	}
 }
 
@@ -376,25 +351,16 @@ func TestLasting(t *testing.T) {
 		{"another host", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"other.example"}]`, "", denied},
 		{"a host, only to deny", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"deny","host":"h.example"}]`, "", denied},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			var got string
-			f.turn = func(r *run) {
-				got = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-				answered(r)
-			}
-			var lasting string
-			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-				lasting = q.Lasting
-				return elicit.Outcome{Decision: elicit.ApprovedAlways}
-			}}
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
-			}
-			if got != tt.want || lasting != tt.lasting {
-				t.Errorf("%s: offered %q, answered %s", tt.name, lasting, got)
-			}
-		})
+		var got, lasting string
+		h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+			lasting = q.Lasting
+			return elicit.Outcome{Decision: elicit.ApprovedAlways}
+		}}
+		if err := turn(t, h, func(r *run) {
+			got = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
+		}); err != nil || got != tt.want || lasting != tt.lasting {
+			t.Errorf("%s: %v, offered %q, answered %s", tt.name, err, lasting, got)
+		}
 	}
 }
 
@@ -421,58 +387,43 @@ func TestSafe(t *testing.T) {
 		{".:/usr/bin:/bin", "/bin/bash -lc ls", "", false},
 	} {
 		t.Setenv("PATH", tt.path)
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			f.turn = func(r *run) {
-				r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-				answered(r)
-			}
-			h := decide(elicit.Denied)
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range h.all() {
-				if got, ok := e.(protocol.ExecApprovalRequest); ok && got.Safe != tt.want {
-					t.Errorf("%s with PATH=%s%s: safe %t", tt.command, tt.path, tt.further, got.Safe)
-				}
-			}
-		})
+		h := decide(elicit.Denied)
+		if err := turn(t, h, func(r *run) {
+			r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest); got.Safe != tt.want {
+			t.Errorf("%s with PATH=%s%s: safe %t", tt.command, tt.path, tt.further, got.Safe)
+		}
 	}
 }
 
 // TestWithdrawnQuestion checks that the answer to a withdrawn question approves nothing.
 func TestWithdrawnQuestion(t *testing.T) {
 	for _, early := range []bool{false, true} { // even before its handler begins
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			var got string
-			f.turn = func(r *run) {
-				withItems(r)
-				withdraw := func() { r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID) }
-				if early {
-					withdraw()
-					synctest.Wait()
-				}
-				done := make(chan struct{})
-				go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
-				synctest.Wait()
+		asked, got := 0, ""
+		h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
+			asked++
+			<-ctx.Done()
+			return elicit.Outcome{Decision: elicit.Approved} // too late
+		}}
+		err := turn(t, h, func(r *run) {
+			withItems(r)
+			withdraw := func() { r.notify("serverRequest/resolved", `{"threadId":%q,"requestId":0}`, threadID) }
+			if early {
 				withdraw()
-				<-done
-				answered(r)
+				synctest.Wait()
 			}
-			asked := 0
-			h := &recorder{exec: func(ctx context.Context, _ protocol.ExecApprovalRequest) elicit.Outcome {
-				asked++
-				<-ctx.Done()
-				return elicit.Outcome{Decision: elicit.Approved} // too late
-			}}
-			if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-				t.Error(err)
-			}
-			if got != denied || h.count("exec_command_begin") != 0 || (asked == 0) != early {
-				t.Errorf("early %v: answer %s, asked %d times, events %v", early, got, asked, h.types())
-			}
+			done := make(chan struct{})
+			go func() { got = r.ask(askCommand, "%s", execParams); close(done) }()
+			synctest.Wait()
+			withdraw()
+			<-done
 		})
+		if err != nil || got != denied || h.count("exec_command_begin") != 0 || (asked == 0) != early {
+			t.Errorf("early %v: %v, answer %s, asked %d times, events %v", early, err, got, asked, h.types())
+		}
 	}
 }
 

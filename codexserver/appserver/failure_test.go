@@ -32,6 +32,19 @@ func answered(r *run) {
 	r.complete("completed")
 }
 
+// turn runs a turn of a new conversation, in false time. The app-server plays it, and then answers.
+func turn(t *testing.T, h engine.Host, play func(*run)) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		played := make(chan struct{})
+		f.turn = func(r *run) { play(r); answered(r); close(played) }
+		err = start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+		<-played // which may be after an abort
+	})
+	return err
+}
+
 // TestIncompleteResponse has a provider that cuts a response off, which Codex reports as an
 // error of the turn.
 func TestIncompleteResponse(t *testing.T) {
@@ -304,50 +317,39 @@ func TestDroppedThreadIsResumed(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		const n = 20000
-		f.turn = func(r *run) {
-			for range n {
-				r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m1","delta":"x"}`, threadID, turnID)
-			}
-			answered(r)
-		}
-		h := &recorder{}
-		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-			t.Error(err)
-		}
-		if got := h.count("agent_message_delta"); got != n {
-			t.Errorf("%d deltas", got)
+	const n = 20000
+	h := &recorder{}
+	err := turn(t, h, func(r *run) {
+		for range n {
+			r.notify("item/agentMessage/delta", `{"threadId":%q,"turnId":%q,"itemId":"m1","delta":"x"}`, threadID, turnID)
 		}
 	})
+	if got := h.count("agent_message_delta"); err != nil || got != n {
+		t.Errorf("%v, %d deltas", err, got)
+	}
 }
 
 func TestInvalidMessagesAreIgnored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.turn = func(r *run) {
-			for _, line := range []string{
-				`not json`, `[]`, `{}`, `{"method":5}`, `{"id":77,"result":{}}`,
-				`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":null}}`,
-				`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":{"id":"another","status":"completed"}}}`,
-				`{"method":"turn/completed","params":[1]}`,
-				`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":5}}}`,
-				`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `"}}`,
-				`{"method":"item/completed","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":"novelty","id":"n","command":[1]}}}`,
-				`{"method":"error","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","error":"text","willRetry":true}}`,
-				`{"method":"serverRequest/resolved","params":{"threadId":"` + threadID + `","requestId":null}}`,
-				`{"method":"account/rateLimits/updated","params":{"rateLimits":null}}`,
-			} {
-				_ = r.wire.Write(context.Background(), [][]byte{[]byte(line)})
-			}
-			answered(r)
-		}
-		h := &recorder{}
-		if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil || h.answer() != "done" {
-			t.Errorf("%v, %v", err, h.types())
+	h := &recorder{}
+	err := turn(t, h, func(r *run) {
+		for _, line := range []string{
+			`not json`, `[]`, `{}`, `{"method":5}`, `{"id":77,"result":{}}`,
+			`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":null}}`,
+			`{"method":"turn/completed","params":{"threadId":"` + threadID + `","turn":{"id":"another","status":"completed"}}}`,
+			`{"method":"turn/completed","params":[1]}`,
+			`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":5}}}`,
+			`{"method":"item/started","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `"}}`,
+			`{"method":"item/completed","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","item":{"type":"novelty","id":"n","command":[1]}}}`,
+			`{"method":"error","params":{"threadId":"` + threadID + `","turnId":"` + turnID + `","error":"text","willRetry":true}}`,
+			`{"method":"serverRequest/resolved","params":{"threadId":"` + threadID + `","requestId":null}}`,
+			`{"method":"account/rateLimits/updated","params":{"rateLimits":null}}`,
+		} {
+			_ = r.wire.Write(context.Background(), [][]byte{[]byte(line)})
 		}
 	})
+	if err != nil || h.answer() != "done" {
+		t.Errorf("%v, %v", err, h.types())
+	}
 }
 
 func TestCloseEndsTurns(t *testing.T) {

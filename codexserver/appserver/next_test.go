@@ -128,63 +128,58 @@ func TestNextApprovals(t *testing.T) {
 		{"a new member of the model's questions", askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), nil, `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				var answers []string
-				f.turn = func(r *run) {
-					if tt.before != nil {
-						tt.before(r)
+			var answers []string
+			var shown []string
+			show := func(text string) elicit.Outcome {
+				shown = append(shown, text)
+				return elicit.Outcome{Decision: elicit.ApprovedForSession}
+			}
+			h := &recorder{
+				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+					if strings.Contains(q.Reason, "does not know") && (q.Safe || !q.Replaceable || !q.Once || q.Lasting != "") {
+						t.Errorf("a rule may decide about %+v", q)
 					}
-					for range 2 {
-						answers = append(answers, r.ask(tt.method, "%s", tt.params))
+					out := show(strings.Join(append(q.Command, q.Reason), " "))
+					if q.Once {
+						out.Decision = elicit.Approved // as the board does
 					}
-					answered(r)
+					return out
+				},
+				patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
+					show(strings.Join(q.Notes, " "))
+					return elicit.Outcome{Decision: elicit.Approved}
+				},
+				approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
+					show(q.Message)
+					return elicit.Outcome{Decision: elicit.Approved}
+				},
+				elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+					show(string(params))
+					return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
+				},
+			}
+			if err := turn(t, h, func(r *run) {
+				if tt.before != nil {
+					tt.before(r)
 				}
-				var shown []string
-				show := func(text string) elicit.Outcome {
-					shown = append(shown, text)
-					return elicit.Outcome{Decision: elicit.ApprovedForSession}
+				for range 2 {
+					answers = append(answers, r.ask(tt.method, "%s", tt.params))
 				}
-				h := &recorder{
-					exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-						if strings.Contains(q.Reason, "does not know") && (q.Safe || !q.Replaceable || !q.Once || q.Lasting != "") {
-							t.Errorf("a rule may decide about %+v", q)
-						}
-						out := show(strings.Join(append(q.Command, q.Reason), " "))
-						if q.Once {
-							out.Decision = elicit.Approved // as the board does
-						}
-						return out
-					},
-					patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
-						show(strings.Join(q.Notes, " "))
-						return elicit.Outcome{Decision: elicit.Approved}
-					},
-					approve: func(_ context.Context, q *elicit.Question) elicit.Outcome {
-						show(q.Message)
-						return elicit.Outcome{Decision: elicit.Approved}
-					},
-					elicit: func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
-						show(string(params))
-						return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
-					},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range answers {
+				if got != tt.want {
+					t.Errorf("answer %s, want %s", got, tt.want)
 				}
-				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-					t.Fatal(err)
-				}
-				for _, got := range answers {
-					if got != tt.want {
-						t.Errorf("answer %s, want %s", got, tt.want)
-					}
-				}
-				times := map[bool]int{false: 1, true: 2}[tt.again]
-				if tt.shown == "" {
-					times = 0
-				}
-				if len(shown) != times || times > 0 && !strings.Contains(shown[0], tt.shown) {
-					t.Errorf("a person sees %q, want %d times %q", shown, times, tt.shown)
-				}
-			})
+			}
+			times := map[bool]int{false: 1, true: 2}[tt.again]
+			if tt.shown == "" {
+				times = 0
+			}
+			if len(shown) != times || times > 0 && !strings.Contains(shown[0], tt.shown) {
+				t.Errorf("a person sees %q, want %d times %q", shown, times, tt.shown)
+			}
 		})
 	}
 }

@@ -106,55 +106,50 @@ func TestManyQuestions(t *testing.T) {
 		"questions": {askElicit, formParams, `"accept"`}, "approvals": {askElicit, toolParams, `"accept"`}, "of the model": {askInput, inputParams, `"A"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(t)
-				var mu sync.Mutex
-				open, most, asked, yes := 0, 0, 0, 0
-				ask := func() {
-					mu.Lock()
-					open, asked = open+1, asked+1
-					most = max(most, open)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					defer mu.Unlock()
-					open--
+			var mu sync.Mutex
+			open, most, asked, yes := 0, 0, 0, 0
+			ask := func() {
+				mu.Lock()
+				open, asked = open+1, asked+1
+				most = max(most, open)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				open--
+			}
+			h := &recorder{
+				approve: func(context.Context, *elicit.Question) elicit.Outcome {
+					ask()
+					return elicit.Outcome{Decision: elicit.Approved}
+				},
+				elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+					ask()
+					return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
+				},
+			}
+			if err := turn(t, h, func(r *run) {
+				var all sync.WaitGroup
+				for i := range 1024 {
+					all.Go(func() {
+						params := strings.Replace(tt.params, `"itemId":"q"`, fmt.Sprintf(`"itemId":"q%d"`, i), 1)
+						if answer := r.ask(tt.method, "%s", params); strings.Contains(answer, tt.yes) {
+							mu.Lock()
+							defer mu.Unlock()
+							yes++
+						}
+					})
 				}
-				h := &recorder{
-					approve: func(context.Context, *elicit.Question) elicit.Outcome {
-						ask()
-						return elicit.Outcome{Decision: elicit.Approved}
-					},
-					elicit: func(context.Context, json.RawMessage) (json.RawMessage, error) {
-						ask()
-						return json.RawMessage(`{"action":"accept","content":{"q1":"A"}}`), nil
-					},
-				}
-				f.turn = func(r *run) {
-					var all sync.WaitGroup
-					for i := range 1024 {
-						all.Go(func() {
-							params := strings.Replace(tt.params, `"itemId":"q"`, fmt.Sprintf(`"itemId":"q%d"`, i), 1)
-							if answer := r.ask(tt.method, "%s", params); strings.Contains(answer, tt.yes) {
-								mu.Lock()
-								defer mu.Unlock()
-								yes++
-							}
-						})
-					}
-					all.Wait()
-					answered(r)
-				}
-				if err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go")); err != nil {
-					t.Fatal(err)
-				}
-				if most != 1 || yes != asked || asked > 40 || asked < 30 {
-					t.Errorf("%d at once, %d asked, %d answered", most, asked, yes)
-				}
-				if n := h.count("background_event"); n > 0 {
-					t.Errorf("%d events say so", n)
-				}
-			})
+				all.Wait()
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if most != 1 || yes != asked || asked > 40 || asked < 30 {
+				t.Errorf("%d at once, %d asked, %d answered", most, asked, yes)
+			}
+			if n := h.count("background_event"); n > 0 {
+				t.Errorf("%d events say so", n)
+			}
 		})
 	}
 }
