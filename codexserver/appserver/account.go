@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -62,11 +63,7 @@ func (c *child) provider(ctx context.Context) string {
 	if err != nil {
 		return builtIn
 	}
-	var name string
-	if json.Unmarshal(config["model_provider"], &name) != nil || name == "" {
-		return builtIn
-	}
-	return name
+	return cmp.Or(value[string](config["model_provider"]), builtIn)
 }
 
 // builtIn is the provider of an empty configuration.
@@ -74,12 +71,8 @@ const builtIn = "openai"
 
 // AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
 func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
 	r := &protocol.GetAuthStatusResult{}
-	return r, c.control(ctx, callAuthStatus, p, r)
+	return r, e.control(ctx, callAuthStatus, p, r)
 }
 
 // UserInfo implements [engine.Accounts].
@@ -101,11 +94,7 @@ func (e *Engine) UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
 
 // LoginAPIKey implements [engine.Accounts]; Codex keeps the key.
 func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
-	c, err := e.child(ctx)
-	if err != nil {
-		return err
-	}
-	return c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsAPIKey, APIKey: key}, nil)
+	return e.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsAPIKey, APIKey: key}, nil)
 }
 
 // LoginChatGPT implements [engine.Accounts]: Codex opens the local callback.
@@ -137,7 +126,7 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 
 // watchLogin returns a channel that receives the end of a login. The end may come before
 // the caller knows the login's id.
-func (c *child) watchLogin(id string) <-chan protocol.LoginChatGPTComplete {
+func (c *child) watchLogin(id string) chan protocol.LoginChatGPTComplete {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ch := c.logins[id]
@@ -159,24 +148,16 @@ func (c *child) loginEnded(raw stdjson.RawMessage) {
 	if r.LoginID == "" {
 		return // a login by key; the answer to its request reported the end
 	}
-	c.watchLogin(r.LoginID)
-	c.mu.Lock()
-	ch := c.logins[r.LoginID]
-	c.mu.Unlock()
 	select {
-	case ch <- r:
+	case c.watchLogin(r.LoginID) <- r:
 	default: // reported twice
 	}
 }
 
 // CancelLogin implements [engine.Accounts].
 func (e *Engine) CancelLogin(ctx context.Context, id string) error {
-	c, err := e.child(ctx)
-	if err != nil {
-		return err
-	}
 	var r wire.LoginCancelled
-	if err := c.control(ctx, wire.CallAccountLoginCancel, wire.LoginCancel{LoginID: id}, &r); err != nil {
+	if err := e.control(ctx, wire.CallAccountLoginCancel, wire.LoginCancel{LoginID: id}, &r); err != nil {
 		return err
 	}
 	if r.Status != wire.CancelLoginAccountStatusCanceled {
@@ -187,9 +168,5 @@ func (e *Engine) CancelLogin(ctx context.Context, id string) error {
 
 // Logout implements [engine.Accounts].
 func (e *Engine) Logout(ctx context.Context) error {
-	c, err := e.child(ctx)
-	if err != nil {
-		return err
-	}
-	return c.control(ctx, wire.CallAccountLogout, nil, nil)
+	return e.control(ctx, wire.CallAccountLogout, nil, nil)
 }

@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/go-json-experiment/json"
 )
 
 // choose adds the choices of a call that today's Codex takes as configuration keys. File
@@ -44,21 +42,7 @@ func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawM
 	if roots != nil {
 		keys[rootsKey] = roots
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	p.Config = maps.Clone(p.Config)
-	if p.Config == nil {
-		p.Config = map[string]stdjson.RawMessage{}
-	}
-	for key, v := range keys {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return configErrorf("%s: %w", key, err)
-		}
-		p.Config[key] = raw
-	}
-	return nil
+	return p.set(keys)
 }
 
 const (

@@ -76,28 +76,7 @@ func readCut(path string) (cut cutRollout, err error) {
 
 // add reads a line.
 func (cut *cutRollout) add(line []byte) {
-	var l struct {
-		Type    protocol.RolloutType `json:"type"`
-		Payload struct {
-			Type      string         `json:"type"`
-			CallID    string         `json:"call_id"`
-			Name      string         `json:"name"`
-			Arguments string         `json:"arguments"`
-			Input     jsontext.Value `json:"input"`
-			Output    jsontext.Value `json:"output"`
-			TurnID    string         `json:"turn_id"`
-			Answer    *string        `json:"last_agent_message"`
-			Cwd       string         `json:"cwd"`
-			Model     string         `json:"model"`
-			Policy    jsontext.Value `json:"approval_policy"`
-			Reviewer  string         `json:"approvals_reviewer"`
-			Sandbox   struct {
-				Type    string         `json:"type"`
-				Roots   []string       `json:"writable_roots"`
-				Network jsontext.Value `json:"network_access"`
-			} `json:"sandbox_policy"`
-		} `json:"payload"`
-	}
+	var l rolloutLine
 	if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
 		if bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
 			cut.now = nil // it may have other policies than those before
@@ -105,7 +84,7 @@ func (cut *cutRollout) add(line []byte) {
 		return
 	}
 	p := &l.Payload
-	switch {
+	switch end, call := l.end(), l.call(); {
 	case l.Type == protocol.RolloutTurnContext:
 		i := slices.Index([]string{string(protocol.SandboxReadOnly), string(protocol.SandboxWorkspaceWrite), string(protocol.SandboxDangerFullAccess)}, p.Sandbox.Type)
 		if i < 0 {
@@ -117,14 +96,10 @@ func (cut *cutRollout) add(line []byte) {
 			sandbox: wire.SandboxPolicy{Type: sandboxTypes[i], WritableRoots: p.Sandbox.Roots, NetworkAccess: []byte(p.Sandbox.Network)}}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
 		cut.pending = nil
-	case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
-		cut.ends = append(cut.ends, rolloutEnd{p.TurnID, true, p.Answer})
-	case p.Type == "function_call" || p.Type == "custom_tool_call":
-		c := &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments}
-		if text, err := jsontext.AppendUnquote(nil, p.Input); err == nil {
-			c.arguments += string(text)
-		}
-		cut.pending = append(cut.pending, c)
+	case end != nil && end.completed:
+		cut.ends = append(cut.ends, *end)
+	case call != nil:
+		cut.pending = append(cut.pending, call)
 	case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
 		cut.pending = slices.DeleteFunc(cut.pending, func(c *rolloutCall) bool { return c.id == p.CallID })
 	}
@@ -172,26 +147,26 @@ func (p *threadParams) narrow(had *rules) {
 
 // Continue implements [engine.Continuable].
 func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
-	last, before, err := c.cutTurn(ctx, in.Key)
-	if err != nil {
+	failed := func(err error) error {
 		c.host.Emit(protocol.TaskStarted{})
 		return c.failed(ctx, err)
 	}
+	last, before, err := c.cutTurn(ctx, in.Key)
+	if err != nil {
+		return failed(err)
+	}
 	cut, err := readCut(c.path)
 	if err != nil {
-		c.host.Emit(protocol.TaskStarted{})
-		return c.failed(ctx, err)
+		return failed(err)
 	}
 	if i := slices.IndexFunc(cut.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
 		return c.endAgain(cut.ends[i].answer)
 	}
 	if last.Status != wire.TurnStatusInterrupted {
-		c.host.Emit(protocol.TaskStarted{})
-		return c.failed(ctx, errors.New(failureOf(last)))
+		return failed(errors.New(failureOf(last)))
 	}
 	if before >= maxContinued {
-		c.host.Emit(protocol.TaskStarted{})
-		return c.failed(ctx, fmt.Errorf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", before+1))
+		return failed(fmt.Errorf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", before+1))
 	}
 	if note != nil {
 		for _, call := range cut.pending {
@@ -216,31 +191,23 @@ func (c *conversation) cutTurn(ctx context.Context, key string) (last *wire.Turn
 	if err != nil {
 		return nil, 0, err
 	}
-	params := wire.TurnsParams{ThreadID: c.id, SortDirection: wire.SortDirectionDesc, Limit: 50}
-	for n := 0; ; {
-		var page wire.TurnsReply
-		if err := ch.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
+	n := 0
+	for turn, err := range ch.turnsOf(ctx, c.id) {
+		if err != nil {
 			return nil, 0, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
 		}
-		for i := range page.Data {
-			turn := &page.Data[i]
-			own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
-			switch {
-			case own && last == nil && n > 0:
-				return nil, 0, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
-			case own && last == nil:
-				last = turn
-			case own:
-				before++
-			case last != nil:
-				return last, before, nil
-			}
-			n++
+		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
+		switch {
+		case own && last == nil && n > 0:
+			return nil, 0, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+		case own && last == nil:
+			last = turn
+		case own:
+			before++
+		case last != nil:
+			return last, before, nil
 		}
-		if page.NextCursor == "" || len(page.Data) == 0 {
-			break
-		}
-		params.Cursor = page.NextCursor
+		n++
 	}
 	switch {
 	case last == nil && c.engine.options.Store != nil:

@@ -15,10 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-const (
-	environmentPrefix = config.ShellEnvironmentKey + "."
-	serversPrefix     = "mcp_servers."
-)
+const environmentPrefix = config.ShellEnvironmentKey + "."
 
 // environment returns the environment of the app-server: that of this process, with
 // Codex's folder. It leaves out keys of other programs, such as the client that started
@@ -68,7 +65,7 @@ func splitCall(keys, file map[string]stdjson.RawMessage) (rest, environment map[
 	}
 	servers := table(file["mcp_servers"])
 	for key, value := range rest {
-		name, isServer := strings.CutPrefix(key, serversPrefix)
+		name, isServer := strings.CutPrefix(key, serverKeys)
 		if name, isSwitch := strings.CutSuffix(name, ".enabled"); isServer && isSwitch && servers[name] == nil {
 			delete(rest, key)
 		}
@@ -120,18 +117,11 @@ func (p *threadParams) restrict(from *engine.Origin, file, call map[string]stdjs
 			return err
 		}
 	}
-	p.Config = maps.Clone(p.Config)
-	if p.Config == nil {
-		p.Config = map[string]stdjson.RawMessage{}
-	}
+	keys := map[string]any{}
 	for key, value := range narrowed {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		p.Config[environmentPrefix+key] = raw
+		keys[environmentPrefix+key] = value
 	}
-	return nil
+	return p.set(keys)
 }
 
 // foreignEnvironment returns a policy with which commands get, of no environment but

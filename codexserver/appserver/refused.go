@@ -65,6 +65,51 @@ type rolloutCall struct {
 	id, name, arguments, output string
 }
 
+// rolloutLine is a line of a rollout, as far as it is read.
+type rolloutLine struct {
+	Type    protocol.RolloutType `json:"type"`
+	Payload struct {
+		Type      string         `json:"type"`
+		CallID    string         `json:"call_id"`
+		Name      string         `json:"name"`
+		Arguments string         `json:"arguments"`
+		Input     jsontext.Value `json:"input"`
+		Output    jsontext.Value `json:"output"`
+		TurnID    string         `json:"turn_id"`
+		Answer    *string        `json:"last_agent_message"`
+		// The policies of a turn.
+		Cwd      string         `json:"cwd"`
+		Model    string         `json:"model"`
+		Policy   jsontext.Value `json:"approval_policy"`
+		Reviewer string         `json:"approvals_reviewer"`
+		Sandbox  struct {
+			Type    string         `json:"type"`
+			Roots   []string       `json:"writable_roots"`
+			Network jsontext.Value `json:"network_access"`
+		} `json:"sandbox_policy"`
+	} `json:"payload"`
+}
+
+// end returns the end of a turn, or nil.
+func (l *rolloutLine) end() *rolloutEnd {
+	completed := l.Payload.Type == "task_complete"
+	if l.Type != protocol.RolloutEventMsg || !completed && l.Payload.Type != "turn_aborted" {
+		return nil
+	}
+	return &rolloutEnd{l.Payload.TurnID, completed, l.Payload.Answer}
+}
+
+// call returns a call of the model, or nil.
+func (l *rolloutLine) call() *rolloutCall {
+	p := &l.Payload
+	if p.Type != "function_call" && p.Type != "custom_tool_call" {
+		return nil
+	}
+	var input string
+	_ = json.Unmarshal(p.Input, &input, jsontext.AllowInvalidUTF8(true)) // "" if it is not text
+	return &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments + input}
+}
+
 // rolloutPart is what a rollout has since a mark.
 type rolloutPart struct {
 	calls []*rolloutCall
@@ -135,30 +180,16 @@ func (m rolloutMark) read() (part rolloutPart, err error) {
 			!bytes.Contains(line, []byte(`"task_complete"`)) && !bytes.Contains(line, []byte(`"turn_aborted"`)) {
 			return
 		}
-		var l struct {
-			Type    protocol.RolloutType `json:"type"`
-			Payload struct {
-				Type      string         `json:"type"`
-				CallID    string         `json:"call_id"`
-				Name      string         `json:"name"`
-				Arguments string         `json:"arguments"`
-				Input     string         `json:"input"`
-				Output    jsontext.Value `json:"output"`
-				TurnID    string         `json:"turn_id"`
-				Answer    *string        `json:"last_agent_message"`
-			} `json:"payload"`
-		}
+		var l rolloutLine
 		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
 			return
 		}
-		p := l.Payload
-		switch {
+		p := &l.Payload
+		switch end, c := l.end(), l.call(); {
+		case end != nil:
+			part.ends = append(part.ends, *end)
 		case l.Type == protocol.RolloutEventMsg:
-			if completed := p.Type == "task_complete"; completed || p.Type == "turn_aborted" {
-				part.ends = append(part.ends, rolloutEnd{p.TurnID, completed, p.Answer})
-			}
-		case p.Type == "function_call" || p.Type == "custom_tool_call":
-			c := &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments + p.Input}
+		case c != nil:
 			byID[c.id] = c
 			part.calls = append(part.calls, c)
 		case byID[p.CallID] != nil:

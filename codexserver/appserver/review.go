@@ -5,13 +5,11 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
 )
 
 // A review is a turn of a read-only thread. If the conversation's thread is not read-only, a new
@@ -59,7 +57,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 		return nil, nil, err
 	}
 	p.Model = cmp.Or(p.Model, c.model)
-	keys := map[string]string{}
+	keys := map[string]any{}
 	if _, own := p.Config["model_provider"]; !own && c.source != "" {
 		keys["model_provider"] = c.source
 	}
@@ -67,16 +65,12 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if c.context != nil {
 		p.Model = c.context.Model
 		if c.context.Effort != "" {
-			keys["model_reasoning_effort"] = string(c.context.Effort)
+			keys["model_reasoning_effort"] = c.context.Effort
 		}
 	}
 	c.mu.Unlock()
-	for key, value := range keys {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.Config[key] = raw
+	if err := p.set(keys); err != nil {
+		return nil, nil, err
 	}
 	conv, err := c.engine.begin(ctx, ch, wire.CallThreadStart, p, silent{c.host})
 	if err != nil {
@@ -99,17 +93,12 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	p.Config = maps.Clone(p.Config)
-	if p.Config == nil {
-		p.Config = map[string]stdjson.RawMessage{}
-	}
+	keys := map[string]any{"web_search": "disabled", "features.apps": false, "features.plugins": false}
 	for name := range servers {
-		p.Config[serverKey(name, "enabled")] = stdjson.RawMessage("false")
+		keys[serverKey(name, "enabled")] = false
 	}
-	p.Config["web_search"] = stdjson.RawMessage(`"disabled"`)
-	p.Config["features.apps"], p.Config["features.plugins"] = stdjson.RawMessage("false"), stdjson.RawMessage("false")
 	p.Sandbox, p.ApprovalPolicy, p.readOnly = string(protocol.SandboxReadOnly), string(protocol.ApprovalNever), true
-	return nil
+	return p.set(keys)
 }
 
 // isReadOnly returns an error unless Codex reports that the thread cannot write or reach

@@ -24,7 +24,7 @@ func savedConfig(config map[string]stdjson.RawMessage) *protocol.UserSavedConfig
 			_ = json.Unmarshal(raw, to) // cannot fail for a string
 		}
 	}
-	if t := table(config["sandbox_workspace_write"]); t != nil {
+	if t := table(config[workspaceTable]); t != nil {
 		no := func(b *bool) *bool {
 			if b == nil {
 				return new(bool)

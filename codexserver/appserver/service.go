@@ -29,6 +29,15 @@ func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawM
 	return r.Config, c.control(ctx, wire.CallConfigRead, wire.ConfigParams{Cwd: cwd}, &r)
 }
 
+// control calls a method that is answered soon, in an app-server that is started if none runs.
+func (e *Engine) control(ctx context.Context, method string, params, result any) error {
+	c, err := e.child(ctx)
+	if err != nil {
+		return err
+	}
+	return c.control(ctx, method, params, result)
+}
+
 // SavedConfig implements [engine.Configurator].
 func (e *Engine) SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error) {
 	c, err := e.child(ctx)
@@ -85,12 +94,8 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 
 // SearchFiles implements [engine.Workspace].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var r wire.SearchReply
-	if err := c.control(ctx, wire.CallFuzzyFileSearch, wire.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
+	if err := e.control(ctx, wire.CallFuzzyFileSearch, wire.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
 		return nil, err
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
@@ -122,10 +127,6 @@ func (e *Engine) GitDiffToRemote(ctx context.Context, cwd string) (*protocol.Git
 
 // SetDefaultModel implements [engine.Configurator].
 func (e *Engine) SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error {
-	c, err := e.child(ctx)
-	if err != nil {
-		return err
-	}
 	for _, w := range []struct {
 		key   string
 		value any
@@ -135,7 +136,7 @@ func (e *Engine) SetDefaultModel(ctx context.Context, p protocol.SetDefaultModel
 			return err
 		}
 		params := wire.ConfigWrite{KeyPath: w.key, Value: value, MergeStrategy: wire.MergeStrategyReplace}
-		if err := c.control(ctx, wire.CallConfigValueWrite, params, nil); err != nil {
+		if err := e.control(ctx, wire.CallConfigValueWrite, params, nil); err != nil {
 			return err
 		}
 	}

@@ -120,25 +120,19 @@ func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
 
 // prompt returns the id of the turn of the n-th prompt from the end.
 func (t *thread) prompt(ctx context.Context, n int) (turn string, err error) {
-	params := wire.TurnsParams{ThreadID: t.id, SortDirection: wire.SortDirectionDesc, Limit: 50}
-	for found := 0; ; {
-		var page wire.TurnsReply
-		if err := t.child.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
+	found := 0
+	for one, err := range t.child.turnsOf(ctx, t.id) {
+		if err != nil {
 			return "", err
 		}
-		for _, one := range page.Data {
-			if hasPrompt(&one) {
-				found++
-			}
-			if found == n {
-				return one.ID, nil
-			}
+		if hasPrompt(one) {
+			found++
 		}
-		if page.NextCursor == "" || len(page.Data) == 0 {
-			return "", tooFew(found)
+		if found == n {
+			return one.ID, nil
 		}
-		params.Cursor = page.NextCursor
 	}
+	return "", tooFew(found)
 }
 
 func tooFew(prompts int) error {

@@ -2,7 +2,9 @@ package appserver
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
@@ -103,6 +105,29 @@ func (c *child) load(r *threadReply, environ []string, host engine.Host) *thread
 		t.hear("")
 	}
 	return t
+}
+
+// turnsOf returns the turns of a thread, the last one first. An error is the last value.
+func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*wire.Turn, error] {
+	return func(yield func(*wire.Turn, error) bool) {
+		params := wire.TurnsParams{ThreadID: id, SortDirection: wire.SortDirectionDesc, Limit: 50}
+		for {
+			var page wire.TurnsReply
+			if err := c.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Data {
+				if !yield(&page.Data[i], nil) {
+					return
+				}
+			}
+			if page.NextCursor == "" || len(page.Data) == 0 {
+				return
+			}
+			params.Cursor = page.NextCursor
+		}
+	}
 }
 
 // find returns the thread of a conversation, or nil.

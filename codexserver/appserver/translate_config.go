@@ -75,15 +75,14 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 // keepTo makes only a worktree writable in the mode workspace-write, as far as Codex has
 // settings for that.
 func keepTo(w *protocol.Worktree, config map[string]stdjson.RawMessage) error {
-	const table = "sandbox_workspace_write"
 	roots, err := json.Marshal([]string{w.Path})
 	if err != nil {
 		return err
 	}
-	delete(config, table) // in case it was not flattened
-	config[table+".writable_roots"] = roots
-	config[table+".exclude_slash_tmp"] = stdjson.RawMessage("true")
-	config[table+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
+	delete(config, workspaceTable) // in case it was not flattened
+	config[rootsKey] = roots
+	config[workspaceTable+".exclude_slash_tmp"] = stdjson.RawMessage("true")
+	config[workspaceTable+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
 	return nil
 }
 

@@ -3,6 +3,7 @@ package appserver
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -41,6 +42,25 @@ type threadParams struct {
 	bounded   bool // fail if Codex reports that the thread may do more
 
 	had *rules // fail if Codex reports wider ones; nil means no limit
+}
+
+// set adds keys to the configuration of the thread. That of another one may share the map.
+func (p *threadParams) set(keys map[string]any) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	p.Config = maps.Clone(p.Config)
+	if p.Config == nil {
+		p.Config = map[string]stdjson.RawMessage{}
+	}
+	for key, value := range keys {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return configErrorf("%s: %w", key, err)
+		}
+		p.Config[key] = raw
+	}
+	return nil
 }
 
 // threadReply answers thread/start and thread/resume with the settings of the thread.
