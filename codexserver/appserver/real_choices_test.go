@@ -35,8 +35,7 @@ func TestRealChoices(t *testing.T) {
 		if err := c.Turn(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
-		all := r.Requests()
-		return string(all[len(all)-1].Body)
+		return r.last()
 	}
 	made := func() int {
 		text, _ := os.ReadFile(filepath.Join(root, "made"))
@@ -64,17 +63,8 @@ func TestRealChoices(t *testing.T) {
 	if got := turn(c, next, "ok"); strings.Contains(got, "json_schema") || !strings.Contains(got, `"effort":"low"`) || made() != 2 {
 		t.Errorf("the next turn, %d: %s", made(), got)
 	}
-	var path string
-	for _, m := range h.events {
-		if s, ok := m.(protocol.SessionConfigured); ok {
-			path = s.RolloutPath
-		}
-	}
 	r.restart(t)
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{FromCall: true}, &recorder{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := r.resume(t, c, &recorder{}, protocol.Config{FromCall: true})
 	if got := turn(again, text("again"), "ok"); !strings.Contains(got, `"effort":"low"`) {
 		t.Errorf("after a restart: %s", got)
 	}
@@ -87,7 +77,6 @@ func TestRealResumeWithinTheConfiguration(t *testing.T) {
 		t.Run(fmt.Sprint(bounded), func(t *testing.T) {
 			r := newReal(t, "")
 			made := filepath.Join(t.TempDir(), "made")
-			h := &recorder{}
 			turn := func(c engine.Conversation) {
 				t.Helper()
 				r.Add(
@@ -97,19 +86,10 @@ func TestRealResumeWithinTheConfiguration(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			turn(r.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxDangerFullAccess}))
-			var path string
-			for _, m := range h.events {
-				if s, ok := m.(protocol.SessionConfigured); ok {
-					path = s.RolloutPath
-				}
-			}
+			conv := r.start(t, &recorder{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxDangerFullAccess})
+			turn(conv)
 			r.restart(t)
-			again, err := r.engine.Resume(t.Context(), path, protocol.Config{Bounded: bounded}, &recorder{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			turn(again)
+			turn(r.resume(t, conv, &recorder{}, protocol.Config{Bounded: bounded}))
 			if written, _ := os.ReadFile(made); len(written) != want {
 				t.Errorf("written %d times, want %d", len(written), want)
 			}

@@ -27,14 +27,7 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 	if err := r.engine.Traits().CanContinue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{Continues: true}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := r.resume(t, conv, h, protocol.Config{Continues: true})
 	err = again.(engine.Continuable).Continue(t.Context(), in, func(words string) { notes = append(notes, words) })
 	return notes, err
 }
@@ -142,13 +135,7 @@ func TestRealContinueNot(t *testing.T) {
 	if _, err := again("key-0"); err == nil || !strings.Contains(err.Error(), "nothing of it ran") {
 		t.Errorf("never begun: %v", err)
 	}
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if conv, err = r.engine.Resume(t.Context(), path, protocol.Config{}, h); err != nil {
-		t.Fatal(err)
-	}
+	conv = r.resume(t, conv, h, protocol.Config{})
 	if err := turn(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}

@@ -88,15 +88,8 @@ func TestRealEnvironmentOfAResumedThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart(t)
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := &recorder{}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := r.resume(t, conv, h, protocol.Config{})
 	if err := again.Turn(t.Context(), text("second")); err != nil {
 		t.Fatal(err)
 	}

@@ -52,14 +52,7 @@ func TestRealLeavesItselfOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.restart(t) // and in another process
-			path, err := r.engine.FindRollout(t.Context(), conv.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := r.resume(t, conv, h, protocol.Config{})
 			if err := again.Turn(t.Context(), text("hi")); err != nil {
 				t.Fatal(err)
 			}

@@ -28,21 +28,13 @@ func TestRealFull(t *testing.T) {
 		t.Errorf("the error does not name the argument: %v", err)
 	}
 	r.restart(t)
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{Cwd: r.cwd}, &recorder{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := r.resume(t, conv, &recorder{}, protocol.Config{Cwd: r.cwd})
 	in := text("second wish")
 	in.Rollback = 1
 	if err := again.Turn(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	all := r.Requests()
-	if body := string(all[len(all)-1].Body); strings.Contains(body, "oversized letter") || !strings.Contains(body, "first wish") || !strings.Contains(body, "second wish") {
+	if body := r.last(); strings.Contains(body, "oversized letter") || !strings.Contains(body, "first wish") || !strings.Contains(body, "second wish") {
 		t.Errorf("the last request: %s", body)
 	}
 }

@@ -91,8 +91,7 @@ func TestRealContinueElsewhere(t *testing.T) {
 	if err := again.Turn(t.Context(), in("key-3")); err != nil || after.answer() != "three" {
 		t.Errorf("%v, %q", err, after.answer())
 	}
-	requests := r.Requests()
-	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "one") || ran(r) != 1 {
+	if body := r.last(); !strings.Contains(body, "one") || ran(r) != 1 {
 		t.Errorf("the command ran %d times; the model was told %s", ran(r), body)
 	}
 }

@@ -65,19 +65,11 @@ func TestSmokeReal(t *testing.T) {
 	if err := conv.Turn(t.Context(), text("go")); err != nil || !made(r) || !strings.Contains(h.answer(), "made") {
 		t.Fatalf("approved: %v, made %v, %q, %v", err, made(r), h.answer(), h.types())
 	}
-	all := r.Requests()
-	if steered != nil || !strings.Contains(string(all[len(all)-1].Body), "use tabs") {
-		t.Errorf("steered: %v; the last request: %s", steered, all[len(all)-1].Body)
+	if steered != nil || !strings.Contains(r.last(), "use tabs") {
+		t.Errorf("steered: %v; the last request: %s", steered, r.last())
 	}
 	r.restart(t)
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := r.resume(t, conv, h, protocol.Config{})
 	if err := again.Turn(t.Context(), text("on")); err != nil || h.answer() != "resumed" {
 		t.Errorf("resumed: %v, %q", err, h.answer())
 	}
