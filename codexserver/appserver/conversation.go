@@ -208,13 +208,9 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 		return nil, err
 	}
 	items = append(slices.Clip(c.unread), items...)
-	s, err := c.inThread(ctx, func(t *thread) (*turn, error) {
+	return c.inThread(ctx, func(t *thread) (*turn, error) {
 		return c.startIn(ctx, t, wire.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 	})
-	if s != nil {
-		s.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
-	}
-	return s, err
 }
 
 // inThread calls start with the loaded thread. If the app-server has not loaded the
@@ -300,6 +296,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 	c.mu.Unlock()
 	r.mu.Lock()
 	r.rules = limits
+	r.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
 	if !t.child.version.less(continuesTurns) {
 		p.ClientUserMessageID = in.Key
 	}

@@ -42,7 +42,7 @@ func (e *ending) wait() (why error, said string) {
 	case <-e.gone:
 		return e.err, e.stderr.last(e.at)
 	case <-limit.C:
-		return nil, e.stderr.last(time.Now())
+		return nil, e.stderr.last(time.Time{})
 	}
 }
 

@@ -73,6 +73,26 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 	return conv
 }
 
+// resume resumes a conversation by its rollout.
+func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg protocol.Config) engine.Conversation {
+	t.Helper()
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.engine.Resume(t.Context(), path, cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// last returns the last request to the model.
+func (r *real) last() string {
+	all := r.Requests()
+	return string(all[len(all)-1].Body)
+}
+
 // escalated returns a turn in which the model wants to write outside of the sandbox.
 func escalated(id string) providertest.Turn {
 	return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{
@@ -240,9 +260,8 @@ func TestRealRefusalIsExplained(t *testing.T) {
 	if err := r.start(t, h, protocol.Config{}).Turn(t.Context(), text("go")); err != nil || h.answer() != "well" {
 		t.Fatalf("%v, %q", err, h.answer())
 	}
-	requests := r.Requests()
-	if last := requests[len(requests)-1]; len(requests) != 2 || !strings.Contains(string(last.Body), "use the makefile") {
-		t.Errorf("%d requests, the last: %s", len(requests), last.Body)
+	if n := len(r.Requests()); n != 2 || !strings.Contains(r.last(), "use the makefile") {
+		t.Errorf("%d requests, the last: %s", n, r.last())
 	}
 }
 
@@ -292,8 +311,7 @@ func TestRealResume(t *testing.T) {
 	if err := again.Turn(t.Context(), text("second")); err != nil || h.answer() != "two" || again.ID() != conv.ID() {
 		t.Errorf("%v, %q, %s", err, h.answer(), again.ID())
 	}
-	last := r.Requests()[len(r.Requests())-1]
-	if !strings.Contains(string(last.Body), "first") {
+	if !strings.Contains(r.last(), "first") {
 		t.Error("the history is lost")
 	}
 	page, err := r.engine.List(t.Context(), protocol.ListConversationsParams{})
