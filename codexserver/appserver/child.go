@@ -225,11 +225,16 @@ var errClosed = errors.New("the engine is closed")
 // an unknown request with -32601.
 func (c *child) handler() jsonrpc.Handler {
 	m := &jsonrpc.Mux{}
-	jsonrpc.Handle(m, wire.AskItemCommandExecutionRequestApproval, c.askCommand)
-	jsonrpc.Handle(m, wire.AskItemFileChangeRequestApproval, c.askFileChange)
-	jsonrpc.Handle(m, wire.AskItemPermissionsRequestApproval, c.askPermissions)
-	jsonrpc.Handle(m, wire.AskItemToolRequestUserInput, c.askUserInput)
-	jsonrpc.Handle(m, wire.AskMCPServerElicitationRequest, c.askElicitation)
+	handle(m, c, wire.AskItemCommandExecutionRequestApproval, wire.CommandDecision{Decision: word(decline)},
+		func(p *wire.CommandApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).command)
+	handle(m, c, wire.AskItemFileChangeRequestApproval, wire.FileDecision{Decision: decline},
+		func(p *wire.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).fileChange)
+	handle(m, c, wire.AskItemPermissionsRequestApproval, noPermissions,
+		func(p *wire.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).permissions)
+	handle(m, c, wire.AskItemToolRequestUserInput, noInput,
+		func(p *userInput) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).userInput)
+	handle(m, c, wire.AskMCPServerElicitationRequest, withContent(declinedElicitation),
+		func(p *elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).elicitation)
 	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if r.IsNotification() {
 			return nil, c.notification(r)

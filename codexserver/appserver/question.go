@@ -12,43 +12,69 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // question is a request of the app-server that a person decides.
 type question struct {
+	about about
 	turn  *turn
 	agent string // the path of the sub-agent that asks; "" for the conversation itself
 	ctx   context.Context
 	done  func()
 }
 
+// about is what a request is about, by ids.
+type about struct{ threadID, turnID, itemID string }
+
 var errNobody = errors.New("it belongs to no running turn")
+
+// handle registers a method with which the app-server asks something. It answers with none, which
+// allows nothing, unless decide returns an answer without an error.
+func handle[P, R any](m *jsonrpc.Mux, c *child, method string, none R, of func(*P) about, decide func(*question, *P) (R, error)) {
+	jsonrpc.Handle(m, method, func(ctx context.Context, p P) (R, error) {
+		a, err := c.ask(ctx, of(&p))
+		if err != nil {
+			c.refuse(method, err)
+			return none, nil
+		}
+		defer a.done()
+		answer, err := decide(a, &p)
+		switch {
+		case errors.Is(err, errQueue): // an event for each would be as many
+			a.pass()
+			c.refuse(method, err)
+		case err != nil:
+			a.refuse(method, err)
+		default:
+			return answer, nil
+		}
+		return none, nil
+	})
+}
 
 // ask finds the turn of a request. Several questions of a turn may be open at a time. It
 // returns an error, and the request is declined, if an earlier answer aborted the turn. The
 // caller calls done at the end.
-func (c *child) ask(ctx context.Context, threadID, turnID, itemID string) (*question, error) {
-	t, agent := c.root(threadID)
+func (c *child) ask(ctx context.Context, what about) (*question, error) {
+	t, agent := c.root(what.threadID)
 	var r *turn
 	if t != nil {
-		r = t.asked(turnID, agent)
+		r = t.asked(what.turnID, agent)
 	}
 	if r == nil && c.shared && (t != nil || c.others()) {
 		c.leaves(ctx)
 		return nil, errElsewhere
 	}
-	if r == nil {
+	if r == nil || ctx.Err() != nil { // or withdrawn already
 		return nil, errNobody
 	}
-	if ctx.Err() != nil { // withdrawn already
-		return nil, errNobody
-	}
-	if err := r.opens(itemID); err != nil {
+	if err := r.opens(what.itemID); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	unhook := context.AfterFunc(r.ctx, stop)
-	return &question{turn: r, agent: agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
+	return &question{about: what, turn: r, agent: agent, ctx: ctx, done: func() { unhook(); stop() }}, nil
 }
 
 // opens records that a question about an item is asked. It returns an error if none may be.
@@ -91,7 +117,7 @@ const steerLimit = 2 * time.Second
 // app-server has no room for a reason, so it is sent as input to the turn, before the answer
 // and after the end of the model's response. If the app-server refuses the input, the model
 // sees only the refusal.
-func (a *question) explain(threadID, turnID, what string, out elicit.Outcome) {
+func (a *question) explain(what string, out elicit.Outcome) {
 	if out.Decision != elicit.Denied || out.Feedback == "" && out.ForCaller() == "" || out.ForModel() == "" || a.turn.ctx.Err() != nil {
 		return
 	}
@@ -106,7 +132,7 @@ func (a *question) explain(threadID, turnID, what string, out elicit.Outcome) {
 	defer stop()
 	c := a.turn.thread.child
 	err := c.peer.Call(ctx, wire.CallTurnSteer, wire.SteerParams{
-		ThreadID: threadID, ExpectedTurnID: turnID, Input: []wire.Input{{Type: wire.UserInputText, Text: &text}},
+		ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: []wire.Input{{Type: wire.UserInputText, Text: &text}},
 	}, nil)
 	if err != nil {
 		c.log.Debug("codex: the model did not get the reason", "error", err)
@@ -137,34 +163,25 @@ func (r *turn) stop() {
 // noRule is logged for a question that offers no rule of Codex.
 const noRule = "codex: no rule is offered"
 
-// askCommand handles the approval of a command.
-func (c *child) askCommand(ctx context.Context, p wire.CommandApproval) (wire.CommandDecision, error) {
-	decision, err := c.decideCommand(ctx, &p)
+// command decides about a command. The decision is a word, or a rule that a person accepted.
+func (a *question) command(p *wire.CommandApproval) (wire.CommandDecision, error) {
+	decision, err := a.decideCommand(p)
 	return wire.CommandDecision{Decision: decision}, err
 }
 
-// decideCommand returns the decision about a command as JSON: a word, or a rule that a person accepted.
-func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (json.RawMessage, error) {
-	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
-	if err != nil {
-		return word(c.refuse(wire.AskItemCommandExecutionRequestApproval, err)), nil
-	}
-	defer a.done()
-	refuse := func(why error) (json.RawMessage, error) {
-		return word(a.refuse(wire.AskItemCommandExecutionRequestApproval, why)), nil
-	}
+func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, error) {
 	if p.Kind != "" && p.Kind != wire.CommandExecutionApprovalKindCommand && p.Kind != wire.CommandExecutionApprovalKindWriteStdin {
-		return refuse(fmt.Errorf("its kind %q is not known", p.Kind))
+		return nil, fmt.Errorf("its kind %q is not known", p.Kind)
 	}
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
-		return refuse(errors.New("it asks for further permissions, which a question about a command does not show"))
+		return nil, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
 	q := execApproval(p, a.turn.item(p.ItemID), a.agent)
 	if len(q.Command) == 0 {
-		return refuse(errors.New("it names no command"))
+		return nil, errors.New("it names no command")
 	}
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
-		return refuse(errors.New("its command or folder has a NUL byte"))
+		return nil, errors.New("its command or folder has a NUL byte")
 	}
 	t := a.turn.thread
 	q.Judged = bareShell(q.Command)
@@ -180,7 +197,7 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 		sum, lasts := place.Everything(q.Command)
 		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == wire.CommandExecutionApprovalKindWriteStdin; !q.Once {
 			if then = t.approvalOf(a.agent, &q, sum); a.turn.elsewhere == nil && t.isApproved(then) {
-				return word(a.answer(p.ItemID, elicit.Outcome{Decision: elicit.Approved})), nil
+				return word(a.answer(elicit.Outcome{Decision: elicit.Approved})), nil
 			}
 			q.Content = then // which has who asks
 		}
@@ -189,7 +206,7 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 	q.Safe = p.NetworkApprovalContext == nil && p.Kind != wire.CommandExecutionApprovalKindWriteStdin && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
 	words, rule, err := lasting(p, &q)
 	if err != nil {
-		c.log.Debug(noRule, "call", p.ItemID, "reason", err)
+		t.child.log.Debug(noRule, "call", p.ItemID, "reason", err)
 	}
 	q.Lasting = words
 	out := a.turn.host.ApproveExec(a.ctx, q)
@@ -204,50 +221,42 @@ func (c *child) decideCommand(ctx context.Context, p *wire.CommandApproval) (jso
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, "`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
+	a.explain("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
 	if words != "" && out.Decision == elicit.ApprovedAlways {
 		out.Decision = elicit.Approved
-		d := a.answer(p.ItemID, out)
+		d := a.answer(out)
 		if d == accept { // and not withdrawn
 			return rule, nil
 		}
 		return word(d), nil
 	}
-	return word(a.answer(p.ItemID, out)), nil
+	return word(a.answer(out)), nil
 }
 
-// askFileChange handles the approval of a patch. It declines a patch whose changes it
-// cannot show.
-func (c *child) askFileChange(ctx context.Context, p wire.FileApproval) (wire.FileDecision, error) {
-	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
-	if err != nil {
-		return wire.FileDecision{Decision: c.refuse(wire.AskItemFileChangeRequestApproval, err)}, nil
-	}
-	defer a.done()
-	refuse := func(why error) (wire.FileDecision, error) {
-		return wire.FileDecision{Decision: a.refuse(wire.AskItemFileChangeRequestApproval, why)}, nil
-	}
+// fileChange decides about a patch. It returns an error for one whose changes it cannot show.
+func (a *question) fileChange(p *wire.FileApproval) (wire.FileDecision, error) {
+	var none wire.FileDecision
 	o := a.turn.item(p.ItemID)
 	if o == nil || len(o.Changes) == 0 {
-		return refuse(errors.New("its changes were not announced"))
+		return none, errors.New("its changes were not announced")
 	}
 	if err := shows(o.Changes); err != nil {
-		return refuse(err)
+		return none, err
 	}
-	q := patchApproval(&p, o, a.agent)
+	q := patchApproval(p, o, a.agent)
 	if len(q.Changes) != len(o.Changes) {
-		return refuse(errors.New("it changes a file twice, of which a question shows one change"))
+		return none, errors.New("it changes a file twice, of which a question shows one change")
 	}
 	q.Cwd = a.turn.thread.folder()
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, "changes to files", out)
-	return wire.FileDecision{Decision: a.answer(p.ItemID, out)}, nil
+	a.explain("changes to files", out)
+	return wire.FileDecision{Decision: a.answer(out)}, nil
 }
 
 // answer returns the decision for the app-server. If the item is approved, it first emits the
 // event that begins the item.
-func (a *question) answer(itemID string, out elicit.Outcome) string {
+func (a *question) answer(out elicit.Outcome) string {
 	d := decisionOf(out)
 	switch {
 	case a.turn.ctx.Err() != nil, a.turn.abortCause() != nil:
@@ -255,14 +264,14 @@ func (a *question) answer(itemID string, out elicit.Outcome) string {
 	case a.ctx.Err() != nil && d != cancelTurn:
 		d = decline
 	case d == accept || d == acceptForSession:
-		a.turn.release(itemID, true)
+		a.turn.release(a.about.itemID, true)
 	}
 	return d
 }
 
 // refuse declines a request that cannot be shown, and reports that to the caller. It leaves that
 // of another program's turn to that program.
-func (a *question) refuse(method string, why error) string {
+func (a *question) refuse(method string, why error) {
 	a.pass()
 	if a.turn.elsewhere == nil && a.ctx.Err() == nil { // and not withdrawn
 		a.turn.report(protocol.BackgroundEvent{
@@ -270,7 +279,7 @@ func (a *question) refuse(method string, why error) string {
 			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.thread.folder(), Reason: why.Error()},
 		})
 	}
-	return a.turn.thread.child.refuse(method, why)
+	a.turn.thread.child.refuse(method, why)
 }
 
 // pass waits until the request has been answered elsewhere, if it is of another program's turn.
@@ -280,63 +289,39 @@ func (a *question) pass() {
 	}
 }
 
-// refuse declines a request without a question.
-func (c *child) refuse(method string, why error) string {
-	if errors.Is(why, errElsewhere) {
-		return decline // too late to decide
+// refuse logs that a request is declined without a question.
+func (c *child) refuse(method string, why error) {
+	if !errors.Is(why, errElsewhere) { // that is decided already
+		c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
 	}
-	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
-	return decline
 }
 
-// askPermissions handles a request for permissions beyond the sandbox.
-func (c *child) askPermissions(ctx context.Context, p wire.Permissions) (wire.PermissionsReply, error) {
-	a, err := c.ask(ctx, p.ThreadID, p.TurnID, p.ItemID)
-	if err != nil {
-		c.refuse(wire.AskItemPermissionsRequestApproval, err)
-		return noPermissions, nil
-	}
-	defer a.done()
-	out := a.turn.host.Approve(a.ctx, permissionsQuestion(&p, a.agent))
+// permissions decides about permissions beyond the sandbox.
+func (a *question) permissions(p *wire.Permissions) (wire.PermissionsReply, error) {
+	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
 	a.decided(out)
-	a.explain(p.ThreadID, p.TurnID, "further permissions", out)
+	a.explain("further permissions", out)
 	if a.ctx.Err() != nil {
 		return noPermissions, nil
 	}
-	return permissionsAnswer(&p, out), nil
+	return permissionsAnswer(p, out), nil
 }
 
-// askElicitation handles questions of Codex's MCP servers, and the approval of calls of
-// their tools.
-func (c *child) askElicitation(ctx context.Context, p elicitation) (wire.ElicitationReply, error) {
-	reply := c.elicited(ctx, &p)
-	if reply.Content == nil {
-		reply.Content = json.RawMessage("null") // the form that all versions were tried with
-	}
-	return reply, nil
-}
-
-func (c *child) elicited(ctx context.Context, p *elicitation) wire.ElicitationReply {
-	a, err := c.ask(ctx, p.ThreadID, p.TurnID, "")
-	if err != nil {
-		c.refuse(wire.AskMCPServerElicitationRequest, err)
-		return declinedElicitation
-	}
-	defer a.done()
+// elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
+func (a *question) elicitation(p *elicitation) (wire.ElicitationReply, error) {
 	reply, err := a.elicit(p)
-	switch {
-	case errors.Is(err, errQueue): // an event for each would be as many
-		a.pass()
-		c.refuse(wire.AskMCPServerElicitationRequest, err)
-		return declinedElicitation
-	case err != nil:
-		a.refuse(wire.AskMCPServerElicitationRequest, err)
-		return declinedElicitation
+	if err == nil && a.ctx.Err() != nil {
+		reply = wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
 	}
-	if a.ctx.Err() != nil {
-		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
+	return withContent(reply), err
+}
+
+// withContent returns a reply in the form that all versions were tried with.
+func withContent(r wire.ElicitationReply) wire.ElicitationReply {
+	if r.Content == nil {
+		r.Content = json.RawMessage("null")
 	}
-	return reply
+	return r
 }
 
 func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
@@ -360,7 +345,7 @@ func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 	if tool {
 		out := a.turn.host.Approve(a.ctx, q)
 		a.decided(out)
-		a.explain(p.ThreadID, p.TurnID, "the call of a tool", out)
+		a.explain("the call of a tool", out)
 		return toolAnswer(out), nil
 	}
 	result, err := a.turn.host.Elicit(a.ctx, f)
@@ -398,27 +383,16 @@ func (a *question) queue(party string) (leave func(), err error) {
 	return slots.Release, nil
 }
 
-// askUserInput handles the model's questions to the user.
-func (c *child) askUserInput(ctx context.Context, p userInput) (wire.UserInputReply, error) {
-	none := wire.UserInputReply{Answers: map[string]wire.Answers{}}
-	a, err := c.ask(ctx, p.ThreadID, p.TurnID, "")
+// userInput asks the model's questions to the user.
+func (a *question) userInput(p *userInput) (wire.UserInputReply, error) {
+	result, err := a.input(p)
 	if err != nil {
-		c.refuse(wire.AskItemToolRequestUserInput, err)
-		return none, nil
-	}
-	defer a.done()
-	result, err := a.input(&p)
-	switch {
-	case errors.Is(err, errQueue):
-		a.pass()
-		c.refuse(wire.AskItemToolRequestUserInput, err)
-		return none, nil
-	case err != nil:
-		a.refuse(wire.AskItemToolRequestUserInput, err)
-		return none, nil
+		return noInput, err
 	}
 	return p.answers(result), nil
 }
+
+var noInput = wire.UserInputReply{Answers: map[string]wire.Answers{}}
 
 // input asks the model's questions.
 func (a *question) input(p *userInput) (json.RawMessage, error) {
