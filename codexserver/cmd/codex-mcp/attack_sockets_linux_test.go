@@ -48,6 +48,7 @@ func (a socketAttack) try(v *victim) string {
 	if a.config != "" {
 		config += "\n[sandbox_workspace_write]\n" + place.Replace(a.config) + "\n"
 	}
+	v.temporaries = true
 	v.serve(config, "")
 	client := func() *process {
 		p := launch(v.t, v.folders, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, "CLIENTS_KEY=hunter2", built(v.t), "--shared", "-engine", "native"))
