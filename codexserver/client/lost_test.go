@@ -178,6 +178,7 @@ func how(r client.Result, err error) string {
 
 // TestResume closes a client while its task runs, and asks another one for the result.
 func TestResume(t *testing.T) {
+	t.Parallel() // it polls
 	o := places()["url"](t, client.Options{})
 	first := start(t, o)
 	ids := make(chan string, 1)
@@ -305,10 +306,10 @@ func TestBrokenHTTP(t *testing.T) {
 	var breaks sync.WaitGroup
 	defer breaks.Wait()
 	c := start(t, client.Options{URL: s.URL, Token: "secret"})
-	r, err := c.Run(t.Context(), client.Task{Prompt: "wait:1s say:done", Watch: client.Watch{Started: func(string) {
+	r, err := c.Run(t.Context(), client.Task{Prompt: "wait:300ms say:done", Watch: client.Watch{Started: func(string) {
 		breaks.Go(func() {
 			for range 5 {
-				<-time.After(100 * time.Millisecond)
+				<-time.After(30 * time.Millisecond)
 				s.CloseClientConnections()
 			}
 		})
