@@ -166,7 +166,7 @@ func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*tu
 		return th.Log(), nil
 	}
 	resumer, ok := t.engine.(engine.Resumer)
-	if !ok || threads.Principal() != "" || threads.Elsewhere(at.thread) {
+	if !ok || threads.OpenOnly() || threads.Elsewhere(at.thread) {
 		return nil, unknownThread{at.thread}
 	}
 	path, err := resumer.FindRollout(ctx, at.thread)

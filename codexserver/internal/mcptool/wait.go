@@ -222,7 +222,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 // holder returns the error of codex-reply if another program runs a turn of the thread with an id.
 func (c *call) holder(ctx context.Context, id string) error {
 	holder := engine.TraitsOf(c.table.engine).Holder
-	if holder == nil || c.Threads.Principal() != "" {
+	if holder == nil || c.Threads.OpenOnly() {
 		return nil
 	}
 	return holder(context.WithoutCancel(ctx), id)

@@ -117,6 +117,10 @@ type Share struct {
 // Principal returns the principal of the share.
 func (s *Share) Principal() string { return s.principal }
 
+// OpenOnly reports whether the share shows no threads but open ones. The rollout of another may
+// belong to another principal.
+func (s *Share) OpenOnly() bool { return s.principal != "" }
+
 // Start begins a thread. A receives its first events.
 func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
