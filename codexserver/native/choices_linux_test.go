@@ -56,10 +56,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 	}
 	closed(t, c)
 	b.reopen(t)
-	r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.resume(t, configured(t, h).RolloutPath, protocol.Config{}, &host{})
 	defer r.Close()
 	if got := sh(r, strings.ReplaceAll(script, "NAME", "third")); got != want {
 		t.Errorf("after a restart: %q", got)

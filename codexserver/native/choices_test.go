@@ -60,10 +60,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 			path := configured(t, h).RolloutPath
 			closed(t, c)
 			b.reopen(t)
-			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := b.resume(t, path, protocol.Config{}, &host{})
 			defer r.Close()
 			turn(t, r, say("again"))
 			if got := lastRequest(b); !strings.Contains(got, `"high"`) || strings.Contains(got, `{"type":"web_search"}`) != (wire == "responses") {
@@ -139,10 +136,7 @@ func TestWebSearchTakenBack(t *testing.T) {
 	}
 	write(t, path, strings.Replace(string(text), "#mode", `web_search = "disabled"`, 1))
 	b.reopen(t)
-	r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.resume(t, configured(t, h).RolloutPath, protocol.Config{}, &host{})
 	defer r.Close()
 	turn(t, r, say("again"))
 	if got := lastRequest(b); strings.Contains(got, "web_search") {

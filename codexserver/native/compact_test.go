@@ -45,10 +45,7 @@ func TestCompaction(t *testing.T) {
 			path := configured(t, h).RolloutPath
 			closed(t, c)
 			b.provider.Add(providertest.Say("resumed"))
-			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := b.resume(t, path, protocol.Config{}, &host{})
 			defer r.Close()
 			turn(t, r, say("fourth wish"))
 			inOrder(t, lastRequest(b), "SECOND NOTE", "third wish", "end", "fourth wish")

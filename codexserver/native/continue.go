@@ -230,10 +230,7 @@ func (t *turn) answerCalls(ctx context.Context, calls []tool.Call, was *rollout.
 		after = append(after, items...)
 	}
 	t.conv.record(after...)
-	t.emitUsage()
-	if diff := t.tools.UnifiedDiff(); diff != "" {
-		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
-	}
+	t.emitProgress()
 	return nil
 }
 

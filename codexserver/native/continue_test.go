@@ -54,10 +54,7 @@ func work(dir string) []providertest.ToolCall {
 // continued continues a turn, and returns its answer and the notes.
 func continued(t *testing.T, b *bench, path, key string, h *host) (answer string, notes []string, err error) {
 	t.Helper()
-	c, err := b.engine.Resume(t.Context(), path, protocol.Config{Continues: true}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := b.resume(t, path, protocol.Config{Continues: true}, h)
 	defer c.Close()
 	err = c.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: key}, func(words string) { notes = append(notes, words) })
 	h.mu.Lock()

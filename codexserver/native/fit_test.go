@@ -118,10 +118,7 @@ func TestMessageThatDoesNotFit(t *testing.T) {
 			turn(t, c, say("second wish"))
 			without(t, lastRequest(b), "message word")
 			closed(t, c)
-			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := b.resume(t, path, protocol.Config{}, &host{})
 			defer r.Close()
 			turn(t, r, say("third wish"))
 			without(t, lastRequest(b), "message word")
@@ -162,10 +159,7 @@ func TestTakeBack(t *testing.T) {
 		t.Errorf("more than there are: %v", err)
 	}
 	closed(t, c)
-	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.resume(t, path, protocol.Config{}, &host{})
 	defer r.Close()
 	in = say("wish five")
 	in.Rollback = 1

@@ -84,10 +84,7 @@ func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
 	path := configured(t, h).RolloutPath
 	turn(t, c, say("first"))
 	b.reopen(t)
-	other, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := b.resume(t, path, protocol.Config{}, &host{})
 	defer other.Close()
 	strict := protocol.TurnContext{Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalUntrusted, Model: "scripted",
 		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}

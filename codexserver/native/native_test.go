@@ -164,6 +164,17 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 	return c
 }
 
+// resume continues the conversation of a rollout.
+func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.Host) engine.Conversation {
+	t.Helper()
+	c, err := b.engine.Resume(t.Context(), path, cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func say(text string) protocol.TurnInput { return protocol.TurnInput{Items: protocol.TextInput(text)} }
 
 // turn runs a turn, which must succeed.

@@ -83,10 +83,7 @@ func TestPromptsAreKept(t *testing.T) {
 	closed(t, c)
 	b.reopen(t)
 	b.provider.Add(providertest.Turn{Usage: filling, Text: []string{"three"}}, providertest.Say("NOTE 2"), providertest.Say("four"))
-	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.resume(t, path, protocol.Config{}, &host{})
 	defer r.Close()
 	for _, text := range []string{"third", "fourth"} {
 		turn(t, r, say(text))
@@ -112,10 +109,7 @@ func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 			c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT")})
 			turn(t, c, say("first"))
 			closed(t, c)
-			r, err := b.engine.Resume(t.Context(), configured(t, h).RolloutPath, cfg, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := b.resume(t, configured(t, h).RolloutPath, cfg, &host{})
 			defer r.Close()
 			turn(t, r, say("second"))
 			diff(t, "messages", []string{"developer EXPERT", "user " + environment, "user first", "developer OTHER", "user second"},

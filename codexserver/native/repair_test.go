@@ -32,10 +32,7 @@ func (b *bench) resumed(t *testing.T, path string) string {
 	t.Helper()
 	b.reopen(t)
 	b.provider.Add(providertest.Say("resumed"))
-	c, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := b.resume(t, path, protocol.Config{}, &host{})
 	defer c.Close()
 	turn(t, c, say("the end"))
 	validRequests(t, b.provider)
@@ -142,10 +139,7 @@ func TestRemovedRolloutHasMessages(t *testing.T) {
 	turn(t, c, say("second"))
 	closed(t, c)
 	h = &host{}
-	again, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := b.resume(t, path, protocol.Config{}, h)
 	defer again.Close()
 	var texts []string
 	for _, raw := range configured(t, h).InitialMessages {

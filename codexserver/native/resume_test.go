@@ -146,10 +146,7 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 
 	h := &host{}
-	c, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := b.resume(t, path, protocol.Config{}, h)
 	defer c.Close()
 	turn(t, c, say("go on"))
 	inOrder(t, lastRequest(b), "the task", "c1", "c2", "aborted", "aborted", "go on")
@@ -217,10 +214,7 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 				questions++
 				return elicit.Denied
 			}}
-			again, err := b.engine.Resume(t.Context(), path, tt.call, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := b.resume(t, path, tt.call, h)
 			defer again.Close()
 			turn(t, again, say("second"))
 			if questions != tt.questions {
@@ -262,10 +256,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := b.engine.Resume(t.Context(), path, protocol.Config{Bounded: tt.bounded}, &host{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := b.resume(t, path, protocol.Config{Bounded: tt.bounded}, &host{})
 			defer again.Close()
 			turn(t, again, say("second"))
 			raw, err := os.ReadFile(path)

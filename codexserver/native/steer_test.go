@@ -79,10 +79,7 @@ func TestSteer(t *testing.T) {
 			b.reopen(t)
 			b.provider.Add(providertest.Say("resumed"))
 			h = &host{}
-			r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := b.resume(t, path, protocol.Config{}, h)
 			defer r.Close()
 			inOrder(t, fmt.Sprintf("%s", configured(t, h).InitialMessages), "first wish", "second wish", "third wish", "first answer", "fourth wish", "second answer")
 			turn(t, r, say("fifth wish"))
@@ -115,10 +112,7 @@ func TestSteerWhileSummarised(t *testing.T) {
 	path := configured(t, h).RolloutPath
 	closed(t, c)
 	b.provider.Add(providertest.Say("resumed"))
-	r, err := b.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.resume(t, path, protocol.Config{}, &host{})
 	defer r.Close()
 	turn(t, r, say("fourth wish"))
 	inOrder(t, lastRequest(b), "first wish", "second wish", "SECOND NOTE", "third wish", "end", "fourth wish")

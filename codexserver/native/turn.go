@@ -336,10 +336,7 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 	t.commit()
 	t.conv.record(after...)
 	t.emitChat(resp.Items)
-	t.emitUsage()
-	if diff := t.tools.UnifiedDiff(); diff != "" {
-		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
-	}
+	t.emitProgress()
 	return len(calls) > 0, nil
 }
 
@@ -365,6 +362,14 @@ func (t *turn) emitChat(items []protocol.ResponseItem) {
 // emitUsage reports the tokens used so far, those of the last response included.
 func (t *turn) emitUsage() {
 	t.conv.emit(t.conv.meter.report())
+}
+
+// emitProgress reports what the calls of a response have used and changed.
+func (t *turn) emitProgress() {
+	t.emitUsage()
+	if diff := t.tools.UnifiedDiff(); diff != "" {
+		t.conv.emit(protocol.TurnDiff{UnifiedDiff: diff})
+	}
 }
 
 // commit adds the response to the history. It is called before each action that the
