@@ -124,7 +124,7 @@ func testTextOnOneLine(t *testing.T, meta string) {
 	go func() { running <- peer.Run(context.Background()) }()
 	go func() {
 		served <- codexserver.New(newShouter(), &codexserver.Options{
-			Home: t.TempDir(), Approvals: elicit.Options{Timeout: time.Minute},
+			Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute},
 		}).Serve(context.Background(), theirs)
 	}()
 	defer func() {

@@ -15,10 +15,10 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// TestMemoryOfFinishedTasks finishes a thousand tasks with results of 10 kB, of which the
+// TestMemoryOfFinishedTasks finishes many tasks with results of 10 kB, of which the
 // server keeps little in memory.
 func TestMemoryOfFinishedTasks(t *testing.T) {
-	const warm, tasks, most = 50, 250, 3 << 10
+	const warm, tasks, most = 20, 60, 3 << 10
 	release := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		<-release

@@ -23,7 +23,7 @@ import (
 // pollers connects n clients to one server, each over a connection of its own.
 func pollers(t testing.TB, n int, e engine.Engine, o *codexserver.Options) []*jsonrpc.Peer {
 	t.Helper()
-	o.Home = t.TempDir()
+	o.Home, o.Changes.Off = t.TempDir(), true
 	server := codexserver.New(e, o)
 	peers := make([]*jsonrpc.Peer, n)
 	for i := range peers {

@@ -61,7 +61,7 @@ func TestConcurrent(t *testing.T) {
 func TestFinishThenClose(t *testing.T) {
 	home := t.TempDir()
 	reader := newStore(t, home)
-	for range 100 {
+	for range 25 {
 		s := newStore(t, home)
 		task := create(t, s)
 		done := make(chan struct{})

@@ -219,7 +219,7 @@ func TestMemory(t *testing.T) {
 	}
 	complete(t, s, create(t, s))
 	before := heap()
-	const tasks = 300
+	const tasks = 100
 	for range tasks {
 		task := create(t, s)
 		task.Status, task.Result = taskfile.Completed, jsontext.Value(`{"text":"`+strings.Repeat("x", 10_000)+`"}`)
