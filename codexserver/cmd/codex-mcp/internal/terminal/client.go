@@ -128,7 +128,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 		checked.Err = out
 	}
 	code := run(ctx, t, &checked, out, task, signals)
-	if err := out.failure(); err != nil && code != StatusInterrupted {
+	if err := out.err; err != nil && code != StatusInterrupted {
 		fmt.Fprintf(stderr, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), err)
 		return StatusFailed
 	}
