@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -263,40 +264,15 @@ func TestEndToEndAskJSON(t *testing.T) {
 	}
 }
 
-func TestEndToEndAskLongTask(t *testing.T) {
-	for name, tt := range map[string]struct {
-		task   string
-		status int
-		says   string
-	}{
-		"too long":              {strings.Repeat("x", terminal.MaxTask+1), 2, "the task is too long"},
-		"too long when quoted":  {strings.Repeat(`"`, terminal.MaxTask/2), 1, "the task is too long"},
-		"nearly as long as may": {strings.Repeat("x", terminal.MaxTask-16<<10), 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := sit(t, providertest.Turn{Text: []string{"Done."}})
-			cmd := s.command(t, "ask", "--engine", "native", "-")
-			cmd.Stdin = strings.NewReader(tt.task)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			cmd.Run()
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || !strings.Contains(stderr.String(), tt.says) {
-				t.Errorf("%v: %.1000s", cmd.ProcessState, &stderr)
-			}
-		})
+// TestAskLongTask reads a task that is longer than a message. Package terminal tests the longest
+// tasks and answers.
+func TestAskLongTask(t *testing.T) {
+	o, err := parse("codex-mcp", []string{"ask", "-"}, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestEndToEndAskLongAnswer has an answer that is twice in one message, which is then longer
-// than a message to a server may be. With -short it is not.
-func TestEndToEndAskLongAnswer(t *testing.T) {
-	pieces := 33 // of 1 MiB
-	if testing.Short() {
-		pieces = 4
-	}
-	s := sit(t, providertest.Turn{Text: slices.Repeat([]string{strings.Repeat("x", 1<<20)}, pieces)})
-	if code := s.ask(s.piped(), "long"); code != terminal.StatusAnswered || len(s.out.String()) != pieces<<20+1 {
-		t.Errorf("status %d, %d bytes: %.1000s", code, len(s.out.String()), s.errs.String())
+	if _, err := o.ask.newTask(o, bytes.NewReader(make([]byte, terminal.MaxTask+1))); !errors.Is(err, terminal.ErrTaskTooLong) {
+		t.Errorf("error %v", err)
 	}
 }
 
