@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -457,5 +459,25 @@ func TestPatienceTask(t *testing.T) {
 		if a = c.start("tasks/get", fmt.Sprintf(`"taskId":%q`, task.TaskID)).wait(); !strings.Contains(string(a.raw), `"text":"end"`) {
 			t.Errorf("%s", a.raw)
 		}
+	})
+}
+
+// TestPatienceWithoutATask begins a call that would become a task, but the file of it cannot be
+// written: its deadline counts from its begin.
+func TestPatienceWithoutATask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := t.TempDir()
+		if err := os.WriteFile(filepath.Join(home, "codex-mcp"), nil, 0o600); err != nil { // in place of the folder
+			t.Fatal(err)
+		}
+		o := &codexserver.Options{Home: home, Patience: time.Minute, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}}
+		o.Changes.Off = true
+		c := connectModern(t, (&worker{}).engine(), o)
+		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		took(t, time.Minute, func() {
+			if a := c.codex("sleep:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking, 1m") {
+				t.Errorf("%s", a.text())
+			}
+		})
 	})
 }

@@ -53,6 +53,7 @@ func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
 		c.session.client.Log().Warn("a call does not become a task", "error", err)
 		c.mu.Lock()
 		c.taskable = false
+		c.change() // wakes the request, which has a deadline now
 		c.mu.Unlock()
 		return nil
 	}

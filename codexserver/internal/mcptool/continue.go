@@ -32,7 +32,7 @@ type keepsake struct {
 	Key    string               `json:"key"` // see [protocol.TurnInput]; "" if no other process continues the turn
 	Began  time.Time            `json:"began,omitzero"`
 	Used   *protocol.TokenUsage `json:"used,omitzero"` // what the thread had used
-	Budget *budget              `json:",inline"`
+	Budget *budget              `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 }
 
