@@ -98,8 +98,11 @@ func TestReadme(t *testing.T) {
 		"codex-mcp doctor": func(t *testing.T, line string) {
 			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
-		"claude mcp add codex -- codex-mcp":          claude,
-		"claude mcp add codex -- codex-mcp --shared": claude,
+		"claude mcp add codex -- codex-mcp": claude,
+		"claude mcp add codex -- codex-mcp --shared": func(t *testing.T, line string) {
+			claude(t, line)
+			n.wants(t, "codex-mcp shared stop", "", "ended ") // else it would wait for clients after the test
+		},
 		"npx @modelcontextprotocol/inspector codex-mcp": func(t *testing.T, line string) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
