@@ -377,6 +377,7 @@ func TestEndToEndAttacks(t *testing.T) {
 			continue // of another package
 		}
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			for _, place := range a.places(n, *whole, testing.Short()) {
 				t.Run(place.entry.name+" "+place.tier, func(t *testing.T) {
 					t.Parallel()
