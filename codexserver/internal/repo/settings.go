@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // settings are the settings that are taken from a repository's configuration, with their
@@ -40,8 +41,16 @@ func readConfig(file string) ([]byte, error) {
 }
 
 // parseSettings returns the values in a configuration by key. Includes are not followed. Git runs
-// in dir.
+// in dir, unless the configuration is plain.
 func (p program) parseSettings(ctx context.Context, data []byte, dir string) (map[string]string, error) {
+	if found, ok := plainSettings(string(data)); ok {
+		return found, nil
+	}
+	return p.askSettings(ctx, data, dir)
+}
+
+// askSettings lets git parse a configuration.
+func (p program) askSettings(ctx context.Context, data []byte, dir string) (map[string]string, error) {
 	// Git only parses the text. Neither these settings nor the user's affect this call; an
 	// includeIf of the user's would fail without a repository.
 	out, err := p.run(ctx, call{dir: dir, env: withoutUser, stdin: string(data)}, "config", "--file=-", "--no-includes", "--list", "-z")
@@ -50,18 +59,70 @@ func (p program) parseSettings(ctx context.Context, data []byte, dir string) (ma
 	}
 	found := map[string]string{}
 	for entry := range strings.SplitSeq(out, "\x00") {
+		if entry == "" {
+			continue
+		}
 		key, value, hasValue := strings.Cut(entry, "\n")
 		if !hasValue {
 			value = "true"
 		}
-		// The first URL of a remote is the one to fetch from. Of other settings the last
-		// value counts.
-		if _, ok := found[key]; !ok || key != "remote.origin.url" {
-			found[key] = value
-		}
+		keep(found, key, value)
 	}
 	return found, nil
 }
+
+// keep adds a setting. The first URL of a remote is the one to fetch from. Of other settings the
+// last value counts.
+func keep(found map[string]string, key, value string) {
+	if _, ok := found[key]; !ok || key != "remote.origin.url" {
+		found[key] = value
+	}
+}
+
+// Characters of a plain configuration: of names, of subsections, and with a space of values.
+const (
+	letters    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	nameChars  = letters + "0123456789-"
+	plainChars = nameChars + "._/:@+*"
+)
+
+// plainSettings parses a configuration as git itself writes it, in which each line is empty, a
+// section or a key with a value, and nothing is quoted or continued. It reports false for all others,
+// which git must parse.
+func plainSettings(text string) (found map[string]string, ok bool) {
+	found = map[string]string{}
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.Trim(line, " \t\n")
+		head, isSection := strings.CutPrefix(line, "[")
+		if isSection {
+			head, closed := strings.CutSuffix(head, "]")
+			name, sub, hasSub := strings.Cut(head, ` "`)
+			if section = strings.ToLower(name) + "."; hasSub {
+				sub, quoted := strings.CutSuffix(sub, `"`)
+				if section += sub + "."; !quoted || !consists(sub, plainChars) {
+					return nil, false
+				}
+			}
+			if !closed || !consists(name, nameChars) {
+				return nil, false
+			}
+			continue
+		}
+		if line == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(line, " = ")
+		if section == "" || !consists(key, nameChars) || !strings.Contains(letters, key[:1]) || !consists(value, plainChars+" ") || strings.Contains(value, "  ") {
+			return nil, false
+		}
+		keep(found, section+strings.ToLower(key), strings.Trim(value, " "))
+	}
+	return found, true
+}
+
+// consists reports whether a text is not empty and has only some characters.
+func consists(text, of string) bool { return text != "" && strings.Trim(text, of) == "" }
 
 // configuration returns the text of a configuration file with the known settings of a
 // repository.
