@@ -20,7 +20,7 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 // compare is Compare, with or without renames.
 func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) {
 	if s.quiet != nil {
-		if s.isStill(ctx, s.quiet) {
+		if s.quiet.remains(ctx, s.root) {
 			return nil, nil
 		}
 		if err := s.wake(ctx); err != nil {

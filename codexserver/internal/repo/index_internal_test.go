@@ -3,6 +3,7 @@
 package repo
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -250,9 +251,9 @@ func folderWithIndex(t *testing.T, dir string) (*private, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newSnapshotFolder(t.Context(), r, scratch)
-	if err == nil {
-		err = copyIndex(p.dir, p.gitDir)
+	p, err := scratch.reserve(r)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	return p, errors.Join(p.prepare(t.Context()), copyIndex(p.dir, p.gitDir))
 }

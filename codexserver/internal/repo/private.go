@@ -100,28 +100,35 @@ func (s Scratch) mirror(ctx context.Context, root string, refs ...string) (*priv
 
 // temporary makes a private git folder in a new folder.
 func (s Scratch) temporary(ctx context.Context, r source, refs ...string) (*private, error) {
-	dir, err := filepath.Abs(s.Dir)
+	p, err := s.reserve(r)
 	if err != nil {
 		return nil, err
-	}
-	p := r.private("")
-	for p.scratch == "" {
-		path, err := os.MkdirTemp(dir, scratchPrefix+"*")
-		if err != nil {
-			return nil, err
-		}
-		p = r.private(path)
-		switch held, err := p.hold(); {
-		case err != nil:
-			return nil, errors.Join(err, p.remove())
-		case !held:
-			p.scratch = "" // another process took it for one of a killed process, and removes it
-		}
 	}
 	if err := p.make(ctx, refs...); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
 	return p, nil
+}
+
+// reserve returns a private git folder that is not made yet, in a new folder.
+func (s Scratch) reserve(r source) (*private, error) {
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		path, err := os.MkdirTemp(dir, scratchPrefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		p := r.private(path)
+		switch held, err := p.hold(); {
+		case err != nil:
+			return nil, errors.Join(err, p.remove())
+		case held:
+			return p, nil
+		} // else another process took it for one of a killed process, and removes it
+	}
 }
 
 func (p *private) make(ctx context.Context, refs ...string) error {

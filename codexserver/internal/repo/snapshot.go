@@ -117,15 +117,16 @@ func (s *Snapshot) take(ctx context.Context, scratch Scratch, begin time.Time) (
 	if s.scratch, err = filepath.EvalSymlinks(scratch.Dir); err != nil {
 		return err
 	}
-	if !s.own {
-		if s.quiet = s.still(ctx, r, begin); s.quiet != nil {
-			return nil
-		}
-		if err = r.configure(ctx, scratch.Dir); err != nil {
-			return err
-		}
+	if s.quiet = s.still(ctx, r, scratch, begin); s.quiet != nil {
+		return nil
 	}
-	if s.private, err = newSnapshotFolder(ctx, r, scratch); err != nil {
+	if err = r.configure(ctx, scratch.Dir); err != nil {
+		return err
+	}
+	if s.private, err = scratch.reserve(r); err != nil {
+		return err
+	}
+	if err = s.private.prepare(ctx); err != nil {
 		return err
 	}
 	if !s.own {
@@ -137,14 +138,14 @@ func (s *Snapshot) take(ctx context.Context, scratch Scratch, begin time.Time) (
 	return err
 }
 
-// newSnapshotFolder makes a private git folder without an index. Git uses only its configuration,
-// so that the user's filters do not run.
-func newSnapshotFolder(ctx context.Context, r source, scratch Scratch) (p *private, err error) {
-	if p, err = scratch.temporary(ctx, r); err == nil {
-		p.options = []string{"-c", "core.fsync=none", "-c", "core.looseCompression=0"}
-		err = p.isolate(ctx)
+// prepare makes the private git folder of a snapshot, without an index. Git uses only its
+// configuration, so that the user's filters do not run.
+func (p *private) prepare(ctx context.Context) error {
+	if err := p.make(ctx); err != nil {
+		return err
 	}
-	return p, err
+	p.options = []string{"-c", "core.fsync=none", "-c", "core.looseCompression=0"}
+	return p.isolate(ctx)
 }
 
 // converts reports whether git converts the line ends of files without an attribute.
@@ -173,10 +174,14 @@ func (s *Snapshot) Covers(file string) bool {
 
 // Remove deletes the snapshot.
 func (s *Snapshot) Remove() error {
-	if s.private == nil {
-		return nil
+	var err error
+	if s.quiet != nil {
+		err = s.quiet.remove()
 	}
-	return s.private.remove()
+	if s.private != nil {
+		err = errors.Join(err, s.private.remove())
+	}
+	return err
 }
 
 // read updates the mirror's index from the folder, and writes its tree.

@@ -13,12 +13,14 @@ import (
 )
 
 // still is the look at a working tree in which each file is as the repository's index says, and
-// there is no other. As long as that stays so, git is not needed.
+// there is no other, or at a folder without a repository that is empty. As long as that stays so,
+// git is not needed.
 type still struct {
 	source
-	index index
-	// data is the index's file, of the time at. Small are other files of git.
+	// data is the index's file, of the time at. A large one is in kept instead, which has nothing
+	// else. Small are other files of git.
 	data  string
+	kept  *private
 	at    time.Time
 	small map[string][]byte
 }
@@ -34,8 +36,14 @@ const margin = 100 * time.Millisecond
 // still looks at the working tree, and returns nil unless it is still. Whatever is unusual, git must
 // look at: a file that is not checked out, in conflict or new, a submodule, a special file, an
 // index of several parts. Nor may the configuration say that modes do not count.
-func (s *Snapshot) still(ctx context.Context, r source, begin time.Time) *still {
+func (s *Snapshot) still(ctx context.Context, r source, scratch Scratch, begin time.Time) *still {
 	x := &still{source: r, small: map[string][]byte{}}
+	if s.own {
+		if !isStill(ctx, s.root, nil) {
+			return nil
+		}
+		return x
+	}
 	for _, name := range ownFiles {
 		data, err := safefile.Read(filepath.Join(r.commonDir, filepath.FromSlash(name)), maxSmallFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,63 +61,77 @@ func (s *Snapshot) still(ctx context.Context, r source, begin time.Time) *still 
 	}
 	defer f.Close()
 	x.at = f.Info().ModTime()
-	data, err := f.ReadAll(maxStill)
+	data, err := f.ReadAll(maxRead)
 	if err != nil {
 		return nil
 	}
 	x.data = string(data)
-	var ok bool
-	if x.index, ok = parseIndex(x.data, 20); !ok {
+	all, ok := parseIndex(x.data, 20)
+	if !ok {
 		return nil
 	}
 	newest := min(x.at.UnixNano(), begin.Add(-margin).UnixNano())
-	for i := range x.index {
-		e := &x.index[i]
-		last := max(unix(e.modified, e.modifiedNanos), unix(e.changed, e.nanos))
-		if e.assumed || e.skipped || e.modifiedNanos == 0 || e.nanos == 0 || last >= newest || i > 0 && e.name == x.index[i-1].name {
+	for i := range all {
+		e := &all[i]
+		last := max(nanos(e.modified, e.modifiedNanos), nanos(e.changed, e.nanos))
+		if e.assumed || e.skipped || e.modifiedNanos == 0 || e.nanos == 0 || last >= newest || i > 0 && e.name == all[i-1].name {
 			return nil
 		}
 	}
-	if !s.isStill(ctx, x) {
+	if !isStill(ctx, s.root, all) || len(data) > maxStill && x.keep(scratch) != nil {
 		return nil
 	}
 	return x
 }
 
-func unix(seconds, nanos uint32) int64 { return int64(seconds)*1e9 + int64(nanos) }
-
-// isStill reports whether the working tree is as the index says.
-func (s *Snapshot) isStill(ctx context.Context, x *still) bool {
-	for i := range x.index {
-		e := &x.index[i]
-		info, err := os.Lstat(s.path(e.name))
-		if err != nil || ctx.Err() != nil || !e.is(info) {
-			return false
-		}
+// keep moves the index from the memory to a file.
+func (x *still) keep(scratch Scratch) error {
+	p, err := scratch.reserve(x.source)
+	if err != nil {
+		return err
 	}
-	var n news
-	seen := oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}}
-	err := s.tour(ctx, "", x.index, &n, &seen)
-	return err == nil && len(n.files)+len(n.folders)+len(seen.special)+len(seen.closed) == 0 && !n.replaced
+	if err := errors.Join(os.Mkdir(p.dir, 0o700), x.write(p)); err != nil {
+		return errors.Join(err, p.remove())
+	}
+	x.data, x.kept = "", p
+	return nil
 }
 
-// is reports whether a file is the one of the index, by its times and size.
-func (e *indexed) is(info fs.FileInfo) bool {
-	switch mode := info.Mode(); e.mode {
-	case 0o100644, 0o100755:
-		if !mode.IsRegular() || mode&0o100 != fs.FileMode(e.mode)&0o100 {
-			return false
-		}
-	case 0o120000:
-		if mode&fs.ModeSymlink == 0 {
-			return false
-		}
-	default:
-		return false
+// write writes the index to a private git folder.
+func (x *still) write(p *private) error {
+	file := filepath.Join(p.dir, "index")
+	if err := os.WriteFile(file, []byte(x.data), 0o600); err != nil {
+		return err
 	}
-	return uint32(info.Size()) == e.size && info.ModTime().UnixNano() == unix(e.modified, e.modifiedNanos) &&
-		changeTime(info).UnixNano() == unix(e.changed, e.nanos)
+	return os.Chtimes(file, time.Time{}, x.at)
 }
+
+// remains reports whether the working tree at root is still as it was.
+func (x *still) remains(ctx context.Context, root string) bool {
+	if x.gitDir == "" {
+		return isStill(ctx, root, nil)
+	}
+	data := x.data
+	if x.kept != nil {
+		kept, err := safefile.Read(filepath.Join(x.kept.dir, "index"), maxRead)
+		if err != nil {
+			return false
+		}
+		data = string(kept)
+	}
+	all, ok := parseIndex(data, 20)
+	return ok && isStill(ctx, root, all)
+}
+
+// remove deletes what the look keeps.
+func (x *still) remove() error {
+	if x.kept == nil {
+		return nil
+	}
+	return x.kept.remove()
+}
+
+func nanos(seconds, part uint32) int64 { return int64(seconds)*1e9 + int64(part) }
 
 // wake makes the private git folder of a snapshot whose tree is no longer still, with git's files
 // as they were.
@@ -123,22 +145,28 @@ func (s *Snapshot) wake(ctx context.Context) (err error) {
 	if err := x.configure(ctx, s.scratch); err != nil {
 		return err
 	}
-	if s.private, err = newSnapshotFolder(ctx, x.source, Scratch{Dir: s.scratch}); err != nil {
-		return err
-	}
-	for name, data := range x.small {
-		if err := os.WriteFile(filepath.Join(s.private.common, filepath.FromSlash(name)), data, 0o600); err != nil {
+	p := x.kept
+	if p == nil {
+		if p, err = (Scratch{Dir: s.scratch}).reserve(x.source); err != nil {
 			return err
 		}
 	}
-	index := filepath.Join(s.private.dir, "index")
-	if err := os.WriteFile(index, []byte(x.data), 0o600); err != nil {
+	x.kept, s.private = nil, p
+	p.source = x.source
+	if err := p.prepare(ctx); err != nil {
 		return err
 	}
-	if err := os.Chtimes(index, time.Time{}, x.at); err != nil {
-		return err
+	for name, data := range x.small {
+		if err := os.WriteFile(filepath.Join(p.common, filepath.FromSlash(name)), data, 0o600); err != nil {
+			return err
+		}
 	}
-	if s.tree, err = s.private.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
+	if x.data != "" {
+		if err := x.write(p); err != nil {
+			return err
+		}
+	}
+	if s.tree, err = p.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
 		s.quiet = nil
 	}
 	return err

@@ -1,0 +1,156 @@
+package repo
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIsStill has folders that differ from an index, and indexes whose names would let a new file
+// count as one of theirs.
+func TestIsStill(t *testing.T) {
+	deep := strings.Repeat("x/", maxDeep) + "x"
+	for name, tt := range map[string]struct {
+		files, index []string // a name with a slash at its end is that of a folder
+		want         bool
+	}{
+		"nothing":               {nil, nil, true},
+		"the same":              {[]string{"a", "b/c", "b.c", "b/d/e", "z"}, []string{"a", "b.c", "b/c", "b/d/e", "z"}, true},
+		"git's folder":          {[]string{".git/", "a"}, []string{"a"}, true},
+		"a file more":           {[]string{"a", "b/c", "b/d"}, []string{"a", "b/c"}, false},
+		"a folder more":         {[]string{"a", "b/"}, []string{"a"}, false},
+		"a file less":           {[]string{"b/c"}, []string{"b/c", "b/d"}, false},
+		"a folder less":         {[]string{"a"}, []string{"a", "b/c"}, false},
+		"another name":          {[]string{"a", "b/c"}, []string{"a", "b/d"}, false},
+		"a file for a folder":   {[]string{"b"}, []string{"b/c"}, false},
+		"a folder for a file":   {[]string{"b/"}, []string{"b"}, false},
+		"the folder itself":     {[]string{"a", "new"}, []string{"./a", "a"}, false},
+		"the folder above":      {[]string{"a", "b/c", "new"}, []string{"a", "b/../a", "b/c"}, false},
+		"git's folder in it":    {[]string{".git/x", "new"}, []string{".git/x"}, false},
+		"no name":               {[]string{"b/c", "b/new"}, []string{"b/", "b/c"}, false},
+		"two slashes":           {[]string{"b/c", "b/new"}, []string{"b//c", "b/c"}, false},
+		"more folders than fit": {[]string{deep}, []string{deep}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, file := range tt.files {
+				path := filepath.Join(root, file)
+				if strings.HasSuffix(file, "/") {
+					if err := os.MkdirAll(path, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var x index
+			for _, file := range tt.index {
+				e := indexed{name: file, mode: 0o100644}
+				if info, err := os.Lstat(filepath.Join(root, file)); err == nil {
+					stat := info.Sys().(*syscall.Stat_t)
+					e.modified, e.modifiedNanos = uint32(stat.Mtim.Sec), uint32(stat.Mtim.Nsec)
+					e.changed, e.nanos = uint32(stat.Ctim.Sec), uint32(stat.Ctim.Nsec)
+				}
+				x = append(x, e)
+			}
+			if got := isStill(t.Context(), root, x); got != tt.want {
+				t.Errorf("still: %v", got)
+			}
+			link := filepath.Join(t.TempDir(), "link")
+			if err := os.Symlink(root, link); err != nil {
+				t.Fatal(err)
+			}
+			if isStill(t.Context(), link, x) {
+				t.Error("it followed a link")
+			}
+		})
+	}
+}
+
+// TestKeptIndex has an index that is too large for the memory, and is written anew during the turn.
+func TestKeptIndex(t *testing.T) {
+	root := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q", "--template=")
+	write("a", "a\n")
+	write("b", "b\n")
+	git("add", "-A")
+	git("commit", "-qm", "first")
+	git("read-tree", "HEAD") // the index is younger than the files
+	git("update-index", "--refresh")
+	scratch := Scratch{Dir: t.TempDir()}
+	s, err := TakeLater(t.Context(), root, scratch)
+	if err != nil || s.quiet == nil {
+		t.Fatalf("the tree is not still, %v", err)
+	}
+	if err := s.quiet.keep(scratch); err != nil || s.quiet.data != "" {
+		t.Fatalf("the index is not kept: %v", err)
+	}
+	for _, want := range [][]Change{nil, {{Path: "a", Kind: Update}, {Path: "b", Kind: Delete}}} {
+		got, err := s.Compare(t.Context())
+		for i := range got {
+			got[i] = Change{Path: got[i].Path, Kind: got[i].Kind}
+		}
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(Change{}, entry{})); d != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, d)
+		}
+		if want == nil {
+			write("a", "another\n")
+			git("rm", "-q", "b")
+			git("commit", "-qam", "second")
+		}
+	}
+	if err := s.Remove(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(scratch.Dir); err != nil || len(entries) > 0 {
+		t.Errorf("%d folders are left, %v", len(entries), err)
+	}
+}
+
+// TestEmptyFolder looks at a folder without a repository and without files. It needs no folder for
+// git before there is one.
+func TestEmptyFolder(t *testing.T) {
+	root, scratch := t.TempDir(), Scratch{Dir: t.TempDir()}
+	s, err := Take(t.Context(), root, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "x"} {
+		if want != "" {
+			if err := os.WriteFile(filepath.Join(root, want), []byte("x\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := s.Compare(t.Context())
+		if err != nil || len(got) != len(want) || len(got) > 0 && (got[0].Path != want || got[0].Kind != Add) {
+			t.Errorf("changes %v, %v", got, err)
+		}
+		if entries, err := os.ReadDir(scratch.Dir); err != nil || len(entries) != len(want) {
+			t.Errorf("%d folders for git, %v", len(entries), err)
+		}
+	}
+	if err := s.Remove(); err != nil {
+		t.Error(err)
+	}
+}
