@@ -27,12 +27,12 @@ func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) 
 			return nil, fmt.Errorf("repo: compare: %w", err)
 		}
 	}
-	tree, now, err := s.read(ctx)
+	now, err := s.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("repo: compare: %w", err)
 	}
-	s.now, s.later, s.stored = tree, now, nil
-	if s.stored, err = s.private.diffTrees(ctx, s.tree, tree, renames, true); err == nil {
+	s.after, s.stored = now, nil
+	if s.stored, err = s.private.diffTrees(ctx, s.before.tree, now.tree, renames, true); err == nil {
 		err = s.attributes(ctx, s.stored)
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Snapshot) attributes(ctx context.Context, changes []Change) error {
 // compareEnds returns the files of which git stores the same as before, although their bytes
 // differ: git converts line ends and encodings. It does not have the bytes of before, so it
 // compares sizes. [Snapshot.gaps] names the files of which that does not tell.
-func (s *Snapshot) compareEnds(ctx context.Context, now rest) (changes []Change, err error) {
+func (s *Snapshot) compareEnds(ctx context.Context, now content) (changes []Change, err error) {
 	s.unsure = nil
 	same := map[string]indexed{}
 	for name, before := range s.touched {
@@ -129,19 +129,19 @@ func (s *Snapshot) compareEnds(ctx context.Context, now rest) (changes []Change,
 
 // withoutMarks removes the changes of files that were or are missing in the tree.
 // [Snapshot.compareRest] returns those.
-func (s *Snapshot) withoutMarks(changes []Change, now rest) []Change {
+func (s *Snapshot) withoutMarks(changes []Change, now content) []Change {
 	return slices.DeleteFunc(changes, func(c Change) bool {
-		_, before := s.rest.marks[c.Path]
+		_, before := s.before.marks[c.Path]
 		_, after := now.marks[c.Path]
 		return before || after
 	})
 }
 
 // compareRest returns the changes of files and repositories that are not in trees.
-func (s *Snapshot) compareRest(now rest) []Change {
+func (s *Snapshot) compareRest(now content) []Change {
 	var changes []Change
 	add := func(name string, kind ChangeKind) { changes = append(changes, Change{Path: name, Kind: kind}) }
-	for name, before := range s.rest.marks {
+	for name, before := range s.before.marks {
 		after, marked := now.marks[name]
 		_, err := os.Lstat(s.path(name))
 		switch {
@@ -153,7 +153,7 @@ func (s *Snapshot) compareRest(now rest) []Change {
 		}
 	}
 	for name := range now.marks {
-		if _, ok := s.rest.marks[name]; ok {
+		if _, ok := s.before.marks[name]; ok {
 			continue
 		}
 		if now.known[name] {
@@ -163,11 +163,11 @@ func (s *Snapshot) compareRest(now rest) []Change {
 		}
 	}
 	for dir := range now.nested {
-		if !s.rest.nested[dir] {
+		if !s.before.nested[dir] {
 			add(dir+"/", Add)
 		}
 	}
-	for dir := range s.rest.nested {
+	for dir := range s.before.nested {
 		if !now.nested[dir] {
 			add(dir+"/", Delete)
 		}

@@ -110,8 +110,8 @@ func (s *Snapshot) unstored(c Change) string {
 // unfit returns why a change cannot be in a diff, or "". Converted counts the files until
 // this one that git converts.
 func (s *Snapshot) unfit(ctx context.Context, c Change, converted int) string {
-	_, special := s.later.seen.special[c.Path]
-	_, specialBefore := s.rest.seen.special[c.Path]
+	_, special := s.after.seen.special[c.Path]
+	_, specialBefore := s.before.seen.special[c.Path]
 	switch {
 	case special || specialBefore:
 		return specialFile
@@ -136,7 +136,7 @@ func (s *Snapshot) restores(ctx context.Context, c Change) bool {
 	if err != nil {
 		return false
 	}
-	out, err := s.private.git(ctx, call{}, "cat-file", "--filters", s.now+":"+c.Path)
+	out, err := s.private.git(ctx, call{}, "cat-file", "--filters", s.after.tree+":"+c.Path)
 	return err == nil && out == string(data)
 }
 
@@ -154,7 +154,7 @@ type differ struct {
 
 // run returns at most max bytes of the diff of changes, or of all without changes.
 func (d *differ) run(ctx context.Context, max int, changes ...Change) (string, error) {
-	args := []string{"-r", "-p", "--binary", "--full-index", renames(d.renames), "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix, d.tree, d.now, "--"}
+	args := []string{"-r", "-p", "--binary", "--full-index", renames(d.renames), "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix, d.before.tree, d.after.tree, "--"}
 	for _, c := range changes {
 		args = append(args, c.Path)
 		if c.From != "" {

@@ -202,7 +202,7 @@ func TestSee(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := rest{nested: map[string]bool{}, modules: map[string]bool{}}
+			found := content{nested: map[string]bool{}, modules: map[string]bool{}}
 			others, err := s.see(t.Context(), x, &found)
 			if err != nil {
 				t.Fatal(err)

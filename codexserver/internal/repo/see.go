@@ -27,7 +27,7 @@ const maxNew = 100
 // see returns the files that are not in the index, and adds to r the repositories below the
 // root and what git does not look at. It does not look into other repositories and into
 // ignored folders.
-func (s *Snapshot) see(ctx context.Context, x index, r *rest) (names []string, err error) {
+func (s *Snapshot) see(ctx context.Context, x index, r *content) (names []string, err error) {
 	r.seen = oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}}
 	for name, isRepository := range r.modules {
 		if entries, err := os.ReadDir(s.path(name)); err == nil && len(entries) > 0 && !isRepository {
@@ -164,22 +164,22 @@ func (s *Snapshot) isRepository(name string) bool {
 
 // compareSeen returns the changes of special files, and of submodules that were checked
 // out or removed.
-func (s *Snapshot) compareSeen(now rest) []Change {
+func (s *Snapshot) compareSeen(now content) []Change {
 	var changes []Change
 	for name, kind := range now.seen.special {
-		if before, ok := s.rest.seen.special[name]; !ok {
+		if before, ok := s.before.seen.special[name]; !ok {
 			changes = append(changes, Change{Path: name, Kind: Add, special: true})
 		} else if before != kind {
 			changes = append(changes, Change{Path: name, Kind: Update, special: true})
 		}
 	}
-	for name := range s.rest.seen.special {
+	for name := range s.before.seen.special {
 		if _, ok := now.seen.special[name]; !ok {
 			changes = append(changes, Change{Path: name, Kind: Delete, special: true})
 		}
 	}
 	for name, after := range now.modules {
-		if before, ok := s.rest.modules[name]; ok && before != after {
+		if before, ok := s.before.modules[name]; ok && before != after {
 			kind := Delete
 			if after {
 				kind = Add
@@ -219,10 +219,10 @@ type Gap struct {
 // gaps returns where the last Compare did not look. Known are ignored folders that others look at.
 func (s *Snapshot) gaps(known ...string) []Gap {
 	var gaps []Gap
-	for _, name := range both(s.rest.seen.closed, s.later.seen.closed) {
+	for _, name := range both(s.before.seen.closed, s.after.seen.closed) {
 		gaps = append(gaps, Gap{name + "/", "it cannot be read"})
 	}
-	for _, name := range both(s.rest.seen.loose, s.later.seen.loose) {
+	for _, name := range both(s.before.seen.loose, s.after.seen.loose) {
 		gaps = append(gaps, Gap{name + "/", "it is a submodule without a repository"})
 	}
 	for _, c := range s.stored {
@@ -233,7 +233,7 @@ func (s *Snapshot) gaps(known ...string) []Gap {
 	for _, name := range s.unsure {
 		gaps = append(gaps, Gap{name, "git converts its line ends or its encoding, so whether they changed is not known"})
 	}
-	ignored := slices.DeleteFunc(slices.Concat(s.rest.seen.ignored, s.later.seen.ignored), func(name string) bool { return slices.Contains(known, name) })
+	ignored := slices.DeleteFunc(slices.Concat(s.before.seen.ignored, s.after.seen.ignored), func(name string) bool { return slices.Contains(known, name) })
 	if why := ignoredWhy(ignored); why != "" {
 		gaps = append(gaps, Gap{"", why})
 	}

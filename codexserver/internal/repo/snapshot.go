@@ -42,20 +42,19 @@ type Snapshot struct {
 	private *private
 	quiet   *still    // instead of private, as long as the tree is still
 	begin   time.Time // when the snapshot was begun; zero until it is taken
-	tree    string    // git's tree of the content
-	rest    rest
+	before  content
 	touched map[string]indexed // what the index had of files that were written since
 
 	// Of the last Compare.
-	now    string   // git's tree of the content
-	later  rest     // what is not in that tree
+	after  content
 	stored []Change // what differs between the trees, in git's order
 	others []Change // the other changes
 	unsure []string // files whose line ends or encoding may have changed
 }
 
-// rest describes files and repositories that are not in git's tree.
-type rest struct {
+// content is what is in a folder: the files of git's tree, and what git does not store.
+type content struct {
+	tree    string
 	marks   map[string]mark // files that are too large, or cannot be read
 	known   map[string]bool // files that are in the index and differ from it
 	nested  map[string]bool // other repositories below the root
@@ -134,7 +133,7 @@ func (s *Snapshot) take(ctx context.Context, scratch Scratch, begin time.Time) (
 			return err
 		}
 	}
-	s.tree, s.rest, err = s.read(ctx)
+	s.before, err = s.read(ctx)
 	return err
 }
 
@@ -165,7 +164,7 @@ func (s *Snapshot) Covers(file string) bool {
 		return false
 	}
 	for name := filepath.ToSlash(rel); name != "."; name = path.Dir(name) {
-		if _, module := s.rest.modules[name]; module || s.rest.nested[name] {
+		if _, module := s.before.modules[name]; module || s.before.nested[name] {
 			return false
 		}
 	}
@@ -185,19 +184,19 @@ func (s *Snapshot) Remove() error {
 }
 
 // read updates the mirror's index from the folder, and writes its tree.
-func (s *Snapshot) read(ctx context.Context) (tree string, r rest, err error) {
+func (s *Snapshot) read(ctx context.Context) (content, error) {
 	names, r, err := s.stale(ctx)
 	if err != nil {
-		return "", r, err
+		return r, err
 	}
-	if tree = cmp.Or(s.now, s.tree); tree == "" || len(names) > 0 {
-		tree, err = s.store(ctx, names, &r)
+	if r.tree = cmp.Or(s.after.tree, s.before.tree); r.tree == "" || len(names) > 0 {
+		r.tree, err = s.store(ctx, names, &r)
 	}
-	return tree, r, err
+	return r, err
 }
 
 // store adds the content of files to the mirror's index, and writes its tree.
-func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree string, err error) {
+func (s *Snapshot) store(ctx context.Context, names []string, r *content) (tree string, err error) {
 	present, gone, err := s.sort(ctx, names, r)
 	if err != nil {
 		return "", err
@@ -218,8 +217,8 @@ func (s *Snapshot) store(ctx context.Context, names []string, r *rest) (tree str
 
 // stale returns the files that differ from the index, and those that it does not have. It
 // also looks at files that the index marks as unchanged.
-func (s *Snapshot) stale(ctx context.Context) (names []string, r rest, err error) {
-	r = rest{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
+func (s *Snapshot) stale(ctx context.Context) (names []string, r content, err error) {
+	r = content{marks: map[string]mark{}, known: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}}
 	x, err := s.private.index(ctx)
 	if err != nil {
 		return nil, r, err
@@ -340,17 +339,17 @@ func (s *Snapshot) uncover(ctx context.Context, x index, names []string) error {
 		return fmt.Errorf("%w: %d files are newly checked out, and at most %d may be read", ErrLarge, len(names), s.files)
 	}
 	c := call{index: filepath.Join(s.private.scratch, "uncovered")}
-	_, err := s.private.git(ctx, c, "read-tree", s.tree)
+	_, err := s.private.git(ctx, c, "read-tree", s.before.tree)
 	if err == nil {
 		err = s.private.store(ctx, c, nil, names)
 	}
 	if err != nil {
 		return err
 	}
-	if s.now == "" {
-		s.now = s.tree // that of the index
+	if s.after.tree == "" {
+		s.after.tree = s.before.tree // that of the index
 	}
-	s.tree, err = s.private.line(ctx, c, "write-tree", "--missing-ok")
+	s.before.tree, err = s.private.line(ctx, c, "write-tree", "--missing-ok")
 	return err
 }
 
@@ -358,7 +357,7 @@ func (s *Snapshot) uncover(ctx context.Context, x index, names []string) error {
 // about the snapshot: many builds of git compare times in seconds, and programs can set the
 // time of a file. Git sees it if the inode had changed seconds before the snapshot. Again
 // removes the files from the mirror's index.
-func (s *Snapshot) again(ctx context.Context, x index, r *rest) ([]string, error) {
+func (s *Snapshot) again(ctx context.Context, x index, r *content) ([]string, error) {
 	if s.begin.IsZero() {
 		return nil, nil
 	}
@@ -392,7 +391,7 @@ func (s *Snapshot) path(name string) string { return filepath.Join(s.root, filep
 
 // sort separates the files that git must read from those that it cannot store, and marks
 // those that are too large.
-func (s *Snapshot) sort(ctx context.Context, names []string, r *rest) (present, gone []string, err error) {
+func (s *Snapshot) sort(ctx context.Context, names []string, r *content) (present, gone []string, err error) {
 	bytes := int64(maxBytes)
 	if s.own {
 		bytes = maxOwnBytes
@@ -446,7 +445,7 @@ const maxEncoded = 100
 
 // markUnreadable marks the files that cannot be read, and those that do not have the encoding
 // that .gitattributes says, at which git fails. It returns the others.
-func (s *Snapshot) markUnreadable(ctx context.Context, c call, names []string, r *rest) ([]string, error) {
+func (s *Snapshot) markUnreadable(ctx context.Context, c call, names []string, r *content) ([]string, error) {
 	wrong := map[string]bool{}
 	err := s.private.attributes(ctx, call{}, names, []string{"working-tree-encoding"}, func(file, _, value string) {
 		if value != "unspecified" && value != "unset" {

@@ -166,7 +166,7 @@ func (s *Snapshot) wake(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.tree, err = p.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
+	if s.before.tree, err = p.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
 		s.quiet = nil
 	}
 	return err

@@ -73,10 +73,10 @@ func Look(ctx context.Context, dir string, o *SurveyOptions) (*Survey, error) {
 // nested adds the repositories below a part.
 func (v *Survey) nested(ctx context.Context, p part, o *SurveyOptions) {
 	names := map[string]bool{}
-	for name := range p.rest.nested {
+	for name := range p.before.nested {
 		names[name] = true
 	}
-	for name, isRepository := range p.rest.modules {
+	for name, isRepository := range p.before.modules {
 		if isRepository {
 			names[name] = true
 		}
@@ -97,7 +97,7 @@ func (s *Snapshot) ignores(dir string) (name string, ok bool) {
 		return "", false
 	}
 	name = filepath.ToSlash(rel) + "/"
-	return name, slices.ContainsFunc(s.rest.seen.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) })
+	return name, slices.ContainsFunc(s.before.seen.ignored, func(i string) bool { return strings.HasSuffix(i, "/") && strings.HasPrefix(name, i) })
 }
 
 // add adds the snapshot of a folder. At is its path as in the changes. With own the folder is
