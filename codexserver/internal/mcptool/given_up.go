@@ -41,7 +41,7 @@ func became(ctx context.Context, jobs []*Job) (words []string) {
 		j.mu.Lock()
 		if j.delivery.lost {
 			one := "A turn before this one, whose call was given up, ended as " + string(j.end.status)
-			if changed := j.end.did.Changed(); changed != "" {
+			if changed := j.end.did.Changes.Paths(); changed != "" {
 				one += "; it changed: " + changed
 			}
 			words = append(words, one+".")
@@ -56,7 +56,7 @@ func (j *Job) last() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	words := turnlog.Brief(j.end.did.Content)
-	if changed := j.end.did.Changed(); changed != "" {
+	if changed := j.end.did.Changes.Paths(); changed != "" {
 		words += "; changed: " + changed
 	}
 	return words

@@ -47,7 +47,7 @@ func hint(thread string, did *report.Report, more bool) string {
 	if more {
 		words += "; codex-show has the whole answer"
 	}
-	if changed := did.Changed(); changed != "" {
+	if changed := did.Changes.Paths(); changed != "" {
 		words += "; changed: " + changed
 	}
 	return "[" + words + "]"

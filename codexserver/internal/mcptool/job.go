@@ -216,7 +216,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	if j.end.did.Output = output; j.end.status == Incomplete {
 		j.end.did.Status = turnlog.Incomplete
 	}
-	if words := j.end.did.Remark(); words != "" {
+	if words := j.end.did.Changes.Remark(); words != "" {
 		j.end.remarks = append(j.end.remarks, words)
 	}
 	if spent != nil {

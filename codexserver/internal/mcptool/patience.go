@@ -94,9 +94,9 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 		}
 	}
 	did.ThreadID, did.Status = j.ThreadID(), s.Status
-	if len(did.Commands)+len(did.Changes) > 0 {
+	if len(did.Commands)+len(did.Changes.List) > 0 {
 		words += "Until now " + doneBefore(did.JSON(report.MinLimit))
-		if changed := did.Changed(); changed != "" {
+		if changed := did.Changes.Paths(); changed != "" {
 			words += ": " + changed
 		}
 		words += ". "

@@ -127,16 +127,16 @@ func (r *Report) JSON(limit int) []byte {
 	limit = max(limit, MinLimit)
 	w := wire{
 		ThreadID: turnlog.Show(r.ThreadID, maxName), Status: r.Status, Stopped: turnlog.Show(r.Stopped, turnlog.MaxWords), Model: turnlog.Show(r.Model, maxName),
-		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.ChangesFrom,
+		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.Changes.From,
 	}
 	content := textPart(r.Content, limit)
 	output := outputPart(r.Output)
 	plan := listPart(len(r.Plan), false, limit, func(i int) any {
 		return wireStep{turnlog.Show(r.Plan[i].Step, turnlog.MaxWords), turnlog.Show(r.Plan[i].Status, maxName)}
 	})
-	changes := listPart(len(r.Changes), false, limit, func(i int) any { return changeOf(r.Changes[i]) })
-	unknown := listPart(len(r.Unknown), false, limit, func(i int) any {
-		return wireGap{showPath(r.Unknown[i].Path), turnlog.Show(r.Unknown[i].Why, turnlog.MaxWords)}
+	changes := listPart(len(r.Changes.List), false, limit, func(i int) any { return changeOf(r.Changes.List[i]) })
+	unknown := listPart(len(r.Changes.Unknown), false, limit, func(i int) any {
+		return wireGap{showPath(r.Changes.Unknown[i].Path), turnlog.Show(r.Changes.Unknown[i].Why, turnlog.MaxWords)}
 	})
 	commands := listPart(len(r.Commands), true, limit, func(i int) any { return commandOf(r.Commands[i]) })
 	refused := listPart(len(r.Refused), true, limit, func(i int) any {
@@ -152,27 +152,28 @@ func (r *Report) JSON(limit int) []byte {
 	w.Truncated = truncation{counts{most, most, most, most, most, most, most, most}, turnlog.Show(r.More, maxName)}
 	fixed := len(encode(w)) + len(`"output":,"findings":,"plan":,"unknown":,`)
 	each := share(parts, limit-fixed)
-	cut := func(p part, omitted *int, before int) jsontext.Value {
-		v, left := p.cut(each)
-		*omitted = left + before
+	cut := func(p part, omitted *int) (v jsontext.Value) {
+		v, *omitted = p.cut(each)
 		return v
 	}
-	o := &r.omitted
-	w.Content = cut(content, &w.Truncated.Content, o.Content)
-	w.Output = cut(output, &w.Truncated.Output, o.Output)
-	w.Findings = cut(findings, &w.Truncated.Findings, o.Findings)
-	w.Plan = cut(plan, &w.Truncated.Plan, o.Plan)
-	w.Changes = cut(changes, &w.Truncated.Changes, o.Changes)
-	w.Unknown = cut(unknown, &w.Truncated.Unknown, o.Unknown)
-	w.Commands = cut(commands, &w.Truncated.Commands, o.Commands)
-	w.Refused = cut(refused, &w.Truncated.Refused, o.Refused)
+	w.Content = cut(content, &w.Truncated.Content)
+	w.Output = cut(output, &w.Truncated.Output)
+	w.Findings = cut(findings, &w.Truncated.Findings)
+	w.Plan = cut(plan, &w.Truncated.Plan)
+	w.Changes = cut(changes, &w.Truncated.Changes)
+	w.Unknown = cut(unknown, &w.Truncated.Unknown)
+	w.Commands = cut(commands, &w.Truncated.Commands)
+	w.Refused = cut(refused, &w.Truncated.Refused)
+	w.Truncated.Changes += r.Changes.omitted
+	w.Truncated.Commands += r.dropped.Commands
+	w.Truncated.Refused += r.dropped.Refused
 	if w.Truncated.counts == (counts{}) {
 		w.Truncated.See = ""
 	}
 	if len(r.Plan) == 0 {
 		w.Plan = nil
 	}
-	if len(r.Unknown) == 0 {
+	if len(r.Changes.Unknown) == 0 {
 		w.Unknown = nil
 	}
 	if r.Review == nil {

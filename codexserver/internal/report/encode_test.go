@@ -27,15 +27,13 @@ func TestJSON(t *testing.T) {
 			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
 			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
 		},
-		Quota:       &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}, Secondary: &protocol.RateLimitWindow{UsedPercent: math.NaN()}},
-		Plan:        []protocol.PlanStep{{Step: "look", Status: "completed"}},
-		ChangesFrom: report.FromTree,
-		Changes: []report.Change{
+		Quota: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}, Secondary: &protocol.RateLimitWindow{UsedPercent: math.NaN()}},
+		Plan:  []protocol.PlanStep{{Step: "look", Status: "completed"}},
+		Changes: report.Changes{From: report.FromTree, List: []report.Change{
 			{Change: repo.Change{Path: "a\nb\xff\u202e", Kind: repo.Update, Lines: &repo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
 			{Change: repo.Change{Path: "new", From: "old", Kind: repo.Rename, Lines: &repo.Lines{}}, Origin: report.ByOther},
 			{Change: repo.Change{Path: "x.png", Kind: repo.Add}},
-		},
-		Unknown: []repo.Gap{{Path: "sub/\n", Why: "it is too large"}},
+		}, Unknown: []repo.Gap{{Path: "sub/\n", Why: "it is too large"}}},
 		Commands: []turnlog.Command{
 			{Shown: "go test", Cwd: "/w", Exit: &turnlog.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
 			{Shown: "sleep 9", Cwd: "/w"},
@@ -112,14 +110,14 @@ func TestJSONCutsTheLongest(t *testing.T) {
 		r    report.Report
 		cut  []string // the members that are cut
 	}{
-		{"changes", report.Report{Content: strings.Repeat("word ", 1000), Changes: changesOf(10_000), Commands: commandsOf(50)}, []string{"changes"}},
-		{"commands", report.Report{Changes: changesOf(100), Commands: commandsOf(5000)}, []string{"commands"}},
-		{"content", report.Report{Content: strings.Repeat("é", 1<<20), Changes: changesOf(100)}, []string{"content"}},
+		{"changes", report.Report{Content: strings.Repeat("word ", 1000), Changes: report.Changes{List: changesOf(10_000)}, Commands: commandsOf(50)}, []string{"changes"}},
+		{"commands", report.Report{Changes: report.Changes{List: changesOf(100)}, Commands: commandsOf(5000)}, []string{"commands"}},
+		{"content", report.Report{Content: strings.Repeat("é", 1<<20), Changes: report.Changes{List: changesOf(100)}}, []string{"content"}},
 		{"content that grows when it is quoted", report.Report{Content: strings.Repeat("\x01\xff", 1<<20)}, []string{"content"}},
 		{"content of half characters", report.Report{Content: strings.Repeat("\x80", 1<<20)}, []string{"content"}},
 		{"output", report.Report{Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`)}, []string{"output"}},
 		{"all", report.Report{
-			Content: strings.Repeat("x", 90_000), Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`), Changes: changesOf(10_000),
+			Content: strings.Repeat("x", 90_000), Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`), Changes: report.Changes{List: changesOf(10_000)},
 			Commands: commandsOf(5000), Refused: refusalsOf(5000), Plan: planOf(5000),
 		}, []string{"changes", "commands", "content", "output", "plan", "refused"}},
 	} {
@@ -134,7 +132,7 @@ func TestJSONCutsTheLongest(t *testing.T) {
 				t.Errorf("only %d bytes", len(out))
 			}
 			for name, sum := range map[string][2]int{
-				"changes":  {len(got.Changes) + got.Truncated["changes"], len(tt.r.Changes)},
+				"changes":  {len(got.Changes) + got.Truncated["changes"], len(tt.r.Changes.List)},
 				"commands": {len(got.Commands) + got.Truncated["commands"], len(tt.r.Commands)},
 				"refused":  {len(got.Refused) + got.Truncated["refused"], len(tt.r.Refused)},
 				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},

@@ -22,8 +22,8 @@ func Example() {
 	log.Add(turn, protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
 	w.End(nil)
 	r := w.Report()
-	fmt.Println(r.Status, r.ChangesFrom)
-	for _, change := range r.Changes {
+	fmt.Println(r.Status, r.Changes.From)
+	for _, change := range r.Changes.List {
 		fmt.Println(change.Kind, change.Path, change.Origin)
 	}
 	for _, command := range r.Commands {

@@ -39,14 +39,8 @@ type Report struct {
 	Quota *protocol.RateLimits
 	// Duration is from the begin of the turn to its end, or to now.
 	Duration time.Duration
-	// Changes are sorted by path.
-	Changes []Change
-	// ChangesFrom is "" before the turn begins.
-	ChangesFrom Source
-	// Unknown names where changes were not looked for.
-	Unknown []repo.Gap
-	// Untold is true if commands may have changed files, and the changes do not show it.
-	Untold bool
+	// Changes are what has changed in its folder.
+	Changes Changes
 	// Commands are the commands that ran, in the order of their start.
 	Commands []turnlog.Command
 	// Refused lists what was not approved, in the order of the decisions.
@@ -58,24 +52,39 @@ type Report struct {
 	// Review is the result of a review, or nil for other turns.
 	Review *review.Result
 
-	// omitted counts the elements that the log dropped.
-	omitted counts
+	// dropped counts the elements that the log dropped.
+	dropped turnlog.Dropped
 }
 
-// Changed returns the paths of the first changes, and their number if there are more; "" if
+// Changes are what a turn has changed.
+type Changes struct {
+	// List is sorted by path.
+	List []Change
+	// From is "" before the turn begins.
+	From Source
+	// Unknown names where changes were not looked for.
+	Unknown []repo.Gap
+	// Untold is true if commands may have changed files, and the list does not show it.
+	Untold bool
+
+	omitted int    // elements that the log dropped
+	diff    string // of a turn that has ended
+}
+
+// Paths returns the paths of the first changes, and their number if there are more; "" if
 // there are none.
-func (r *Report) Changed() string {
-	paths := make([]string, len(r.Changes))
-	for i, c := range r.Changes {
-		paths[i] = c.Path
+func (c *Changes) Paths() string {
+	paths := make([]string, len(c.List))
+	for i, one := range c.List {
+		paths[i] = one.Path
 	}
 	return turnlog.ShowPaths(paths)
 }
 
 // Remark returns a sentence for the caller if what commands changed is not known, or "".
-func (r *Report) Remark() string {
-	if !r.Untold || len(r.Unknown) == 0 {
+func (c *Changes) Remark() string {
+	if !c.Untold || len(c.Unknown) == 0 {
 		return ""
 	}
-	return "What the commands of this turn changed is not known: " + turnlog.Show(r.Unknown[0].Why, turnlog.MaxWords) + "."
+	return "What the commands of this turn changed is not known: " + turnlog.Show(c.Unknown[0].Why, turnlog.MaxWords) + "."
 }

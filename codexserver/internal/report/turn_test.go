@@ -313,7 +313,7 @@ func TestOrigins(t *testing.T) {
 		}
 		tt.c.End(nil)
 		var got []string
-		for _, c := range tt.c.Report().Changes {
+		for _, c := range tt.c.Report().Changes.List {
 			got = append(got, c.Path+" "+string(c.Origin))
 		}
 		if s := strings.Join(got, ", "); s != want {

@@ -43,17 +43,7 @@ type Watch struct {
 	turn    *turnlog.Turn
 	tree    tree
 	earlier []Change // of the process that ran the turn before
-	ended   atomic.Pointer[changes]
-}
-
-// changes are what has changed in the folder of a turn that has ended.
-type changes struct {
-	list    []Change
-	from    Source
-	gaps    []repo.Gap
-	omitted int
-	untold  bool
-	diff    string
+	ended   atomic.Pointer[Changes]
 }
 
 // New returns the watch of a turn with a log.
@@ -102,34 +92,34 @@ func (w *Watch) End(err error) {
 }
 
 // unseen returns the changes of a turn whose folder was not compared: those of its patches.
-func (w *Watch) unseen(did *turnlog.Did, why error) *changes {
-	c := &changes{from: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
-	c.list, c.omitted = w.patched()
+func (w *Watch) unseen(did *turnlog.Did, why error) *Changes {
+	c := &Changes{From: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
+	c.List, c.omitted = w.patched()
 	if did.Status == "" {
-		c.from = ""
+		c.From = ""
 	}
 	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
-		c.gaps = []repo.Gap{{Path: did.Cwd, Why: reason(why)}}
+		c.Unknown = []repo.Gap{{Path: did.Cwd, Why: reason(why)}}
 	}
-	c.untold = len(did.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
+	c.Untold = len(did.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
 	return c
 }
 
 // compared returns the changes of a turn whose folder was compared. Ran is true if it ran commands.
-func (w *Watch) compared(found outcome, ran bool) *changes {
+func (w *Watch) compared(found outcome, ran bool) *Changes {
 	elsewhere := w.turn.PatchedOutside(w.tree.covers)
-	c := &changes{from: FromTree, gaps: found.gaps, diff: diffOf(found, elsewhere)}
+	c := &Changes{From: FromTree, Unknown: found.gaps, diff: diffOf(found, elsewhere)}
 	for _, change := range found.changes {
 		path := change.Path
 		if !filepath.IsAbs(filepath.FromSlash(path)) {
 			path = filepath.Join(w.tree.root(), filepath.FromSlash(path))
 		}
-		c.list = append(c.list, Change{change, originOf(change, w.turn.Patched(path), ran)})
+		c.List = append(c.List, Change{change, originOf(change, w.turn.Patched(path), ran)})
 	}
 	for _, change := range elsewhere {
-		c.list = append(c.list, Change{change, ByPatch})
+		c.List = append(c.List, Change{change, ByPatch})
 	}
-	sort.SliceStable(c.list, func(i, j int) bool { return c.list[i].Path < c.list[j].Path })
+	sort.SliceStable(c.List, func(i, j int) bool { return c.List[i].Path < c.List[j].Path })
 	return c
 }
 
@@ -158,15 +148,15 @@ func (w *Watch) Report() Report {
 	did := w.turn.Did()
 	r := Report{
 		ThreadID: did.Thread, Status: did.Status, Model: did.Model, Usage: did.Usage, Quota: did.Quota, Duration: did.Duration,
-		Commands: did.Commands, Refused: did.Refused, Plan: did.Plan,
+		Commands: did.Commands, Refused: did.Refused, Plan: did.Plan, dropped: did.Dropped,
 	}
-	r.omitted.Commands, r.omitted.Refused = did.Dropped.Commands, did.Dropped.Refused
 	switch c := w.ended.Load(); {
 	case c != nil && did.Status != turnlog.Running && did.Status != turnlog.Waiting:
-		r.Changes, r.ChangesFrom, r.Unknown, r.Untold, r.omitted.Changes = slices.Clone(c.list), c.from, c.gaps, c.untold, c.omitted
+		r.Changes = *c
+		r.Changes.List = slices.Clone(c.List)
 	case did.Status != "":
-		r.Changes, r.omitted.Changes = w.patched()
-		r.ChangesFrom, r.Unknown = FromEvents, []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}
+		r.Changes = Changes{From: FromEvents, Unknown: []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}}
+		r.Changes.List, r.Changes.omitted = w.patched()
 	}
 	return r
 }

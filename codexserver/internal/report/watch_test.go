@@ -144,7 +144,7 @@ func TestPatches(t *testing.T) {
 			c.Event(protocol.PatchApplyEnd{CallID: "1", Success: i < len(tt.steps)})
 		}
 		var got []string
-		for _, change := range c.Report().Changes {
+		for _, change := range c.Report().Changes.List {
 			got = append(got, fmt.Sprintf("%s %s>%s +%d-%d", change.Kind, change.From, change.Path, change.Lines.Added, change.Lines.Removed))
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
@@ -238,7 +238,7 @@ func TestReportIsACopy(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	after := c.Report()
-	if d := cmp.Diff([]report.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].Exit == nil {
+	if d := cmp.Diff([]report.Change{}, after.Changes.List, cmpopts.EquateEmpty()); d != "" || after.Commands[0].Exit == nil {
 		t.Errorf("%+v", after)
 	}
 }

@@ -153,7 +153,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 func (p *place) shown(r *report.Report, diff string) string {
 	var b strings.Builder
 	plain := strings.NewReplacer(p.top, "TOP")
-	for _, c := range r.Changes {
+	for _, c := range r.Changes.List {
 		from := ""
 		if c.From != "" {
 			from = c.From + ">"
@@ -167,7 +167,7 @@ func (p *place) shown(r *report.Report, diff string) string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, g := range r.Unknown {
+	for _, g := range r.Changes.Unknown {
 		fmt.Fprintf(&b, "? %s: %s\n", plain.Replace(g.Path), g.Why)
 	}
 	for line := range strings.Lines(diff) {
@@ -261,7 +261,7 @@ func (p *place) check(before, after map[string]file, r *report.Report) {
 	truth := changed(before, after)
 	for _, name := range truth {
 		if !p.told(name, r) {
-			p.t.Errorf("%q has changed, and neither the changes nor the gaps name it: %v, %v", name, r.Changes, r.Unknown)
+			p.t.Errorf("%q has changed, and neither the changes nor the gaps name it: %v, %v", name, r.Changes.List, r.Changes.Unknown)
 		}
 	}
 	has := func(name string) bool {
@@ -269,7 +269,7 @@ func (p *place) check(before, after map[string]file, r *report.Report) {
 			return t == name || strings.HasSuffix(name, "/") && strings.HasPrefix(t, name)
 		})
 	}
-	for _, c := range r.Changes {
+	for _, c := range r.Changes.List {
 		if !has(c.Path) && !p.gap(c.Path, r) && !p.isRepository(c.Path) || c.From != "" && !has(c.From) {
 			p.t.Errorf("%q is among the changes and has not changed", c.Path)
 		}
@@ -282,14 +282,14 @@ func (p *place) paths(r *report.Report) {
 	var sent struct {
 		Changes []struct{ Path, From string }
 	}
-	if err := json.Unmarshal(r.JSON(0), &sent); err != nil || len(sent.Changes) != len(r.Changes) {
-		p.t.Errorf("%d changes are sent of %d: %v", len(sent.Changes), len(r.Changes), err)
+	if err := json.Unmarshal(r.JSON(0), &sent); err != nil || len(sent.Changes) != len(r.Changes.List) {
+		p.t.Errorf("%d changes are sent of %d: %v", len(sent.Changes), len(r.Changes.List), err)
 		return
 	}
 	for i, c := range sent.Changes {
 		path, ok := unquote(c.Path)
 		from, also := unquote(c.From)
-		if want := r.Changes[i]; !ok || !also || path != want.Path || from != want.From {
+		if want := r.Changes.List[i]; !ok || !also || path != want.Path || from != want.From {
 			p.t.Errorf("the paths %q and %q are sent as %q and %q", want.Path, want.From, c.Path, c.From)
 		}
 	}
@@ -305,14 +305,14 @@ func unquote(path string) (string, bool) {
 }
 
 func (p *place) told(name string, r *report.Report) bool {
-	return p.gap(name, r) || slices.ContainsFunc(r.Changes, func(c report.Change) bool {
+	return p.gap(name, r) || slices.ContainsFunc(r.Changes.List, func(c report.Change) bool {
 		return c.Path == name || c.From == name || strings.HasSuffix(c.Path, "/") && strings.HasPrefix(name, c.Path)
 	})
 }
 
 // gap reports whether the report says that it did not look at a file.
 func (p *place) gap(name string, r *report.Report) bool {
-	for _, g := range r.Unknown {
+	for _, g := range r.Changes.Unknown {
 		switch {
 		case g.Path == p.dir, g.Path == name, strings.HasSuffix(g.Path, "/") && strings.HasPrefix(name, g.Path):
 			return true
