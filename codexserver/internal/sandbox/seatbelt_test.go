@@ -29,7 +29,7 @@ func TestSeatbelt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := seatbelt{roots: []string{work, "/other"}, protect: []string{work + "/.git", "/nowhere/.git"}, network: true}.arguments()
+	got := seatbelt{roots: []string{work, "/other"}, protect: []string{work + "/.git", "/0/.git"}, network: true}.arguments()
 	want := []string{"-p", seatbeltBase + seatbeltNetwork + `(allow file-write* (subpath (param "ROOT_0")))
 (allow file-write* (subpath (param "ROOT_1")))
 (deny file-write* (subpath (param "PROTECTED_0")))
@@ -39,7 +39,7 @@ func TestSeatbelt(t *testing.T) {
 (deny file-write-setugid)
 `,
 		"-D", "ROOT_0=" + work, "-D", "ROOT_1=/other",
-		"-D", "PROTECTED_0=/nowhere/.git", "-D", "PROTECTED_1=" + work + "/.git", "-D", "PROTECTED_2=" + work + "/sub/repo",
+		"-D", "PROTECTED_0=/0/.git", "-D", "PROTECTED_1=" + work + "/.git", "-D", "PROTECTED_2=" + work + "/sub/repo",
 		"-D", "WAY_0=" + work + "/sub", "--",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

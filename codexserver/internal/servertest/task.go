@@ -125,7 +125,8 @@ func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 		}
 	}
 	if task.GoCache {
-		config += fmt.Sprintf("\n[shell_environment_policy.set]\nGOCACHE = %q\n", f.Cache)
+		// The folder for temporary files is not writable where the user's home is in it.
+		config += fmt.Sprintf("\n[shell_environment_policy.set]\nGOCACHE = %q\nGOTMPDIR = %[1]q\n\n[sandbox_workspace_write]\nwritable_roots = [%[1]q]\n", f.Cache)
 	}
 	writeFile(t, filepath.Join(f.Codex, "config.toml"), config, 0o600)
 }

@@ -225,7 +225,7 @@ func TestReplaceableProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The second folder is also in /tmp, where commands may write.
+	// The second folder is also one for temporary files, where commands may write.
 	if err := os.Symlink("/bin/echo", filepath.Join(system, "linked")); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestReplaceableProgram(t *testing.T) {
 			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), true, session},
 		} {
 			h := &host{answer: elicit.ApprovedForSession}
-			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin"}})
+			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
 			for range 2 {
 				if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {

@@ -311,7 +311,7 @@ func newUnaskedField(t *testing.T, path string, env []string, files map[string]s
 	if path == "" {
 		path = "tools"
 	}
-	f.env = []string{"PATH=" + filepath.Join(top, path) + ":/usr/bin:/bin", "HOME=" + filepath.Join(top, "home"), "GIT_CONFIG_NOSYSTEM=1"}
+	f.env = []string{"PATH=" + filepath.Join(top, path) + ":/usr/bin:/bin", "HOME=" + filepath.Join(top, "home"), "TMPDIR=" + os.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range []string{"work/file", "outside/file", "home/file", "tools/file", "dots/file", "codex/file"} {
 		f.put(t, name, "one\n")
 	}
