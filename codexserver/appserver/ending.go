@@ -33,22 +33,22 @@ func (e *ending) over() bool {
 	}
 }
 
-// wait waits until the reason is known, for a bounded time, and returns it with what the
-// app-server wrote about its end.
-func (e *ending) wait() (why error, said string) {
+// wait waits until the reason is known, for a bounded time, and returns what the app-server wrote about its
+// end, and the reason.
+func (e *ending) wait() (said string, why error) {
 	limit := time.NewTimer(obituaryLimit)
 	defer limit.Stop()
 	select {
 	case <-e.gone:
-		return e.err, e.stderr.last(e.at)
+		return e.stderr.last(e.at), e.err
 	case <-limit.C:
-		return nil, e.stderr.last(time.Time{})
+		return e.stderr.last(time.Time{}), nil
 	}
 }
 
 // obituary returns how the app-server ended. The caller has seen the connection fail.
 func (c *child) obituary() error {
-	err, said := c.end.wait()
+	said, err := c.end.wait()
 	var late *timeoutError
 	switch {
 	case errors.Is(err, errClosed):

@@ -145,12 +145,13 @@ func TestEnclosure(t *testing.T) {
 		"the log of the kernel":         {`dmesg --clear`, ""},
 	}
 	e := newRooms(t)
-	all := fmt.Sprintf("OTHER=%s SERVER=%s KEY=%s\n", e.other, e.server, filepath.Dir(e.other)+"/key")
+	var all strings.Builder
+	fmt.Fprintf(&all, "OTHER=%s SERVER=%s KEY=%s\n", e.other, e.server, filepath.Dir(e.other)+"/key")
 	names := slices.Sorted(maps.Keys(tests))
 	for i, name := range names {
-		all += fmt.Sprintf("(\n%s\n) >%s/%d 2>&1 </dev/null; echo \" status $?\" >>%[2]s/%[3]d\n", tests[name].script, e.ownHome, i)
+		fmt.Fprintf(&all, "(\n%s\n) >%s/%d 2>&1 </dev/null; echo \" status $?\" >>%[2]s/%[3]d\n", tests[name].script, e.ownHome, i)
 	}
-	if out, status := e.sh(t, all); out != "" || status != 0 {
+	if out, status := e.sh(t, all.String()); out != "" || status != 0 {
 		t.Errorf("status %d: %s", status, out)
 	}
 	for i, name := range names {
