@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,18 +20,20 @@ type server struct {
 	cmd      *exec.Cmd
 	provider *providertest.Server
 	home     string
+	pipe     io.Closer
 	in       *json.Encoder
 	out      *bufio.Scanner
 	id       int
 	took     time.Duration // from the start to the answer to initialize
 }
 
-func start(ctx context.Context, argv []string, turn providertest.Turn) (*server, error) {
+// start starts a server whose model has a script.
+func start(ctx context.Context, argv []string, script ...providertest.Turn) (*server, error) {
 	home, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{home: home, provider: providertest.New(turn), cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
+	s := &server{home: home, provider: providertest.New(script...), cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	if err := s.start(); err != nil {
 		s.close()
 		return nil, err
@@ -54,7 +57,7 @@ func (s *server) start() error {
 	if err != nil {
 		return err
 	}
-	s.in, s.out = json.NewEncoder(in), bufio.NewScanner(out)
+	s.pipe, s.in, s.out = in, json.NewEncoder(in), bufio.NewScanner(out)
 	s.out.Buffer(nil, 64<<20)
 	begin := time.Now()
 	if err := s.cmd.Start(); err != nil {
@@ -75,10 +78,12 @@ func (s *server) send(method string, params any) error {
 	return s.in.Encode(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
 }
 
-// run makes n concurrent calls and returns the number of events until all are answered.
-func (s *server) run(n int) (events int, err error) {
+// run makes n calls at once in a folder, and returns the number of events until all are answered.
+func (s *server) run(n int, dir string) (events int, err error) {
 	for range n {
-		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{"prompt": "go"}}); err != nil {
+		if err := s.send("tools/call", map[string]any{"name": "codex", "arguments": map[string]any{
+			"prompt": "go", "cwd": dir, "approval-policy": "never", "sandbox": "read-only",
+		}}); err != nil {
 			return 0, err
 		}
 	}
@@ -111,8 +116,17 @@ func (s *server) answers(n int) (events int, err error) {
 	return events, nil
 }
 
+// end ends the server in good order, and returns the CPU time of its life, with that of its children.
+func (s *server) end() (time.Duration, error) {
+	defer time.AfterFunc(10*time.Second, func() { _ = s.cmd.Process.Kill() }).Stop()
+	if err := errors.Join(s.pipe.Close(), s.cmd.Wait()); err != nil {
+		return 0, fmt.Errorf("the end: %w", err)
+	}
+	return s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime(), nil
+}
+
 func (s *server) close() {
-	if s.cmd.Process != nil {
+	if s.cmd.Process != nil && s.cmd.ProcessState == nil {
 		_ = s.cmd.Process.Kill() // it may have ended
 		_ = s.cmd.Wait()
 	}
