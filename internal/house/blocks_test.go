@@ -84,7 +84,10 @@ func commands(t *testing.T, at, script string) {
 			exists(t, at, dir)
 		case args[0] == ".ci/run":
 			for _, step := range args[1:] {
-				if step != "STEP" && !strings.Contains(read(t, ".ci/run"), "step_"+step+"()") {
+				if step == "STEP" || step == "COMMIT" && args[1] == "bench" {
+					continue
+				}
+				if !strings.Contains(read(t, ".ci/run"), "step_"+step+"()") {
 					t.Errorf("%s: the gate has no step %s", at, step)
 				}
 			}
