@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func playTask(t *testing.T, task *servertest.Task, always bool) *person {
 	folders := servertest.NewTaskFolders(t)
 	task.Make(t, folders, servertest.CodexConfig(provider.BaseURL(), ""))
 	e, err := native.New(&native.Options{CodexHome: folders.Codex, Environ: []string{
-		"PATH=" + folders.Bin + ":/usr/bin:/bin", "HOME=" + folders.Home, "SHELL=/bin/bash",
+		"PATH=" + folders.Bin + ":/usr/bin:/bin", "HOME=" + folders.Home, "SHELL=/bin/bash", "TMPDIR=" + os.TempDir(),
 	}})
 	if err != nil {
 		t.Fatal(err)

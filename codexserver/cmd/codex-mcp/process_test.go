@@ -135,9 +135,21 @@ type folders struct {
 	path            string // a folder that PATH names first, or ""
 }
 
+// newFolders makes them below a short path: the program cuts a long one where a line has little room.
 func newFolders(t *testing.T) folders {
 	t.Helper()
-	tmp, err := filepath.EvalSymlinks(t.TempDir())
+	tmp, err := os.MkdirTemp("", "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(tmp); err != nil {
+			t.Error(err)
+		}
+	})
+	if tmp, err = filepath.EvalSymlinks(tmp); err == nil {
+		err = os.Chmod(tmp, 0o755) // other users run the program, too
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
