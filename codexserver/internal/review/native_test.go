@@ -104,6 +104,13 @@ func TestNativeThread(t *testing.T) {
 	)
 	e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
 	c := connect(t, e, false)
+	reviewsInThread(t, c, s, model)
+}
+
+// reviewsInThread has the shop reviewed in a conversation that may write everything. A command before the
+// review, one during it and one after it each make a file.
+func reviewsInThread(t *testing.T, c *client, s *shop, model *providertest.Server) {
+	t.Helper()
 	begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
 	if failed {
 		t.Fatalf("%+v", begun)

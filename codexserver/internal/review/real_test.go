@@ -4,7 +4,6 @@ package review_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,26 +85,7 @@ func TestRealThread(t *testing.T) {
 	)
 	e := newRealCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n")
 	c := connect(t, e, false)
-	begun, failed := c.call("codex", map[string]any{"prompt": "go", "cwd": s.repo})
-	if failed {
-		t.Fatalf("%+v", begun)
-	}
-	r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "threadId": begun.ThreadID})
-	if failed || r.ThreadID != begun.ThreadID || len(r.Findings) != 5 || r.Findings[1].OutsideDiff {
-		t.Fatalf("%+v", r)
-	}
-	if _, failed := c.call("codex-reply", map[string]any{"threadId": begun.ThreadID, "prompt": "on"}); failed {
-		t.Error("the conversation does not continue")
-	}
-	for name, want := range map[string]bool{"before": true, "during": false, "after": true} {
-		if _, err := os.Stat(filepath.Join(s.repo, name)); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	requests := model.Requests()
-	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Everybody is let in") {
-		t.Error("the conversation does not know the findings")
-	}
+	reviewsInThread(t, c, s, model)
 	var list struct {
 		Conversations []struct{ ThreadID, Preview string }
 	}
