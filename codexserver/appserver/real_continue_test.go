@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,9 @@ func TestRealContinue(t *testing.T) {
 			if n := ran(r); name == "command" && n != 1 || name == "question" && !made(r) {
 				t.Errorf("the command ran %d times, made %v", n, made(r))
 			}
-			if left := processes(t, r.home); name == "command" && len(left) > 2 {
+			// An app-server that has just begun writes down what the user's shell has.
+			left := slices.DeleteFunc(processes(t, r.home), func(argv string) bool { return strings.Contains(argv, "# Snapshot file") })
+			if name == "command" && len(left) > 2 {
 				t.Errorf("left: %q", left)
 			}
 			body := string(r.Requests()[1].Body)
