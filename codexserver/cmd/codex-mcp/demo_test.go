@@ -60,8 +60,8 @@ func TestEndToEndDemoPiped(t *testing.T) {
 // TestEndToEndDemo answers the questions of codex-mcp ask --demo in a terminal: what was
 // approved ran, and what was refused did not.
 func TestEndToEndDemo(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
 	s := sit(t)
+	t.Setenv("TMPDIR", t.TempDir())
 	done := s.presses("y", "y", "n")
 	o, err := parse("codex-mcp", []string{"ask", "--demo"}, &s.errs, &s.errs)
 	if err != nil {
