@@ -35,7 +35,7 @@ func offer(ctx context.Context, b *board.Board, r *approval.Request) approval.De
 }
 
 // TestAlways keeps a rule if a person accepts one that the question showed, and for no other
-// reason.
+// reason. It holds for the principal of the question alone.
 func TestAlways(t *testing.T) {
 	says := func(answer string) func(*board.Board, *elicit.Options) {
 		return func(b *board.Board, o *elicit.Options) { b.Attach(newClient(servertest.Say(answer), o)) }
@@ -76,6 +76,7 @@ func TestAlways(t *testing.T) {
 			var record servertest.Journal
 			o := &board.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: board.NewRecord(&record)}
 			store, r := o.Kept, lasting(folder)
+			r.Thread.Principal = "ann"
 			if tt.change != nil {
 				tt.change(o, r)
 			}
@@ -96,8 +97,13 @@ func TestAlways(t *testing.T) {
 				!strings.Contains(record.String(), `"rule":1,"ruleWords":"`) {
 				t.Errorf("kept %+v, recorded %s", kept, &record)
 			}
-			if again := offer(t.Context(), board.New(o, nil), lasting(folder)); again.Decision != elicit.Approved || again.By != approval.ByRule || !again.Confined {
-				t.Errorf("asked again: %+v", again)
+			for principal, hers := range map[string]bool{"ann": true, "bob": false, "": false} {
+				r := lasting(folder)
+				r.Thread.Principal = principal
+				again := offer(t.Context(), board.New(o, nil), r)
+				if ruled := again.Decision == elicit.Approved && again.By == approval.ByRule && again.Confined; ruled != hers {
+					t.Errorf("asked again for %q: %+v", principal, again)
+				}
 			}
 		})
 	}
