@@ -1,7 +1,9 @@
 package mcptool
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -35,5 +37,22 @@ func TestKeepsake(t *testing.T) {
 	}
 	if none := (&Job{kept: keepsake{Budget: &budget{}}, log: turnlog.NewTurn()}).Keepsake(); none != nil {
 		t.Errorf("without a key: %s", none)
+	}
+}
+
+// TestBudgetOfAContinuedTurn leaves a turn the time that it had not used in the process before.
+func TestBudgetOfAContinuedTurn(t *testing.T) {
+	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, 4 * time.Minute: 6 * time.Minute, time.Hour: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			m := meter{stop: stop}
+			defer m.end()
+			begin := time.Now()
+			m.begin(&budget{Minutes: new(10.0)}, passed)
+			<-ctx.Done()
+			if took := time.Since(begin); took != want {
+				t.Errorf("after %v elsewhere it may take %v, want %v", passed, took, want)
+			}
+		})
 	}
 }
