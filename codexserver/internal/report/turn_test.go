@@ -299,11 +299,21 @@ func TestTurnInADirtyTree(t *testing.T) {
 // TestOrigins checks what a change is attributed to: a patch that explains it, else the commands
 // and tools of the turn if it ran any.
 func TestOrigins(t *testing.T) {
-	for name, want := range map[string]string{"": "a.go patch, b.go other, c.go other", "a command": "a.go patch, b.go command, c.go command", "a tool": "a.go patch, b.go command, c.go command"} {
-		tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n"); tt.write("c.go", "c\n") })
+	for name, want := range map[string]string{
+		"":          "a.go patch, b.go other, c.go other, d.go other",
+		"a command": "a.go patch, b.go command, c.go command, d.go command",
+		"a tool":    "a.go patch, b.go command, c.go command, d.go command",
+	} {
+		tt := newTurn(t, func(tt *turn) {
+			tt.write("a.go", "a\n")
+			tt.write("b.go", "b\n")
+			tt.write("c.go", "c\n")
+			tt.write("d.go", "d\ne\n")
+		})
 		tt.patch("a.go", "x\n", "-a\n+x\n")
 		tt.patch("b.go", "x\ny\n", "-b\n+x\n") // and another line
 		tt.write("c.go", "x\n")
+		tt.patch("d.go", "x\n", "-d\n+x\n") // and one line less
 		switch name {
 		case "a command":
 			tt.run("", 0, func() {}, "true")
