@@ -315,8 +315,10 @@ func TestLongBodies(t *testing.T) {
 		t.Errorf("a long length: %q", got)
 	}
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, strings.Repeat(" ", 1<<20))
-	if got := s.raw(t, head+"Transfer-Encoding: chunked\r\n\r\n", chunk, chunk, chunk, chunk); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], " 413 ") {
-		t.Errorf("a long body: %q", got)
+	for range 5 { // each gives back its place among the long ones, of which there are fewer
+		if got := s.raw(t, head+"Transfer-Encoding: chunked\r\n\r\n", chunk, chunk, chunk, chunk); len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], " 413 ") {
+			t.Errorf("a long body: %q", got)
+		}
 	}
 	body, h := modern("1", "server/discover", "{}", "")
 	h["Authorization"] = "Bearer mallory"
