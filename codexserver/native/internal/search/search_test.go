@@ -173,6 +173,7 @@ func TestIgnored(t *testing.T) {
 		{"nested", []string{"a.log.txt", "sub/a.log.txt", "sub/keep.log.txt", ".gitignore=*.log.txt\n", "sub/.gitignore=!keep.*"}, "", []string{"sub/keep.log.txt"}},
 		{"a folder", []string{"build/x.txt", "sub/build/x.txt", "b.txt", ".gitignore=build/"}, "", []string{"b.txt"}},
 		{"above the root", append(repository, ".gitignore=ig.txt\n/sub/no.txt\n", "sub/ig.txt", "sub/no.txt", "sub/a.txt"), "sub", []string{"a.txt"}},
+		{"several folders above the root", append(repository, ".gitignore=/sub/a/no.txt\n", "sub/.gitignore=/a/ig.txt\n", "sub/a/no.txt", "sub/a/ig.txt", "sub/a/ok.txt"), "sub/a", []string{"ok.txt"}},
 		{"an empty .git above the root", []string{".git/", ".gitignore=a.txt\n", "sub/a.txt"}, "sub", []string{"a.txt"}},
 		{"git's own files", []string{".git/config.txt", "sub/.git=gitdir.txt", "sub/a.txt"}, "", []string{"sub/a.txt"}},
 		{"exclude", append(repository, ".git/info/exclude=ig.txt", "ig.txt", "a.txt"), "", []string{"a.txt"}},
