@@ -66,6 +66,7 @@ func TestApply(t *testing.T) {
 		{name: "deleted on both sides", base: set{"a": text, "b": "b"}, mine: set{"a": "-"}, theirs: set{"a": "-"}, want: set{}},
 		{name: "a mode", base: set{"a": text}, mine: set{"a": "+x"}, want: set{"a": "+x" + text}},
 		{name: "a mode and lines", base: set{"a": text}, mine: set{"a": "+x"}, theirs: set{"a": "x"}, want: set{"a": "+xx"}},
+		{name: "a mode and lines on one side, other lines on the other", base: set{"a": text}, mine: set{"a": "+x" + replaced("1", "one")}, theirs: set{"a": replaced("9", "nine")}, want: set{"a": "+x" + replaced("1", "one", "9", "nine")}},
 		{name: "a mode that goes", base: set{"a": "#!"}, theirs: set{"a": "+x"}, mine: set{"b": "x"}, want: set{"b": "x"}},
 		{name: "a move", base: set{"a": text}, mine: set{"a": "-", "s/b": text + "10\n"}, want: set{"a": "-", "s/b": text + "10\n"}, moves: set{"a": "s/b"}},
 		{name: "a move of what was changed", base: set{"a": text, "c": "c"}, mine: set{"a": "-", "b": text}, theirs: set{"a": "x"}, conflict: set{"a": "the worktree has deleted it, and the caller has changed it"}},

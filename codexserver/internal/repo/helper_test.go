@@ -153,7 +153,12 @@ func lay(t testing.TB, dir string, files map[string]string) {
 }
 
 func layFile(path, content string) error {
-	if content == "+x" {
+	if rest, runs := strings.CutPrefix(content, "+x"); runs { // it gets the rest as its content, or keeps its own
+		if rest != "" {
+			if err := layFile(path, rest); err != nil {
+				return err
+			}
+		}
 		return os.Chmod(path, 0o755)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
