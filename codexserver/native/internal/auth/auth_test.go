@@ -134,6 +134,7 @@ type issuer struct {
 	*httptest.Server
 	challenge string // of the browser's request
 	fail      bool
+	meanwhile func() // is called before a token is answered, unless nil
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -142,6 +143,9 @@ func newIssuer(t *testing.T) *issuer {
 		if r.URL.Path != "/oauth/token" || r.Method != http.MethodPost {
 			http.NotFound(w, r)
 			return
+		}
+		if i.meanwhile != nil {
+			i.meanwhile()
 		}
 		w.Header().Set("Content-Type", "application/json")
 		known := r.PostFormValue("grant_type") == "refresh_token" && r.PostFormValue("refresh_token") == "fake-refresh" ||
@@ -413,6 +417,26 @@ func TestRefresh(t *testing.T) {
 	defer cancel()
 	if err := k.Refresh(gone); err == nil {
 		t.Error("refreshed under a context that had ended")
+	}
+}
+
+// TestRefreshOfTokensThatAreGone keeps what a user has done while the issuer answered.
+func TestRefreshOfTokensThatAreGone(t *testing.T) {
+	i := newIssuer(t)
+	for name, meanwhile := range map[string]string{
+		"signed in with ChatGPT": `{"tokens":{"id_token":"other","access_token":"other","refresh_token":"other-refresh","account_id":null}}`,
+		"signed in with a key":   `{"OPENAI_API_KEY":"sk-other"}`,
+		"signed out":             `{}`,
+	} {
+		home := t.TempDir()
+		write(t, home, `{"tokens":{"id_token":"old","access_token":"old","refresh_token":"fake-refresh","account_id":null}}`)
+		i.meanwhile = func() { write(t, home, meanwhile) }
+		if err := keeper(t, home, i).Refresh(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(meanwhile, read(t, home)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
 	}
 }
 
