@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -179,13 +180,18 @@ func TestNotificationsAfterLogin(t *testing.T) {
 func TestSearchCancelsPreviousSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
-		slow := c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`))
-		synctest.Wait()
+		var slow []*jsonrpc.Call
+		for range 2 { // the end of the first one does not hide the second one
+			slow = append(slow, c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`)))
+			synctest.Wait()
+		}
 		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"t"}`); got != `{"files":[]}` {
 			t.Error(got)
 		}
-		if err := slow.Result(nil); err != nil {
-			t.Error(err)
+		for _, call := range slow {
+			if err := call.Result(nil); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
