@@ -24,6 +24,7 @@ func TestRedirects(t *testing.T) {
 		{"https://provider.test/v1", "http://provider.test/x", 307, false},
 		{"http://provider.test/v1", "http://provider.test:8080/x", 307, false},
 		{"http://provider.test:8080/v1", "https://provider.test/x", 308, false},
+		{"https://provider.test:8443/v1", "http://provider.test:8443/x", 307, false},
 		{"http://provider.test/v1", "http://evil.test/x", 301, false},
 		{"http://provider.test/v1", "http://evil.test/x", 302, false},
 		{"http://provider.test/v1", "//evil.test/x", 303, false},
