@@ -24,6 +24,7 @@ import (
 type host struct {
 	engine.DenyAll
 	answer elicit.Decision
+	inside bool // an approval of a command is one for the sandbox only
 
 	mu    sync.Mutex
 	trace []string
@@ -70,7 +71,7 @@ func (h *host) ApproveExec(_ context.Context, req protocol.ExecApprovalRequest) 
 		reason = ": " + req.Reason
 	}
 	h.add(req, "ask%s", reason)
-	return elicit.Outcome{Decision: h.answer}
+	return elicit.Outcome{Decision: h.answer, Confined: h.inside}
 }
 
 func (h *host) ApprovePatch(_ context.Context, req protocol.PatchApprovalRequest) elicit.Outcome {

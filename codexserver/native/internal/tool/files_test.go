@@ -68,6 +68,22 @@ func TestReadMatrix(t *testing.T) {
 	}
 }
 
+// TestReadApprovedInside approves calls that read for the sandbox only, which there is not: they
+// read nothing.
+func TestReadApprovedInside(t *testing.T) {
+	work, _ := workspace(t)
+	for name, arguments := range map[string]string{"read": `{"path":"plain/file"}`, "list": `{}`, "search": `{"pattern":"o"}`} {
+		h := &host{answer: elicit.Approved, inside: true}
+		turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: sandbox.ErrUnavailable}}).Turn(tool.Context{
+			Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
+		})
+		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: name, Arguments: arguments})
+		if err != nil || h.steps() != "ask: there is no sandbox on this system" || !strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") {
+			t.Errorf("%s: steps %q, %q, %v", name, h.steps(), res.Output, err)
+		}
+	}
+}
+
 // TestFileToolsWithoutReading checks that answers about changes show nothing of files where reading
 // needs a question, and that files elsewhere are not tried.
 func TestFileToolsWithoutReading(t *testing.T) {
