@@ -256,3 +256,34 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+// TestBusyAfterTheClient has a turn in the background outlive its client. A server that stops idle
+// principals asks Busy.
+func TestBusyAfterTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := codexserver.New(servertest.Script(), nil).Principal(t.Context(), "ann")
+		c := servertest.Connect(t, p, nil)
+		if p.Busy() {
+			t.Error("busy without a turn")
+		}
+		if _, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "wait:1h", "background": true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, connected := range []bool{true, false} {
+			if !connected {
+				c.Close()
+				synctest.Wait()
+			}
+			if !p.Busy() {
+				t.Errorf("not busy during the turn, client connected %t", connected)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		if p.Busy() {
+			t.Error("busy after the turn")
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
