@@ -93,6 +93,36 @@ func TestWaitAfterInterrupt(t *testing.T) {
 	})
 }
 
+// TestTurnAfterInterrupt runs the next turn of a conversation whose last one was interrupted by the
+// end of its context, in the background. Wait returns its result.
+func TestTurnAfterInterrupt(t *testing.T) {
+	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
+		c := start(client.Options{})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		r, err := c.Run(ctx, client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
+			if e.Msg.EventType() == "task_started" {
+				stop()
+			}
+		}}})
+		if !errors.Is(err, context.Canceled) || r.Thread == "" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		b, err := c.Background(t.Context(), client.Task{Thread: r.Thread, Prompt: "wait:100ms say:b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		if strings.Contains(t.Name(), "url") { // there Wait needs them, because clients share the server
+			ids = []string{b.Thread}
+		}
+		rows, err := c.Wait(t.Context(), ids...)
+		if err != nil || len(rows) != 1 || rows[0].Thread != r.Thread || rows[0].Status != client.Done || !strings.HasPrefix(rows[0].Answer, "b\n") {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	})
+}
+
 // TestCloseOfAChild compares how children end with what Close reports.
 func TestCloseOfAChild(t *testing.T) {
 	if runtime.GOOS == "windows" {
