@@ -157,6 +157,7 @@ func TestCheck(t *testing.T) {
 		{"a b.go", 5, 10, "a b.go", true},
 		{"./a b.go", 4, 10, "a b.go", false},
 		{"x/../a b.go", 12, 400, "a b.go", false},
+		{"a b.go", 5, 12, "a b.go", false}, // it begins before a hunk
 		{"a b.go", 13, 400, "a b.go", true},
 		{"a b.go", 0, 0, "a b.go", true},
 		{"dead", 2, 2, "dead", false},
