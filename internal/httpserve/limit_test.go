@@ -1,0 +1,63 @@
+package httpserve_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/internal/httpserve"
+)
+
+// poor is a listener that first fails some times, as one without descriptors does.
+type poor struct {
+	net.Listener
+	fails int
+}
+
+var errPoor = errors.New("too many open files")
+
+// Accept implements [net.Listener].
+func (l *poor) Accept() (net.Conn, error) {
+	if l.fails--; l.fails >= 0 {
+		return nil, errPoor
+	}
+	conn, _ := net.Pipe()
+	return conn, nil
+}
+
+// TestLimit keeps one connection open at a time. An Accept that failed takes no place.
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := httpserve.Limit(&poor{fails: 3}, 1)
+		for range 3 {
+			if _, err := l.Accept(); !errors.Is(err, errPoor) {
+				t.Errorf("error %v", err)
+			}
+		}
+		first, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := false
+		go func() {
+			second, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			accepted = true
+			second.Close()
+		}()
+		synctest.Wait()
+		if accepted {
+			t.Error("two connections are open")
+		}
+		first.Close()
+		first.Close() // which frees no second place
+		synctest.Wait()
+		if !accepted {
+			t.Error("a place is not free after the end of its connection")
+		}
+	})
+}
