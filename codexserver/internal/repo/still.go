@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,6 +124,21 @@ func (x *still) remains(ctx context.Context, root string) bool {
 	return ok && isStill(ctx, root, all)
 }
 
+// present returns an error if the index of a repository is not there any more, such as after an earlier
+// failure. Without it each file would look new.
+func (x *still) present() (err error) {
+	switch {
+	case x.kept != nil:
+		_, err = os.Lstat(filepath.Join(x.kept.dir, "index"))
+	case x.gitDir != "" && x.data == "":
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return fmt.Errorf("the index as it was: %w", err)
+	}
+	return nil
+}
+
 // remove deletes what the look keeps.
 func (x *still) remove() error {
 	if x.kept == nil {
@@ -142,6 +158,9 @@ func (s *Snapshot) wake(ctx context.Context) (err error) {
 		}
 	}()
 	x := s.quiet
+	if err := x.present(); err != nil {
+		return err
+	}
 	if err := x.configure(ctx, s.scratch); err != nil {
 		return err
 	}

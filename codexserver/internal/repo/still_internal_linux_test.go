@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -75,37 +76,52 @@ func TestIsStill(t *testing.T) {
 	}
 }
 
-// TestKeptIndex has an index that is too large for the memory, and is written anew during the turn.
-func TestKeptIndex(t *testing.T) {
-	root := t.TempDir()
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	write := func(name, content string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	git("init", "-q", "--template=")
-	write("a", "a\n")
-	write("b", "b\n")
-	git("add", "-A")
-	git("commit", "-qm", "first")
-	git("read-tree", "HEAD") // the index is younger than the files
-	git("update-index", "--refresh")
-	scratch := Scratch{Dir: t.TempDir()}
-	s, err := TakeLater(t.Context(), root, scratch)
-	if err != nil || s.quiet == nil {
+// stillTree is a repository in which nothing has changed, with a snapshot whose index is in a file.
+type stillTree struct {
+	t       *testing.T
+	root    string
+	scratch Scratch
+	*Snapshot
+}
+
+func newStillTree(t *testing.T) stillTree {
+	t.Helper()
+	s := stillTree{t: t, root: t.TempDir(), scratch: Scratch{Dir: t.TempDir()}}
+	s.git("init", "-q", "--template=")
+	s.write("a", "a\n")
+	s.write("b", "b\n")
+	s.git("add", "-A")
+	s.git("commit", "-qm", "first")
+	s.git("read-tree", "HEAD") // the index is younger than the files
+	s.git("update-index", "--refresh")
+	var err error
+	if s.Snapshot, err = TakeLater(t.Context(), s.root, s.scratch); err != nil || s.quiet == nil {
 		t.Fatalf("the tree is not still, %v", err)
 	}
-	if err := s.quiet.keep(scratch); err != nil || s.quiet.data != "" {
+	if err := s.quiet.keep(s.scratch); err != nil || s.quiet.data != "" {
 		t.Fatalf("the index is not kept: %v", err)
 	}
+	return s
+}
+
+func (s stillTree) git(args ...string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "git", append([]string{"-C", s.root, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func (s stillTree) write(name, content string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.root, name), []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestKeptIndex has an index that is too large for the memory, and is written anew during the turn.
+func TestKeptIndex(t *testing.T) {
+	s := newStillTree(t)
 	for _, want := range [][]Change{nil, {{Path: "a", Kind: Update}, {Path: "b", Kind: Delete}}} {
 		got, err := s.Compare(t.Context())
 		for i := range got {
@@ -115,16 +131,55 @@ func TestKeptIndex(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, d)
 		}
 		if want == nil {
-			write("a", "another\n")
-			git("rm", "-q", "b")
-			git("commit", "-qam", "second")
+			s.write("a", "another\n")
+			s.git("rm", "-q", "b")
+			s.git("commit", "-qam", "second")
 		}
 	}
 	if err := s.Remove(); err != nil {
 		t.Error(err)
 	}
-	if entries, err := os.ReadDir(scratch.Dir); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(s.scratch.Dir); err != nil || len(entries) > 0 {
 		t.Errorf("%d folders are left, %v", len(entries), err)
+	}
+}
+
+// TestLostIndex loses the index of the snapshot: no file counts as new then.
+func TestLostIndex(t *testing.T) {
+	for name, lose := range map[string]func(stillTree){
+		"removed":            func(s stillTree) { s.remove("index") },
+		"its folder removed": func(s stillTree) { s.remove("") },
+		"cut":                func(s stillTree) { s.cut() },
+		"after a failed attempt": func(s stillTree) {
+			ctx, cancel := context.WithCancel(s.t.Context())
+			cancel()
+			if _, err := s.Compare(ctx); err == nil {
+				s.t.Error("compared with a context that has ended")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStillTree(t)
+			s.write("a", "another\n")
+			lose(s)
+			for range 2 {
+				if changes, err := s.Compare(t.Context()); err == nil {
+					t.Errorf("%+v", changes)
+				}
+			}
+		})
+	}
+}
+
+func (s stillTree) remove(name string) {
+	if err := os.RemoveAll(filepath.Join(s.quiet.kept.dir, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s stillTree) cut() {
+	if err := os.Truncate(filepath.Join(s.quiet.kept.dir, "index"), 40); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
