@@ -60,34 +60,45 @@ func TestDeafAsk(t *testing.T) {
 	}
 }
 
+// interrupted runs a turn that is interrupted by the end of its context, and returns its thread.
+func interrupted(t *testing.T, c *client.Client) (thread string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, err := c.Run(ctx, client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
+		if e.Msg.EventType() == "task_started" {
+			stop()
+		}
+	}}})
+	if !errors.Is(err, context.Canceled) || r.Thread == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return r.Thread
+}
+
+// needed returns the ids that Wait needs: none but over a URL, where clients share the server.
+func needed(t *testing.T, b client.Result) []string {
+	if strings.Contains(t.Name(), "url") {
+		return []string{b.Thread}
+	}
+	return nil
+}
+
 // TestWaitAfterInterrupt interrupts a turn by the end of its context. Its method has returned the
 // error, so Wait returns only the turn in the background.
 func TestWaitAfterInterrupt(t *testing.T) {
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{})
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		r, err := c.Run(ctx, client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
-			if e.Msg.EventType() == "task_started" {
-				stop()
-			}
-		}}})
-		if !errors.Is(err, context.Canceled) || r.Thread == "" {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		thread := interrupted(t, c)
 		b, err := c.Background(t.Context(), client.Task{Prompt: "wait:100ms say:b"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ids []string
-		if strings.Contains(t.Name(), "url") { // there Wait needs them, because clients share the server
-			ids = []string{b.Thread}
-		}
-		rows, err := c.Wait(t.Context(), ids...)
+		rows, err := c.Wait(t.Context(), needed(t, b)...)
 		if err != nil || len(rows) != 1 || rows[0].Thread != b.Thread || rows[0].Status != client.Done {
 			t.Errorf("%+v, %v", rows, err)
 		}
-		if rows, err = c.Wait(t.Context(), r.Thread); err != nil || len(rows) != 1 || rows[0].Status != client.Interrupted {
+		if rows, err = c.Wait(t.Context(), thread); err != nil || len(rows) != 1 || rows[0].Status != client.Interrupted {
 			t.Errorf("asked for by its id: %+v, %v", rows, err)
 		}
 	})
@@ -98,26 +109,13 @@ func TestWaitAfterInterrupt(t *testing.T) {
 func TestTurnAfterInterrupt(t *testing.T) {
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{})
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		r, err := c.Run(ctx, client.Task{Prompt: "wait:1h", Watch: client.Watch{Event: func(e client.Event) {
-			if e.Msg.EventType() == "task_started" {
-				stop()
-			}
-		}}})
-		if !errors.Is(err, context.Canceled) || r.Thread == "" {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		b, err := c.Background(t.Context(), client.Task{Thread: r.Thread, Prompt: "wait:100ms say:b"})
+		thread := interrupted(t, c)
+		b, err := c.Background(t.Context(), client.Task{Thread: thread, Prompt: "wait:100ms say:b"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ids []string
-		if strings.Contains(t.Name(), "url") { // there Wait needs them, because clients share the server
-			ids = []string{b.Thread}
-		}
-		rows, err := c.Wait(t.Context(), ids...)
-		if err != nil || len(rows) != 1 || rows[0].Thread != r.Thread || rows[0].Status != client.Done || !strings.HasPrefix(rows[0].Answer, "b\n") {
+		rows, err := c.Wait(t.Context(), needed(t, b)...)
+		if err != nil || len(rows) != 1 || rows[0].Thread != thread || rows[0].Status != client.Done || !strings.HasPrefix(rows[0].Answer, "b\n") {
 			t.Errorf("%+v, %v", rows, err)
 		}
 	})
