@@ -306,8 +306,8 @@ function newCard(c, e) {
   q.fields = el("fieldset", { class: "actions" },
     el("legend", { class: "unseen" }, "Your decision on " + short(asked(v))), // two cards may have the same heading
     el("div", { class: "row" },
-      button("a", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
-      v.session && button("s", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
+      button("y", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
+      v.session && button("a", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
         "Approve the same again without a question until the session ends or, for a command, a file that it names changes")),
     v.always && el("div", { class: "row always" },
       button("w", "Always allow", "yes also", always, "Approve this, and keep the rule for later questions"),
@@ -316,8 +316,8 @@ function newCard(c, e) {
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,
-      el("button", { type: "submit", class: "no", title: "The agent gets your note and tries something else" }, "Deny", el("kbd", { "aria-hidden": "true" }, "d")),
-      button("x", "Stop the turn", "no", stopTurn, "Deny, and end the turn of the agent")));
+      el("button", { type: "submit", class: "no", title: "The agent gets your note and tries something else" }, "Deny", el("kbd", { "aria-hidden": "true" }, "n")),
+      button("s", "Stop the turn", "no", stopTurn, "Deny, and end the turn of the agent")));
   q.outcome = el("p", { class: "outcome", hidden: true });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
     el("header", {},
@@ -424,14 +424,16 @@ function toast(words) {
   toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000);
 }
 
+// The keys of a question are those of the terminal.
 const keys = {
   j: () => step(1),
   k: () => step(-1),
-  a: (q) => decide(q, { action: "accept" }),
-  s: (q) => q.view.session ? decide(q, { action: "accept", content: { decision: "approved_for_session" } }) : toast("This one can only be approved once."),
+  y: (q) => decide(q, { action: "accept" }),
+  a: (q) => q.view.session ? decide(q, { action: "accept", content: { decision: "approved_for_session" } }) : toast("This one can only be approved once."),
   w: (q) => q.view.always ? always(q) : toast("There is no rule to accept for this one."),
+  n: deny,
   d: (q) => q.word.focus(),
-  x: stopTurn,
+  s: stopTurn,
   "?": () => $("keys").showModal(),
 };
 

@@ -33,7 +33,7 @@ var asking = engine.TurnFunc(func(ctx context.Context, host engine.Host, in []pr
 func TestKeyboard(t *testing.T) {
 	r := start(t, asking, nil)
 	b := r.open(t)
-	answer := r.call("one\ntwo\nthree\nfour\nfive")
+	answer := r.call("one\ntwo\nthree\nfour\nfive\nsix")
 	command := func(name string) {
 		t.Helper()
 		b.see(fmt.Sprintf(`isOpen(selected) && selected.view.command === %q`, name))
@@ -41,21 +41,21 @@ func TestKeyboard(t *testing.T) {
 
 	command("one")
 	b.do(chromedp.Evaluate[chromedp.Void](`settledAt = performance.now() + 60000`)) // however slow the test is
-	b.press("a")                                                                    // this may have been meant for anything
+	b.press("y")                                                                    // this may have been meant for anything
 	b.see(`!document.querySelector("#toast").hidden`)
 	if eval[int](b, `questions.size`) != 1 {
 		t.Error("a key counted for a question that had just come")
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`settledAt = 0`))
 	b.settle()
-	b.press("a")
+	b.press("y")
 	command("two")
 	b.settle()
-	b.press("s")
+	b.press("a")
 	command("three")
 	b.press("d")
 	b.see(`document.activeElement === selected.word`)
-	b.press("a s x") // words now
+	b.press("y a n s") // words now
 	b.press(kb.Escape)
 	b.see(`document.activeElement === selected.node`)
 	b.press("d" + kb.Enter)
@@ -83,12 +83,15 @@ func TestKeyboard(t *testing.T) {
 	b.press("?")
 	b.see(`document.querySelector("#keys").open`)
 	b.look("keys")
-	b.press("a") // not while the list of keys is open
+	b.press("y") // not while the list of keys is open
 	b.press(kb.Escape)
 	b.see(`!document.querySelector("#keys").open`)
 	command("five")
-	b.press("x")
-	if got := get(t, answer); !strings.HasPrefix(got, "approved\napproved_for_session\ndenied a s x\napproved\nabort") {
+	b.press("n")
+	command("six")
+	b.settle()
+	b.press("s")
+	if got := get(t, answer); !strings.HasPrefix(got, "approved\napproved_for_session\ndenied y a n s\napproved\ndenied\nabort") {
 		t.Errorf("the engine was told %q", got)
 	}
 }
@@ -107,7 +110,7 @@ func TestKeysNeedTheQuestionInSight(t *testing.T) {
 	}
 	b.settle()
 	b.do(chromedp.Evaluate[chromedp.Void](`scrollTo({ top: document.body.scrollHeight, behavior: "instant" })`))
-	b.press("a")
+	b.press("y")
 	b.see(`document.querySelector("#toast").textContent.startsWith("Here is the question")`)
 	if eval[int](b, `open().length`) != 2 {
 		t.Error("a question was answered that was not on the screen")
@@ -117,11 +120,11 @@ func TestKeysNeedTheQuestionInSight(t *testing.T) {
 	b.press("k")
 	b.see(`selected === [...questions.values()][0] && visible(selected)`)
 	b.settle()
-	b.press("x")
+	b.press("s")
 	get(t, first)
 	b.see(`selected === [...questions.values()][0] && selected.view.command.startsWith("two") && visible(selected)`)
 	b.settle()
-	b.press("x")
+	b.press("s")
 	get(t, second)
 }
 
@@ -153,7 +156,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		t.Error("the mark has gone on by itself")
 	}
 	b.settle()
-	b.press("a")
+	b.press("y")
 	b.see(`document.querySelector("#toast").textContent.startsWith("This question is answered")`)
 	b.look("settled")
 
@@ -161,7 +164,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	other.see(`open().length === 1`)
 	other.press("j")
 	other.settle()
-	other.press("a")
+	other.press("y")
 	if got := get(t, second); got != "approved" {
 		t.Errorf("the engine was told %q", got)
 	}

@@ -130,7 +130,7 @@ func TestSideBySide(t *testing.T) {
 	b.settle()
 	b.press("j")
 	b.settle()
-	b.press("a")
+	b.press("y")
 	if got := get(t, second); got != "approved" {
 		t.Errorf("the second was told %q", got)
 	}

@@ -53,3 +53,12 @@ func Output(pieces ...string) []string {
 	}
 	return shown
 }
+
+// Keys returns the keys of a question that offers all decisions, with what they do.
+func Keys() map[string]string {
+	keys := map[string]string{}
+	for _, c := range (&prompt{session: true, always: "a rule"}).choices() {
+		keys[c.key] = c.short
+	}
+	return keys
+}

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestFigures(t *testing.T) {
@@ -88,4 +91,53 @@ func FuzzJSONLine(f *testing.F) {
 			t.Errorf("%q became %q: %v", s, back["text"], err)
 		}
 	})
+}
+
+// TestKeysOfThePage compares the keys of a question with those of the approvals page, in its script and
+// in its list: who has learned one must not do something else on the other.
+func TestKeysOfThePage(t *testing.T) {
+	same := map[string]struct{ terminal, script, page string }{
+		"y": {"once", `decide(q, { action: "accept" })`, "approve once"},
+		"a": {"for this session", `"approved_for_session"`, "approve for the session"},
+		"w": {"always", `always(q)`, "always allow what the rule says"},
+		"n": {"deny", `deny`, "deny"},
+		"d": {"deny and say why", `q.word.focus()`, "deny: write a note to the agent, then <kbd>Enter</kbd>"},
+		"s": {"stop", `stopTurn`, "stop the turn"},
+	}
+	read := func(name string) string {
+		raw, err := os.ReadFile("../../../../page/web/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	_, script, _ := strings.Cut(read("page.js"), "const keys = {\n")
+	script, _, _ = strings.Cut(script, "\n};")
+	bound := map[string]string{}
+	for line := range strings.Lines(script) {
+		key, act, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		bound[key] = act
+	}
+	listed := map[string]string{}
+	for _, m := range regexp.MustCompile(`<dt><kbd>(.)</kbd></dt><dd>(.*)</dd>`).FindAllStringSubmatch(read("page.html"), -1) {
+		listed[m[1]] = m[2]
+	}
+	terminals, pages := map[string]string{}, map[string]string{}
+	for key, does := range same {
+		terminals[key], pages[key] = does.terminal, does.page
+		if !strings.Contains(bound[key], does.script) {
+			t.Errorf("%s does %q on the page, not %s", key, bound[key], does.script)
+		}
+	}
+	if diff := cmp.Diff(terminals, terminal.Keys()); diff != "" {
+		t.Errorf("terminal (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(pages, listed); diff != "" {
+		t.Errorf("page (-want +got):\n%s", diff)
+	}
+	for key := range bound {
+		if _, known := same[key]; !known && !slices.Contains([]string{"j", "k", `"?"`}, key) {
+			t.Errorf("only the page has the key %s", key)
+		}
+	}
 }
