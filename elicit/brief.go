@@ -43,8 +43,9 @@ type Brief struct {
 
 func (c Client) isBrief() bool { return slices.Contains(briefHosts, c.Name) }
 
-// Cut reports whether a client that is known to cut messages would not show all of q.
-func (q *Question) Cut() bool { return q.asBrief().Partial }
+// Cut reports whether the message does not show all of q, or a client that is known to cut messages
+// would not.
+func (q *Question) Cut() bool { return q.Partial || q.asBrief().Partial }
 
 func (q *Question) asBrief() *Brief {
 	if q.Brief != nil {

@@ -13,7 +13,7 @@ import (
 //
 //	Allow Codex to run `git init` in `/work`?
 //
-// and lists everything else on separate lines. All fields but Notes may come from a model:
+// and lists everything else on separate lines. Only a command that is too long has a line before it, which says so. All fields but Notes may come from a model:
 // they cannot end the sentence, hide a character, or pass for words of the asking program.
 type ExecQuestion struct {
 	// Subject is who wants to run the command. Empty means "Codex".
@@ -48,14 +48,15 @@ func (e *ExecQuestion) Question() *Question {
 	cut := clip(shown, commandHead, commandTail)
 	cwd, hiddenCwd := showPath(e.Cwd)
 
-	lines := []string{fmt.Sprintf("Allow %s to run %s in %s?",
-		subject(e.Subject), codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail)))}
+	var lines []string
+	if cut != shown {
+		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
+			thousands(utf8.RuneCountInString(shown)), counted(countLines(e.Command), "line")))
+	}
+	lines = append(lines, fmt.Sprintf("Allow %s to run %s in %s?",
+		subject(e.Subject), codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail))))
 	if hidden || hiddenCwd {
 		lines = append(lines, hiddenMarker)
-	}
-	if cut != shown {
-		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s lines.",
-			thousands(utf8.RuneCountInString(shown)), thousands(countLines(e.Command))))
 	}
 	if e.Program != "" {
 		program, hidden := showPath(e.Program)
@@ -84,6 +85,7 @@ func (e *ExecQuestion) Question() *Question {
 		Brief:   e.brief(),
 		Reach:   reach,
 		Session: sessionLimit,
+		Partial: cut != shown,
 		Once:    cut != shown,
 		NotDone: notRun,
 	}

@@ -77,8 +77,7 @@ func TestExecMessage(t *testing.T) {
 		{"hidden in a note", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"a\nb\u200b"}},
 			"Allow Codex to run `ls` in `/w`?\na\\nb\\u{200b} (contains hidden characters)"},
 		{"long", elicit.ExecQuestion{Command: []string{"echo", long}, Cwd: "/w"},
-			"Allow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?\n" +
-				"The command is not shown whole: it has 5,014 characters in 3 lines."},
+			"The command is not shown whole: it has 5,014 characters in 3 lines.\nAllow Codex to run `echo $'" + strings.Repeat("x", 1500-7) + "… (3,214 characters hidden) …" + strings.Repeat("x", 300-7) + "\\ny\\nz'` in `/w`?"},
 	} {
 		q := tt.exec.Question()
 		if diff := cmp.Diff(tt.want, q.Message); diff != "" {
@@ -86,6 +85,14 @@ func TestExecMessage(t *testing.T) {
 		}
 		if q.Once != (tt.name == "long") {
 			t.Errorf("%s: once %v", tt.name, q.Once)
+		}
+		where := "" // of the rest
+		if q.Once {
+			where = "\nAll of it is on the page."
+		}
+		asked := q.For(elicit.Client{Name: "a client"}, &elicit.Options{Elsewhere: "on the page"})
+		if diff := cmp.Diff(tt.want+where, asked.Message); diff != "" {
+			t.Errorf("%s, asked (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }
@@ -227,7 +234,11 @@ func checkExec(t *testing.T, argv []string, cwd, reason string) {
 	t.Helper()
 	q := (&elicit.ExecQuestion{Command: argv, Cwd: cwd, Reason: reason}).Question()
 	visible(t, q.Message, 4)
-	sentence, _, _ := strings.Cut(q.Message, "\n")
+	message := q.Message
+	if q.Partial {
+		_, message, _ = strings.Cut(message, "\n")
+	}
+	sentence, _, _ := strings.Cut(message, "\n")
 	parts := spans(sentence)
 	if len(parts) != 2 || !strings.HasPrefix(sentence, "Allow Codex to run `") || !strings.HasSuffix(sentence, "`?") {
 		t.Fatalf("%q is not the sentence; spans %q", sentence, parts)
@@ -277,8 +288,16 @@ func FuzzMessage(f *testing.F) {
 		checkExec(t, []string{program, arg}, cwd, reason)
 		q := (&elicit.PatchQuestion{
 			Subject: program, Reason: reason, GrantRoot: cwd, Cwd: "/w", Notes: []string{arg},
-			Changes: []elicit.Change{{Kind: elicit.ChangeKind(program), Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg}},
+			Changes: []elicit.Change{{Kind: elicit.ChangeKind(program), Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg, Diff: strings.Repeat(reason+"\n", 3)}},
 		}).Question()
-		visible(t, q.Message, 5)
+		// The change ends before the lines after it, however it is written.
+		var own []string
+		for line := range strings.SplitSeq(q.Message, "\n") {
+			if !strings.HasPrefix(line, elicit.DiffIndent) {
+				own = append(own, line)
+			}
+		}
+		visible(t, strings.Join(own, "\n"), 5)
+		visible(t, strings.ReplaceAll(q.Message, "\t", ""), 5+20+3)
 	})
 }

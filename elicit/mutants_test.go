@@ -177,12 +177,9 @@ func TestNothingHides(t *testing.T) {
 		{elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Reason: "see www.x.test"},
 			"Allow Codex to run `ls` in `/w`?\nReason given by the model: `\"see www.x.test\"`", false},
 		{elicit.ExecQuestion{Command: []string{exact}, Cwd: "/w"}, "Allow Codex to run `" + exact + "` in `/w`?", false},
-		{elicit.ExecQuestion{Command: []string{over}, Cwd: "/w"}, "Allow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] +
-			"` in `/w`?\nThe command is not shown whole: it has 1,801 characters in 1 lines.", true},
-		{elicit.ExecQuestion{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "Allow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] +
-			"` in `/w`?\nThe command is not shown whole: it has 1,001,800 characters in 1 lines.", true},
-		{elicit.ExecQuestion{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "Allow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] +
-			"` in `/w`?\nThe command is not shown whole: it has 1,900 characters in 1 lines.", true},
+		{elicit.ExecQuestion{Command: []string{over}, Cwd: "/w"}, "The command is not shown whole: it has 1,801 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{elicit.ExecQuestion{Command: []string{strings.Repeat("x", 1_001_800)}, Cwd: "/w"}, "The command is not shown whole: it has 1,001,800 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (1,000,000 characters hidden) …" + over[:300] + "` in `/w`?", true},
+		{elicit.ExecQuestion{Command: []string{strings.Repeat("x", 1900)}, Cwd: "/w"}, "The command is not shown whole: it has 1,900 characters in 1 line.\nAllow Codex to run `" + over[:1500] + "… (100 characters hidden) …" + over[:300] + "` in `/w`?", true},
 	} {
 		if q := tt.exec.Question(); q.Message != tt.want || q.Once != tt.once {
 			t.Errorf("%.120q, once %v, want %.120q, once %v", q.Message, q.Once, tt.want, tt.once)

@@ -44,8 +44,11 @@ type Change struct {
 	MoveVia string     // the same for MoveTo
 	Added   int        // lines added; shown when it or Removed is set
 	Removed int        // lines removed
+	// Diff is the change as lines, each after "+", "-" or " ", or a heading that begins with "@@".
+	// The message shows the first of them. Default: none.
+	Diff string
 	// Why is why the file deserves attention, in the asking program's own words: "other programs
-	// run it". A long or brief list begins with such files and says why. Default: none.
+	// run it". A list begins with such files and says why. Default: none.
 	Why string
 }
 
@@ -59,41 +62,49 @@ const (
 	ChangeUpdate ChangeKind = "update" // perhaps with a move
 )
 
-// maxChanges is how many changes a message lists, and maxNamed how many of those that have a
-// reason.
 const (
+	// maxChanges is how many changes a message lists.
 	maxChanges = 40
-	maxNamed   = 400
+	// maxNamed is how many of those a message lists that have a reason.
+	maxNamed = 400
+	// maxDiff is how many lines of all changes a message shows, and maxFileDiff of one.
+	maxDiff     = 120
+	maxFileDiff = 20
 )
 
+// DiffIndent is before each line of a change in the message of a PatchQuestion, and before no
+// other.
+const DiffIndent = "  "
+
 // Question builds the question. It sets Once if there are more changes than a message
-// lists.
+// lists, and Partial if it does not show all lines of them.
 func (p *PatchQuestion) Question() *Question {
 	var lines []string
 	if p.Reason != "" {
 		lines = append(lines, reasonLine(p.Reason))
 	}
 	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
-	if len(p.Changes) <= maxChanges {
-		for _, change := range p.Changes {
-			lines = append(lines, p.changeLine(change))
+	changes, named, _ := p.sorted()
+	shown := len(changes)
+	if shown > maxChanges {
+		shown = min(max(maxChanges, named), maxNamed)
+	}
+	each, partial := p.share(), false
+	for _, change := range changes[:shown] {
+		diff, whole := change.diff(each)
+		lines = append(append(lines, p.changeLine(change)+because(change)), diff...)
+		partial = partial || !whole
+	}
+	if left := len(changes) - shown; left > 0 {
+		more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(changes)))
+		switch alike := named - shown; {
+		case alike > 0:
+			more += fmt.Sprintf(", of which %s are like those above", thousands(alike))
+		case p.unusual(changes[shown-1]):
+			more += ", which may be outside the workspace too"
 		}
-	} else {
-		changes, named, _ := p.sorted()
-		shown := min(max(maxChanges, named), maxNamed)
-		for _, change := range changes[:shown] {
-			lines = append(lines, p.changeLine(change)+because(change))
-		}
-		if left := len(changes) - shown; left > 0 {
-			more := fmt.Sprintf("- and %s more (%s in all)", thousands(left), thousands(len(changes)))
-			switch alike := named - shown; {
-			case alike > 0:
-				more += fmt.Sprintf(", of which %s are like those above", thousands(alike))
-			case p.unusual(changes[shown-1]):
-				more += ", which may be outside the workspace too"
-			}
-			lines = append(lines, more)
-		}
+		lines = append(lines, more)
+		partial = true
 	}
 	if p.GrantRoot != "" {
 		lines = append(lines, p.grant())
@@ -104,9 +115,47 @@ func (p *PatchQuestion) Question() *Question {
 	return &Question{
 		Message: strings.Join(lines, "\n"),
 		Brief:   p.brief(),
+		Partial: partial,
 		Once:    len(p.Changes) > maxChanges,
 		NotDone: notApplied,
 	}
+}
+
+// share returns how many lines of a change the message shows: none if there are more changes than
+// it lists.
+func (p *PatchQuestion) share() int {
+	n := 0
+	for _, c := range p.Changes {
+		if c.Diff != "" {
+			n++
+		}
+	}
+	if n == 0 || len(p.Changes) > maxChanges {
+		return 0
+	}
+	return min(maxFileDiff, maxDiff/n)
+}
+
+// diff returns the first lines of a change as a block of code, and how many there are besides.
+func (c Change) diff(most int) (shown []string, whole bool) {
+	rest := strings.TrimSuffix(c.Diff, "\n")
+	more := rest != ""
+	whole = true
+	for row := ""; more && len(shown) < most; {
+		row, rest, more = strings.Cut(rest, "\n")
+		row = ShowText(row)
+		cut := clip(row, diffHead, diffTail)
+		shown, whole = append(shown, DiffIndent+cut), whole && cut == row
+	}
+	if len(shown) == 0 {
+		return nil, !more
+	}
+	mark := strings.Repeat("`", max(3, backticks(strings.Join(shown, "\n"))+1))
+	shown = slices.Concat([]string{DiffIndent + mark + "diff"}, shown, []string{DiffIndent + mark})
+	if more {
+		shown = append(shown, DiffIndent+"and "+counted(strings.Count(rest, "\n")+1, "more line"))
+	}
+	return shown, whole && !more
 }
 
 // sorted returns the changes with those first that have a reason, then the other unusual ones.
@@ -152,12 +201,35 @@ func (p *PatchQuestion) brief() *Brief {
 	changes, _, unusual := p.sorted()
 	b := &Brief{Reason: briefReason(p.Reason), Home: p.Home}
 	b.Lines, b.Partial = briefBody(first, whole, also, func(lines int) ([]string, bool) {
-		return p.briefChanges(changes, unusual, lines)
+		shown, whole := p.briefChanges(changes, unusual, lines)
+		diff, all := briefDiff(changes, lines-len(shown))
+		if !whole || !all {
+			return shown, false
+		}
+		return append(shown, diff...), true
 	})
 	if !b.Partial {
 		b.Confined = first
 	}
 	return b
+}
+
+// briefDiff returns the lines of all changes, if there are no more than that.
+func briefDiff(changes []Change, lines int) (shown []string, whole bool) {
+	for _, c := range changes {
+		if c.Diff == "" {
+			continue
+		}
+		for row := range strings.SplitSeq(strings.TrimSuffix(c.Diff, "\n"), "\n") {
+			row, as := unmarked(ShowText(strings.ReplaceAll(row, "\t", "    ")))
+			row = span(row)
+			if !as || columns(row) > briefColumns || len(shown) == lines {
+				return nil, false
+			}
+			shown = append(shown, row)
+		}
+	}
+	return shown, true
 }
 
 // briefChanges lists changes on at most that many lines, no name broken by one.

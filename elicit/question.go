@@ -38,6 +38,10 @@ type Question struct {
 	// show more than Message. Default: none, because it is not known.
 	Reach string
 
+	// Partial means that Message does not show all that is asked. For adds where the whole is
+	// (Options.Elsewhere).
+	Partial bool
+
 	// Once means that ApprovedForSession is not offered: the schema lacks it, and an answer
 	// with it counts as Approved.
 	Once bool
@@ -68,19 +72,21 @@ type Always struct {
 	Confined bool
 }
 
-// For returns q as that client is asked: without Always if its form does not show that, and
-// with Brief as the Message if the client cuts messages. Read the answer with the returned
-// question.
+// For returns q as that client is asked: without Always if its form does not show that, with
+// Brief as the Message if the client cuts messages, and with the place of the whole if the Message
+// has a part. Read the answer with the returned question.
 func (q *Question) For(client Client, o *Options) *Question {
 	shows := q.Schema == nil && o.shows(client)
 	if client.isBrief() {
 		return q.brief(o, shows)
 	}
-	if q.Always == nil || shows {
-		return q
-	}
 	asked := *q
-	asked.Always = nil
+	if !shows {
+		asked.Always = nil
+	}
+	if place := o.resolved().Elsewhere; q.Partial && place != "" {
+		asked.Message += "\nAll of it is " + showLine(place) + "."
+	}
 	return &asked
 }
 

@@ -223,7 +223,13 @@ func showLine(line string) string {
 // backticks in s (CommonMark 0.31, section 6.1). s must not begin or end with a backtick:
 // a space would have to separate it from the fence.
 func codeSpan(s string) string {
-	longest, run := 0, 0
+	fence := strings.Repeat("`", backticks(s)+1)
+	return fence + s + fence
+}
+
+// backticks returns the length of the longest run of backticks in s.
+func backticks(s string) (longest int) {
+	run := 0
 	for i := range len(s) {
 		if s[i] != '`' {
 			run = 0
@@ -232,8 +238,7 @@ func codeSpan(s string) string {
 		run++
 		longest = max(longest, run)
 	}
-	fence := strings.Repeat("`", longest+1)
-	return fence + s + fence
+	return longest
 }
 
 // How much of each text is shown, in characters.
@@ -241,6 +246,7 @@ const (
 	commandHead, commandTail = 1500, 300
 	quoteHead, quoteTail     = 1000, 200
 	pathHead, pathTail       = 300, 200
+	diffHead, diffTail       = 160, 40
 )
 
 // clip returns s if it has at most head+tail characters, otherwise its beginning and end
@@ -252,6 +258,14 @@ func clip(s string, head, tail int) string {
 	}
 	runes := []rune(s)
 	return string(runes[:head]) + "… (" + thousands(n-head-tail) + " characters hidden) …" + string(runes[n-tail:])
+}
+
+// counted writes how many things there are.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return thousands(n) + " " + thing
 }
 
 // thousands writes n with a comma between groups of three digits.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -36,21 +35,19 @@ type file struct {
 func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
 	files := make([]file, 0, len(changes))
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		f, c := file{Kind: "update"}, changes[name]
+		c := changes[name]
+		f := file{Kind: "update", Diff: c.Diff()}
 		f.Path, f.Outside = place(name, cwd)
 		f.Added, f.Removed = c.Lines()
 		switch {
 		case c.Add != nil:
-			f.Kind, f.Diff = "add", prefix(c.Add.Content, "+")
+			f.Kind = "add"
 		case c.Delete != nil:
-			f.Kind, f.Diff = "delete", prefix(c.Delete.Content, "-")
-		case c.Update != nil:
-			f.Diff = c.Update.UnifiedDiff
-			if c.Update.MovePath != nil {
-				var outside bool
-				f.MoveTo, outside = place(*c.Update.MovePath, cwd)
-				f.Outside = f.Outside || outside
-			}
+			f.Kind = "delete"
+		case c.Update != nil && c.Update.MovePath != nil:
+			var outside bool
+			f.MoveTo, outside = place(*c.Update.MovePath, cwd)
+			f.Outside = f.Outside || outside
 		}
 		files = append(files, f)
 	}
@@ -71,19 +68,6 @@ func place(name, cwd string) (string, bool) {
 		return rel, false
 	}
 	return name, true
-}
-
-// prefix puts a sign before every line.
-func prefix(content, sign string) string {
-	if content == "" {
-		return ""
-	}
-	body, ended := strings.CutSuffix(content, "\n")
-	diff := sign + strings.ReplaceAll(body, "\n", "\n"+sign)
-	if !ended {
-		diff += "\n\\ No newline at end of file"
-	}
-	return diff
 }
 
 func sizeOf(files []file) int {

@@ -126,6 +126,31 @@ type FileChange struct {
 	Update *FileUpdate `json:"update,omitzero"`
 }
 
+// Diff returns the change as lines, each after "+", "-" or " ", or a heading that begins with "@@". A file that is
+// added or removed and has no line break at its end has a last line that begins with a backslash, as in a patch.
+func (c FileChange) Diff() string {
+	signed := func(sign, content string) string {
+		if content == "" {
+			return ""
+		}
+		body, ended := strings.CutSuffix(content, "\n")
+		diff := sign + strings.ReplaceAll(body, "\n", "\n"+sign)
+		if !ended {
+			diff += "\n\\ No newline at end of file"
+		}
+		return diff
+	}
+	switch {
+	case c.Add != nil:
+		return signed("+", c.Add.Content)
+	case c.Delete != nil:
+		return signed("-", c.Delete.Content)
+	case c.Update != nil:
+		return c.Update.UnifiedDiff
+	}
+	return ""
+}
+
 // Lines returns how many lines the change adds and removes.
 func (c FileChange) Lines() (added, removed int) {
 	switch {

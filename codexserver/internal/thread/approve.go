@@ -38,13 +38,17 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	q := (&elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(&r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
-	}).Question()
+	q := patchQuestion(&r).Question()
 	whole := !q.Once
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false)
 	return h.approve(ctx, r, q, whole)
+}
+
+func patchQuestion(r *protocol.PatchApprovalRequest) *elicit.PatchQuestion {
+	return &elicit.PatchQuestion{
+		Subject: r.Subject, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
+	}
 }
 
 // Approve implements [engine.Host].
@@ -144,7 +148,7 @@ func listChanges(r *protocol.PatchApprovalRequest) []elicit.Change {
 	why := whyOf(r)
 	for _, path := range slices.Sorted(maps.Keys(r.Changes)) {
 		f := r.Changes[path]
-		c := elicit.Change{Path: path, Via: r.Links[path], Kind: elicit.ChangeUpdate, Why: why[path]}
+		c := elicit.Change{Path: path, Via: r.Links[path], Kind: elicit.ChangeUpdate, Diff: f.Diff(), Why: why[path]}
 		c.Added, c.Removed = f.Lines()
 		switch {
 		case f.Add != nil:

@@ -332,6 +332,7 @@ func (p *prompt) body() {
 		case i == main:
 			p.s.prose(p.s.paint(magenta, mark)+" ", further, bold, elicit.ShowText(line))
 			p.reach()
+		case a.Kind == "patch" && strings.HasPrefix(line, elicit.DiffIndent): // shown above, and there as a whole
 		case a.Reach == "" || line != a.Reach:
 			p.s.prose("  ", further, plain, elicit.ShowText(line))
 		}

@@ -42,7 +42,7 @@ func (v *view) changes(changes map[string]protocol.FileChange, limit int) {
 		if i > 0 {
 			v.s.write("\n")
 		}
-		verb, diff := diffOf(changes[path])
+		verb, diff := verbOf(changes[path]), lines(changes[path].Diff())
 		name := v.path(path)
 		if u := changes[path].Update; u != nil && u.MovePath != nil {
 			name += " → " + v.path(*u.MovePath)
@@ -71,25 +71,16 @@ func colour(line string) style {
 	return plain
 }
 
-// diffOf returns a change as lines of a diff.
-func diffOf(c protocol.FileChange) (verb string, diff []string) {
+func verbOf(c protocol.FileChange) string {
 	switch {
 	case c.Add != nil:
-		return "new file", signed("+", c.Add.Content)
+		return "new file"
 	case c.Delete != nil:
-		return "delete", signed("-", c.Delete.Content)
+		return "delete"
 	case c.Update != nil:
-		return "edit", lines(c.Update.UnifiedDiff)
+		return "edit"
 	}
-	return "change", nil
-}
-
-func signed(sign, content string) []string {
-	diff := lines(content)
-	for i := range diff {
-		diff[i] = sign + diff[i]
-	}
-	return diff
+	return "change"
 }
 
 // tally counts the lines of a diff.
