@@ -81,6 +81,21 @@ func TestPicture(t *testing.T) {
 	if !eval[bool](b, `(() => { const t = document.querySelector(".task"); return t.scrollWidth <= t.clientWidth && t.scrollHeight <= t.clientHeight + 1 })()`) {
 		t.Error("the task is cut")
 	}
+	// Deny and Stop are on its first screen, and no button that approves is as wide as it is.
+	b.do(chromedp.Evaluate[chromedp.Void](`scrollTo({ top: 0, behavior: "instant" })`))
+	b.still()
+	if !eval[bool](b, `[...document.querySelectorAll(".ask button.no")].length === 2 && [...document.querySelectorAll(".ask button.no")].every((b) => b.getBoundingClientRect().bottom <= innerHeight)`) {
+		t.Error("Deny or Stop is below the first screen")
+	}
+	if !eval[bool](b, `[...document.querySelectorAll(".ask button.yes")].every((b) => b.getBoundingClientRect().width < innerWidth * .7)`) {
+		t.Error("what approves is a wall")
+	}
+	if *update {
+		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err := cmp.Or(err, os.WriteFile(filepath.Join("..", "..", "..", "docs", "page-phone.png"), pixels, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b.click("Deny")
 	if got := get(t, answer); got != "Done." {
 		t.Errorf("the call was answered %q", got)
