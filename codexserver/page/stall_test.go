@@ -25,7 +25,7 @@ func testStuckAt(t *testing.T, limit time.Duration) {
 	me, asked := approval.Thread{ID: "1", Silent: log.Silent}, request("1", "true")
 	asked.Thread = me
 	event := func(m protocol.EventMsg) {
-		log.Add(turn, m)
+		log.Add(turn, "", m)
 		p.Event(me, m)
 	}
 	decided := func(r *approval.Request) {

@@ -14,12 +14,12 @@ func Example() {
 	log, turn := turnlog.NewStore(turnlog.MaxInMemory).New(), turnlog.NewTurn()
 	w := report.New(turn, report.Options{})
 	w.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: "/work"}, nil)
-	log.Add(turn, protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
+	log.Add(turn, "", protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
 		"/work/a.go": {Add: &protocol.FileContent{Content: "package a\n"}},
 	}})
-	log.Add(turn, protocol.PatchApplyEnd{CallID: "1", Success: true})
-	log.Add(turn, protocol.ExecCommandBegin{CallID: "2", Command: []string{"go", "build"}, Cwd: "/work"})
-	log.Add(turn, protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
+	log.Add(turn, "", protocol.PatchApplyEnd{CallID: "1", Success: true})
+	log.Add(turn, "", protocol.ExecCommandBegin{CallID: "2", Command: []string{"go", "build"}, Cwd: "/work"})
+	log.Add(turn, "", protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
 	w.End(nil)
 	r := w.Report()
 	fmt.Println(r.Status, r.Changes.From)

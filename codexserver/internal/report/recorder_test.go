@@ -22,7 +22,10 @@ func newWatch(o report.Options) *recorder {
 	return &recorder{report.New(turn, o), turn, turnlog.NewStore(turnlog.MaxInMemory).New()}
 }
 
-func (r *recorder) Event(m protocol.EventMsg) { r.Watch.Event(r.log.Add(r.turn, m)) }
+func (r *recorder) Event(m protocol.EventMsg) {
+	_, step := r.log.Add(r.turn, "", m)
+	r.Watch.Event(step)
+}
 
 func (r *recorder) Asked(q *approval.Request) { r.log.Asked(r.turn, asked(q)) }
 

@@ -168,7 +168,8 @@ func TestAnnounced(t *testing.T) {
 			for _, m := range tt.ready {
 				c.Ready(t.Context(), m)
 			}
-			c.Event(turnlog.NewStore(1).New().Add(log, tt.event))
+			_, step := turnlog.NewStore(1).New().Add(log, "", tt.event)
+			c.Event(step)
 			c.End(nil)
 			if got := c.Report(); takes != tt.takes || got.Changes.From != FromEvents || len(got.Changes.Unknown) != tt.gaps {
 				t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.Changes.From, got.Changes.Unknown)

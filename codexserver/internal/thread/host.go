@@ -130,7 +130,7 @@ func (h *host) Overhear(turn string, m protocol.EventMsg) {
 	if _, begins := m.(protocol.TaskStarted); begins {
 		h.kept.Elsewhere()
 	}
-	h.kept.Add(nil, m)
+	h.kept.Add(nil, "", m)
 	e := Event{Event: protocol.Event{ID: turn, Msg: m}, Thread: h.asThread(h.configured.SessionID)}
 	for _, o := range []Observer{&h.listeners, h.desk} {
 		o.Event(e)
@@ -175,8 +175,8 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m = turnlog.Stamp(m, h.now.id)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice, Step: h.kept.Add(h.now.Turn, m)}
+	m, step := h.kept.Add(h.now.Turn, h.now.id, m)
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice, Step: step}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {

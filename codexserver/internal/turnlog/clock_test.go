@@ -62,7 +62,7 @@ func TestClock(t *testing.T) {
 						log.Decided(turn, open[0], approval.Decision{})
 						open = open[1:]
 					default:
-						log.Add(turn, m)
+						log.Add(turn, "", m)
 					}
 					<-time.After(time.Minute)
 				}

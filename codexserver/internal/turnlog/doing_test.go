@@ -23,8 +23,8 @@ func TestDoing(t *testing.T) {
 		{protocol.TokenCount{}, ""},
 	} {
 		turn := turnlog.NewTurn()
-		if got := newLog(t).Add(turn, tt.event).Doing; got != tt.want {
-			t.Errorf("%T: %q, want %q", tt.event, got, tt.want)
+		if _, got := newLog(t).Add(turn, "", tt.event); got.Doing != tt.want {
+			t.Errorf("%T: %q, want %q", tt.event, got.Doing, tt.want)
 		}
 		if got := turn.State(0).Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
 			t.Errorf("%T: the turn is %q, want %q", tt.event, got, tt.want)

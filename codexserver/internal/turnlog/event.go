@@ -32,15 +32,17 @@ func Changes(m protocol.EventMsg) bool {
 
 const thinking = "thinking"
 
-// Add writes an event of the turn t. Nil is for events of no turn that a caller waits for. Add does
-// not block.
-func (l *Log) Add(t *Turn, m protocol.EventMsg) Step {
+// Add writes an event of the turn t, which has that id. Nil is for events of no turn that a caller
+// waits for. Add returns the event with the ids of its thread and turn, if events of its type have
+// them; an id that an engine has set stays. Add does not block.
+func (l *Log) Add(t *Turn, id string, m protocol.EventMsg) (protocol.EventMsg, Step) {
 	t = l.turn(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	words := elicit.OneLine(l.add(t, m), maxDoing)
-	t.now.do(words)
-	return Step{Doing: words, Changes: Changes(m)}
+	named, doing := l.add(t, id, m)
+	doing = elicit.OneLine(doing, maxDoing)
+	t.now.do(doing)
+	return named, Step{Doing: doing, Changes: Changes(m)}
 }
 
 // turn returns the turn t, or the log's own if t is nil.
@@ -75,24 +77,34 @@ func (l *Log) Alive(t *Turn) {
 	t.now.clock.hear()
 }
 
-// add is Add under the turn's lock. It returns what the turn does from then on, or "".
-func (l *Log) add(t *Turn, m protocol.EventMsg) (doing string) {
+// add is Add under the turn's lock. It also returns what the turn does from then on, or "".
+func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
 	clock, begun := &t.now.clock, !t.began.IsZero()
-	switch m := m.(type) {
+	named = e
+	switch m := e.(type) {
 	case protocol.SessionConfigured:
+		m.ThreadID = m.SessionID
+		named = m
 		l.past(past(m.InitialMessages))
 	case protocol.TaskStarted:
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, thinking
 		clock.start()
-		doing = thinking
 		t.now.change()
 	case protocol.TaskComplete:
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named = m
 		clock.stop()
 		t.answer.lacks = m.Incomplete
 		if last := m.LastAgentMessage; last != nil {
 			t.answer.text = *last
 			l.concludes(*last)
 		}
-	case protocol.TurnAborted, protocol.ShutdownComplete:
+	case protocol.TurnAborted:
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named = m
+		clock.stop()
+	case protocol.ShutdownComplete:
 		clock.stop()
 	case protocol.Error:
 		clock.stop()
@@ -131,21 +143,25 @@ func (l *Log) add(t *Turn, m protocol.EventMsg) (doing string) {
 	case protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta:
 		clock.speaks()
 	default:
-		doing = l.addCall(t, m)
+		return l.addCall(t, id, e)
 	}
-	return doing
+	return named, doing
 }
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
-func (l *Log) addCall(t *Turn, m protocol.EventMsg) (doing string) {
+func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
 	clock, begun := &t.now.clock, !t.began.IsZero()
-	switch m := m.(type) {
-	case protocol.ExecApprovalRequest, protocol.PatchApprovalRequest:
-		clock.hear()
-		t.tokens.answered = t.tokens.answered || begun
-		doing = "waiting for approval"
+	named = e
+	switch m := e.(type) {
+	case protocol.ExecApprovalRequest:
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, t.awaits(begun)
+	case protocol.PatchApprovalRequest:
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, t.awaits(begun)
 	case protocol.ExecCommandBegin:
-		doing = "running " + elicit.ShowCommand(first(m.Command))
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, "running "+elicit.ShowCommand(first(m.Command))
 		t.now.change()
 		t.acts(m.CallID, begun)
 		number := 0
@@ -156,20 +172,23 @@ func (l *Log) addCall(t *Turn, m protocol.EventMsg) (doing string) {
 	case protocol.ExecCommandOutputDelta: // it may run while the model works
 		l.write(func() { l.print(m) })
 	case protocol.ExecCommandEnd:
-		doing = thinking
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, thinking
 		t.now.change()
 		clock.end(m.CallID)
 		t.commands.ended(m)
 		l.write(func() { l.endCommand(m) })
 	case protocol.PatchApplyBegin:
-		doing = "changing files"
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, "changing files"
 		t.acts(m.CallID, begun)
 		if begun {
 			t.patches.begin(m)
 		}
 		l.note("patch:", patchLines(m.Changes))
 	case protocol.PatchApplyEnd:
-		doing = thinking
+		m.TurnID = cmp.Or(m.TurnID, id)
+		named, doing = m, thinking
 		t.now.change()
 		clock.end(m.CallID)
 		if begun {
@@ -215,7 +234,7 @@ func (l *Log) addCall(t *Turn, m protocol.EventMsg) (doing string) {
 	default:
 		clock.hear()
 	}
-	return doing
+	return named, doing
 }
 
 // refusal describes what the engine refused by itself.

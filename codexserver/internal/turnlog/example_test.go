@@ -18,11 +18,11 @@ func Example() {
 	log.Begin("say hello")
 	turn.Begin(protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
 	news := turn.Changed()
-	step := log.Add(turn, protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
+	_, step := log.Add(turn, "", protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
 	<-news // a command has begun
 	fmt.Println(step.Doing)
-	log.Add(turn, protocol.ExecCommandEnd{CallID: "1", Stdout: "hello\n", AggregatedOutput: "hello\n"})
-	log.Add(turn, protocol.AgentMessage{Message: "I said it."})
+	log.Add(turn, "", protocol.ExecCommandEnd{CallID: "1", Stdout: "hello\n", AggregatedOutput: "hello\n"})
+	log.Add(turn, "", protocol.AgentMessage{Message: "I said it."})
 	log.End(nil)
 	turn.End(nil)
 

@@ -25,7 +25,7 @@ func newLog(t *testing.T) *turnlog.Log {
 }
 
 func record(tr *turnlog.Log, m protocol.EventMsg) {
-	tr.Add(nil, m)
+	tr.Add(nil, "", m)
 }
 
 // all reads a text page by page, and checks that the pages have no gaps.

@@ -152,11 +152,11 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 				return
 			}
 			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
-				l.add(&Turn{}, m)
+				l.add(&Turn{}, "", m)
 			}
 		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
 			if !said.repeats(m, false) {
-				l.add(&Turn{}, m)
+				l.add(&Turn{}, "", m)
 			}
 		case protocol.TurnAborted:
 			l.note("the turn was aborted: "+showLine(string(m.Reason)), "")

@@ -28,7 +28,7 @@ func TestTokens(t *testing.T) {
 	} {
 		turn := turnlog.NewTurn()
 		turn.Begin(protocol.SessionConfigured{InitialMessages: tt.past}, tt.used)
-		newLog(t).Add(turn, protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}}})
+		newLog(t).Add(turn, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}}})
 		if u := turn.Did().Usage; u == nil || u.Turn.TotalTokens != tt.want || u.Thread.TotalTokens != 100 {
 			t.Errorf("%s: %+v, want %d", name, u, tt.want)
 		}

@@ -74,7 +74,7 @@ func (l *Log) past(said []protocol.EventMsg) {
 	}
 	l.note("=== what was said before", "")
 	for _, m := range said {
-		l.add(&Turn{}, m)
+		l.add(&Turn{}, "", m)
 	}
 	l.write(func() { l.answer = "" })
 }

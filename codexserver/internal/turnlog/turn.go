@@ -281,6 +281,13 @@ func (t *Turn) acts(call string, begun bool) {
 	t.commands.acted = t.commands.acted || begun
 }
 
+// awaits records that the model waits for an approval, and returns that as a line for a person.
+func (t *Turn) awaits(begun bool) string {
+	t.now.clock.hear()
+	t.tokens.answered = t.tokens.answered || begun
+	return "waiting for approval"
+}
+
 // speaks records words of the model.
 func (t *Turn) speaks(begun bool) {
 	t.now.clock.speaks()
