@@ -109,7 +109,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	job := c.newJob(c.attendance(a.Background))
 	job.kept.Budget = a.Budget
 	job.attendance.Submission = c.ID
-	job.remarkAll(t.worktrees.unfinished(cwd, ""))
+	job.log.Remark(t.worktrees.unfinished(cwd, "")...)
 	var tree *repo.Worktree
 	if a.Worktree {
 		var words string
@@ -122,7 +122,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		if tree, words, err = t.worktrees.create(ctx, cwd, a.Uncommitted); err != nil {
 			return failure("", "codex: argument /worktree: "+err.Error())
 		}
-		job.remark(words)
+		job.log.Remark(words)
 		place(&cfg, tree)
 	}
 	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)
@@ -133,7 +133,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		return notBegun(ctx, "codex", "", errors.Join(err, drop(ctx, tree)))
 	}
 	for _, w := range warnings {
-		job.remark(w)
+		job.log.Remark(w)
 		conversation.Warn(c.ID, w)
 	}
 	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)

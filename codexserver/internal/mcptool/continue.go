@@ -26,12 +26,11 @@ type Orphan struct {
 	Keepsake, Did jsontext.Value
 }
 
-// keepsake is what continues a turn, in the process that began it and in another one. Only the
-// beginning of the turn changes it, if no other process has begun the turn.
+// keepsake is what continues a turn, in the process that began it and in another one.
 type keepsake struct {
-	Key    string               `json:"key"` // see [protocol.TurnInput]; "" if no other process continues the turn
-	Began  time.Time            `json:"began,omitzero"`
-	Used   *protocol.TokenUsage `json:"used,omitzero"` // what the thread had used
+	Key    string               `json:"key"`            // see [protocol.TurnInput]; "" if no other process continues the turn
+	Began  time.Time            `json:"began,omitzero"` // by another process
+	Used   *protocol.TokenUsage `json:"used,omitzero"`  // what the thread had used
 	Budget *budget              `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 }
@@ -52,9 +51,8 @@ func (t *Table) CanContinue(ctx context.Context) error {
 // Keepsake returns what another process needs to continue the turn, or nil if none does, such
 // as for a turn that a person has aborted.
 func (j *Job) Keepsake() jsontext.Value {
-	j.mu.Lock()
 	k := j.kept
-	j.mu.Unlock()
+	k.Began, k.Used = j.began()
 	if k.Key == "" || j.log.Stopped() {
 		return nil
 	}
@@ -63,6 +61,15 @@ func (j *Job) Keepsake() jsontext.Value {
 		return nil // such as a budget that is not a number
 	}
 	return raw
+}
+
+// began returns when the turn began, in the first process that ran it, and what its thread had used
+// before. It returns zeros before.
+func (j *Job) began() (at time.Time, used *protocol.TokenUsage) {
+	if !j.kept.Began.IsZero() {
+		return j.kept.Began, j.kept.Used
+	}
+	return j.log.Began()
 }
 
 // Continued is a turn that continues here.

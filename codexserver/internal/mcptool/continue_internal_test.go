@@ -22,8 +22,8 @@ func TestKeepsake(t *testing.T) {
 		`{"key":"k","began":"2026-01-02T03:04:05Z","minutes":2,"schema":{"type":"object"}}`: {
 			Key: "k", Began: began, Budget: &budget{Minutes: new(2.0)}, Schema: jsontext.Value(`{"type":"object"}`),
 		},
-		`{"key":"k","used":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}`: {
-			Key: "k", Used: &protocol.TokenUsage{InputTokens: 1},
+		`{"key":"k","began":"2026-01-02T03:04:05Z","used":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"total_tokens":0}}`: {
+			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
 		},
 	} {
 		j := &Job{kept: k, log: turnlog.NewTurn()}
@@ -37,6 +37,12 @@ func TestKeepsake(t *testing.T) {
 	}
 	if none := (&Job{kept: keepsake{Budget: &budget{}}, log: turnlog.NewTurn()}).Keepsake(); none != nil {
 		t.Errorf("without a key: %s", none)
+	}
+	here, used := &Job{kept: keepsake{Key: "k"}, log: turnlog.NewTurn()}, &protocol.TokenUsage{InputTokens: 1}
+	here.log.Begin(protocol.SessionConfigured{}, used)
+	var read keepsake
+	if err := json.Unmarshal([]byte(here.Keepsake()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
+		t.Errorf("begun here: %v, %+v", err, read)
 	}
 }
 

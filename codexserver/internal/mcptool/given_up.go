@@ -22,7 +22,7 @@ func (js *Jobs) lost(id string) []*Job {
 	defer js.mu.Unlock()
 	var all []*Job
 	for _, j := range js.list {
-		if thread.CanonicalID(j.ThreadID()) == id && !j.read() && !j.InBackground() {
+		if thread.CanonicalID(j.ThreadID()) == id && !j.delivery.returned && !j.delivery.background {
 			all = append(all, j)
 		}
 	}
@@ -38,23 +38,19 @@ func became(ctx context.Context, jobs []*Job) (words []string) {
 		case <-ctx.Done():
 			return words
 		}
-		j.mu.Lock()
-		if j.delivery.lost {
+		if j.to().lost {
 			one := "A turn before this one, whose call was given up, ended as " + string(j.end.status)
 			if changed := j.end.did.Changes.Paths(); changed != "" {
 				one += "; it changed: " + changed
 			}
 			words = append(words, one+".")
 		}
-		j.mu.Unlock()
 	}
 	return words
 }
 
-// last returns the end of the turn as a line for a person.
+// last returns the end of a turn that has ended as a line for a person.
 func (j *Job) last() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	words := turnlog.Brief(j.end.did.Content)
 	if changed := j.end.did.Changes.Paths(); changed != "" {
 		words += "; changed: " + changed
@@ -65,12 +61,10 @@ func (j *Job) last() string {
 // ended keeps a job that has ended. It removes the oldest ones if there are too many, and those of
 // the same thread that were answered.
 func (js *Jobs) ended(j *Job) {
-	if !j.to().unwaited() {
-		j.take()
-	}
 	id := thread.CanonicalID(j.ThreadID())
 	js.mu.Lock()
 	defer js.mu.Unlock()
+	j.delivery.returned = j.delivery.returned || !j.delivery.unwaited()
 	all, answered := 0, 0
 	slices.Reverse(js.list)
 	js.list = slices.DeleteFunc(js.list, func(other *Job) bool {
@@ -81,7 +75,7 @@ func (js *Jobs) ended(j *Job) {
 			return other == j // its tool panicked
 		}
 		all++
-		if other.InBackground() || !other.read() {
+		if other.delivery.background || !other.delivery.returned {
 			return all > maxEnded
 		}
 		answered++

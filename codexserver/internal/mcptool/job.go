@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -27,39 +24,32 @@ import (
 // [thread.Observer] of the turn. A job in the background outlives its call, and so does a
 // detached one.
 type Job struct {
-	attendance thread.Attendance // the caller's, with the job as an observer
-	options    *Options
-	thread     *thread.Thread
-	before     []*Job      // turns of the thread, see [Jobs.lost]
-	review     *reviewCall // nil for other turns
-	form       form
-	log        *turnlog.Turn
-	report     *report.Watch
-	meter      meter
-	leave      func()        // reports the end to [turns], or nil
-	done       chan struct{} // closed when there is a result
+	thread.NoQuestions                   // the log has them
+	attendance         thread.Attendance // the caller's, with the job as an observer
+	options            *Options
+	thread             *thread.Thread
+	before             []*Job      // turns of the thread, see [Jobs.lost]
+	review             *reviewCall // nil for other turns
+	kept               keepsake
+	form               form
+	log                *turnlog.Turn
+	report             *report.Watch
+	meter              meter
+	leave              func() // reports the end to [turns], or nil
+	end                ending
+	done               chan struct{} // closed when end is set and has the result
 
-	mu       sync.Mutex
-	kept     keepsake
+	// The mutex of the client's [roll] guards these.
 	delivery delivery
-	end      ending
 	visitors map[*Jobs]func() // how clients leave that are asked besides its own
 }
 
 // ending is how a turn has ended.
 type ending struct {
-	status  Status
-	cut     bool // the result's texts have only the beginning of the message
-	did     report.Report
-	result  *mcptypes.CallToolResult
-	remarks []string // why questions could not be answered, and what was left out
-}
-
-// remark adds a block to the result, unless it already has it.
-func (e *ending) remark(words string) {
-	if !slices.Contains(e.remarks, words) {
-		e.remarks = append(e.remarks, words)
-	}
+	status Status
+	cut    bool // the result's texts have only the beginning of the message
+	did    report.Report
+	result *mcptypes.CallToolResult
 }
 
 // newJob returns a job of a call with the attendance a.
@@ -68,7 +58,7 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	log := turnlog.NewTurn()
 	j := &Job{
 		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.Hint.wanted(c.Host)},
-		log: log, report: report.New(log, o.Report), done: make(chan struct{}),
+		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Durable},
 	}
 	j.attendance.Turn = j.log
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
@@ -83,27 +73,6 @@ func (j *Job) Event(e thread.Event) {
 	j.report.Event(e.Step)
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.kept.Budget, j.log.Tokens())
-	}
-}
-
-// Asked implements [thread.Observer]. The log has the question already.
-func (j *Job) Asked(*approval.Request) {}
-
-// Decided implements [thread.Observer].
-func (j *Job) Decided(_ *approval.Request, d approval.Decision) {
-	j.remarkAll(d.Remarks)
-}
-
-// remark is [ending.remark].
-func (j *Job) remark(words string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.end.remark(words)
-}
-
-func (j *Job) remarkAll(words []string) {
-	for _, one := range words {
-		j.remark(one)
 	}
 }
 
@@ -124,15 +93,13 @@ func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
 	if log := j.options.Report.Logger; log != nil {
 		log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(stack))
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if j.end.result == nil {
 		words := "internal error: the turn panicked"
 		j.end.status, j.end.did = Failed, report.Report{ThreadID: j.ThreadID(), Status: turnlog.Failed, Content: words}
 		j.end.result = failure(j.ThreadID(), words)
 	}
 	if !j.over() {
-		j.close()
+		j.close(false)
 	}
 	return j.end.result
 }
@@ -148,21 +115,20 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	a.Begin = func(ctx context.Context) {
 		begun = true
 		turn, _ = j.thread.Log().Count()
+		used := j.kept.Used
 		if !continued {
-			used := j.thread.Usage()
-			j.mu.Lock()
-			j.kept.Began, j.kept.Used = time.Now(), used
-			j.mu.Unlock()
+			used = j.thread.Usage()
 		}
-		j.report.Begin(ctx, j.thread.Info(), j.kept.Used, j.thread.WritableRoots()...)
-		j.meter.begin(j.kept.Budget, time.Since(j.kept.Began))
+		j.report.Begin(ctx, j.thread.Info(), used, j.thread.WritableRoots()...)
+		began, _ := j.began()
+		j.meter.begin(j.kept.Budget, time.Since(began))
 	}
 	var err error
 	switch {
 	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
 	case continued:
-		err = j.thread.Continue(ctx, ticket, a, in, j.remark)
+		err = j.thread.Continue(ctx, ticket, a, in, func(words string) { j.log.Remark(words) })
 	default:
 		err = j.thread.Turn(ctx, ticket, a, in)
 	}
@@ -172,7 +138,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	}
 	j.report.End(err)
 	if err == nil && j.kept.Budget.blind(j.log.Tokens()) {
-		j.remark("The budget of tokens was not held: the model's provider does not count them.")
+		j.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	if diff := j.report.Diff(); diff != "" {
 		j.thread.Log().Changed(turn, diff)
@@ -183,9 +149,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		fates = became(call, j.before)
 	}
 	j.before = nil
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.delivery.lost = call.Err() != nil && !j.delivery.background
+	lost := call.Err() != nil
 	text, lacks := j.log.Answer()
 	hidden := "" // only in the structured content
 	var abort *engine.AbortError
@@ -207,7 +171,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		case text == "":
 			text = words
 		default:
-			j.end.remarks = append(j.end.remarks, words)
+			j.log.Remark(words)
 		}
 	default:
 		j.end.status = Completed
@@ -217,7 +181,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.end.did.Status = turnlog.Incomplete
 	}
 	if words := j.end.did.Changes.Remark(); words != "" {
-		j.end.remarks = append(j.end.remarks, words)
+		j.log.Remark(words)
 	}
 	if spent != nil {
 		j.end.did.Status, j.end.did.Stopped = turnlog.Aborted, spent.Error()
@@ -227,7 +191,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 			j.end.status, j.end.did.Status, text = Failed, turnlog.Failed, "codex-review: "+err.Error()
 		}
 	}
-	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, j.end.remarks...)
+	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, j.log.Remarks()...)
 	j.end.cut = texts[0] != text
 	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(append(texts, fates...)))
 	if j.form.room.shows {
@@ -245,11 +209,11 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
 	}
 	forModel(j.end.result, lines...)
-	j.close()
+	j.close(lost)
 	return j.end.result
 }
 
-// named returns the hint of a turn that has ended. The caller holds the lock.
+// named returns the hint of a turn that has ended.
 func (j *Job) named(cut bool) string {
 	return hint(j.ThreadID(), &j.end.did, cut && j.form.room.shows)
 }
@@ -271,7 +235,7 @@ func (j *Job) output(err error) jsontext.Value {
 	text, _ := j.log.Answer()
 	value, fault := j.form.schema.Check(text)
 	if fault != nil {
-		j.remark("The answer does not fit output-schema: " + fault.Error())
+		j.log.Remark("The answer does not fit output-schema: " + fault.Error())
 	}
 	return value
 }
@@ -282,9 +246,15 @@ func (j *Job) ThreadID() string { return j.thread.ID() }
 // Detach moves a job to the background, for a caller that leaves without ending it.
 // codex-wait then returns the result. Detach returns false if there already is a result.
 func (j *Job) Detach() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.delivery.background = j.delivery.background || j.end.result == nil
+	js := j.delivery.owner
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return j.detach()
+}
+
+// detach is Detach under the mutex of the roll.
+func (j *Job) detach() bool {
+	j.delivery.background = j.delivery.background || !j.over()
 	return j.delivery.background
 }
 
@@ -307,14 +277,11 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 }
 
 // State returns the current state.
-func (j *Job) State() turnlog.State {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.state()
-}
+func (j *Job) State() turnlog.State { return j.state(j.over()) }
 
-func (j *Job) state() turnlog.State {
-	if j.end.status == "" {
+// state is State for a job that was over or not.
+func (j *Job) state(over bool) turnlog.State {
+	if !over {
 		return j.log.State(turnlog.StallLimit(j.options.Stall))
 	}
 	s := j.log.State(0)

@@ -32,8 +32,8 @@ type roll struct {
 	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	list []*Job // in order of creation
+	mu   sync.Mutex // also guards who gets the results of the jobs
+	list []*Job     // in order of creation
 }
 
 // NewJobs returns the jobs of a client. Its turns in the background end with ctx.
@@ -97,7 +97,7 @@ func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
-	j.thread, j.delivery = t, delivery{owner: c.Jobs, durable: c.Durable, background: background}
+	j.thread, j.delivery.background = t, background
 	ticket, err := queued(t, in)
 	if err != nil {
 		return failure(t.ID(), "codex-reply: "+err.Error())
@@ -157,7 +157,7 @@ func (js *Jobs) add(j *Job) bool {
 func (js *Jobs) full() bool {
 	n := 0
 	for _, other := range js.list {
-		if other.delivery.owner == js && !other.over() && other.InBackground() {
+		if other.delivery.owner == js && !other.over() && other.delivery.background {
 			n++
 		}
 	}
@@ -169,7 +169,7 @@ func (js *Jobs) full() bool {
 func (js *Jobs) detach(j *Job) bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	if js.full() || !j.Detach() {
+	if js.full() || !j.detach() {
 		return false
 	}
 	js.keep(j)
@@ -196,7 +196,7 @@ func (js *Jobs) of(id string) *Job {
 		if thread.CanonicalID(j.ThreadID()) != id {
 			continue
 		}
-		if !j.read() {
+		if !j.delivery.returned {
 			return j
 		}
 		last = j
@@ -212,7 +212,7 @@ func (js *Jobs) unread() []*Job {
 	var all []*Job
 	seen := map[string]bool{}
 	for _, j := range js.list {
-		if id := j.ThreadID(); j.delivery.owner == js && !seen[id] && !j.read() && j.to().unwaited() {
+		if id := j.ThreadID(); j.delivery.owner == js && !seen[id] && !j.delivery.returned && j.delivery.unwaited() {
 			seen[id] = true
 			all = append(all, j)
 		}
@@ -234,8 +234,9 @@ func (d delivery) unwaited() bool { return d.background || d.lost }
 
 // to returns who gets the result.
 func (j *Job) to() delivery {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	js := j.delivery.owner
+	js.mu.Lock()
+	defer js.mu.Unlock()
 	return j.delivery
 }
 
@@ -244,8 +245,9 @@ func (j *Job) read() bool { return j.to().returned }
 
 // take records that a caller has the result.
 func (j *Job) take() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	js := j.delivery.owner
+	js.mu.Lock()
+	defer js.mu.Unlock()
 	j.delivery.returned = true
 }
 

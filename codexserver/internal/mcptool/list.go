@@ -69,9 +69,10 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 	for _, c := range page.Items {
 		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp, Origin: elicit.OneLine(c.Origin, maxTitle), OpenIn: elicit.OneLine(c.Holder, maxTitle)}
 		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil {
-			s := j.State()
+			over := j.over()
+			s := j.state(over)
 			row.Status, row.Doing = s.Status, s.Words()
-			if j.over() {
+			if over {
 				row.Doing = j.last()
 			}
 		}

@@ -121,7 +121,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	open := t.revive
 	if a.Fork {
 		open = t.fork
-		job.remark("This is a copy of the conversation " + id + ", which stays as it is. Continue the copy.")
+		job.log.Remark("This is a copy of the conversation " + id + ", which stays as it is. Continue the copy.")
 	}
 	th, err := open(ctx, c, id, job)
 	if err == nil {
@@ -130,7 +130,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	job.remarkAll(t.worktrees.unfinished(th.Info().Cwd, id))
+	job.log.Remark(t.worktrees.unfinished(th.Info().Cwd, id)...)
 	in, err := a.turnInput(th.Info().Cwd, t.options.bounds())
 	if err == nil && in.Shortens() && !th.Shortens() {
 		err = errors.New("arguments /compact and /rollback: this engine keeps its own history")

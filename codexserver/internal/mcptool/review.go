@@ -120,7 +120,7 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		}
 	}
 	if n := r.task.Hidden(); n > 0 {
-		r.job.remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
+		r.job.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
 	if r.arguments.Target == protocol.ReviewCommit || !plainName.Get().MatchString(revision) {

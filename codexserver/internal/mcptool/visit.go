@@ -29,9 +29,10 @@ func (c *call) visit(j *Job, w *waiter) (leave func()) {
 
 // receive lets a visitor attend until the turn ends, unless it does already.
 func (j *Job) receive(visitor *Jobs, attend func() (leave func())) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.visitors[visitor] != nil || j.end.result != nil {
+	js := j.delivery.owner
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if j.visitors[visitor] != nil || j.over() {
 		return
 	}
 	if j.visitors == nil {
@@ -40,11 +41,15 @@ func (j *Job) receive(visitor *Jobs, attend func() (leave func())) {
 	j.visitors[visitor] = attend()
 }
 
-// close ends the job, which has its result. The caller holds the lock.
-func (j *Job) close() {
+// close ends the job, which has its result. Lost is true if the caller gave up before.
+func (j *Job) close(lost bool) {
 	if j.leave != nil {
 		j.leave()
 	}
+	js := j.delivery.owner
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	j.delivery.lost = lost && !j.delivery.background
 	for _, leave := range j.visitors {
 		leave()
 	}

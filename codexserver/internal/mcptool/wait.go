@@ -250,12 +250,11 @@ func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
 // row returns the state or the result of the job, at most most bytes. ended is true if it
 // is the result.
 func (j *Job) row(most int) (r row, ended bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s := j.state()
+	ended = j.over()
+	s := j.state(ended)
 	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339), hint: hint(j.ThreadID(), nil, false)}
 	j.log.Seen()
-	if j.end.result == nil {
+	if !ended {
 		return r, false
 	}
 	r.Content, r.Since = j.form.cut(j.end.did.Content, most, j.thread), ""

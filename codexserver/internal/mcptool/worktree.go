@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -76,7 +75,7 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 	v := &visit{call: c, worktree: w, id: id, config: t.revived(id)}
 	v.job = c.newJob(c.Audience.Turn)
 	if ws.trouble != nil {
-		v.job.remark(ws.trouble.Error())
+		v.job.log.Remark(ws.trouble.Error())
 	}
 	var text string
 	switch a.Action {
@@ -93,9 +92,9 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 		text = "codex-worktree: " + explain(err)
 	}
 	if !errors.As(err, new(*repo.UnfinishedError)) {
-		v.job.remarkAll(ws.unfinished(w.Root(), id))
+		v.job.log.Remark(ws.unfinished(w.Root(), id)...)
 	}
-	r := result(id, append([]string{Cut(text, maxWorktreeText)}, v.job.said()...)...)
+	r := result(id, append([]string{Cut(text, maxWorktreeText)}, v.job.log.Remarks()...)...)
 	if err != nil {
 		r.IsError = new(true)
 	}
@@ -104,13 +103,6 @@ func (t *Table) callWorktree(ctx context.Context, c *call, a *worktreeArguments)
 
 // maxWorktreeText is how many runes the text of a result has at most.
 const maxWorktreeText = 10_000
-
-// said returns the remarks.
-func (j *Job) said() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.end.remarks)
-}
 
 // visit is one call about a worktree.
 type visit struct {

@@ -296,6 +296,7 @@ func (t *Turn) decided(r *approval.Request, d approval.Decision) {
 	t.now.change()
 	t.now.clock.hear()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
+	t.remark(d.Remarks)
 	if t.began.IsZero() {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 // tokens computes the tokens of the turn. Engines report the thread's total, and repeat it
 // when only the account's limits have changed.
 type tokens struct {
+	given       *protocol.TokenUsage // the thread's last count when the turn began, or nil
 	before, now *protocol.TokenUsage // of the thread; nil while not known
 	answered    bool                 // the model has answered in this turn
 }
@@ -16,6 +17,7 @@ type tokens struct {
 // begin sets the count before the turn: the thread's last one, or zero if the thread is
 // new.
 func (t *tokens) begin(past protocol.SessionConfigured, last *protocol.TokenUsage) {
+	t.given = last
 	if t.before = last; last != nil {
 		return
 	}

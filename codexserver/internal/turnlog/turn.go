@@ -52,7 +52,8 @@ type Turn struct {
 	quota    *protocol.RateLimits
 	tokens   tokens
 	patches  patches
-	diff     string // of the patches, from the engine
+	diff     string   // of the patches, from the engine
+	remarks  []string // for the caller
 }
 
 // place is where a turn runs.
@@ -146,6 +147,36 @@ func (t *Turn) Continue(commands []Command, refused []Refusal, dropped Dropped) 
 		t.commands.last = max(t.commands.last, c.ID)
 	}
 	t.refused, t.dropped = refused, dropped
+}
+
+// Began returns when the turn began, and the thread's last token count then, or zeros before.
+func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.began, t.tokens.given
+}
+
+// Remark keeps remarks for the caller, each once.
+func (t *Turn) Remark(words ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remark(words)
+}
+
+func (t *Turn) remark(words []string) {
+	for _, one := range words {
+		if len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
+			t.remarks = append(t.remarks, one)
+		}
+	}
+}
+
+// Remarks returns the remarks for the caller: why questions could not be answered, and what was left
+// out.
+func (t *Turn) Remarks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.remarks)
 }
 
 // End ends the turn with the error of [engine.Conversation] Turn.
