@@ -10,6 +10,9 @@
 //
 //	go run ./compare /tmp/codex-mcp-before -engine native -- /tmp/codex-mcp -engine native
 //
+// -only measures the figures that match a pattern, -files 0 in a folder without a repository, and -busy while other
+// processes keep the processors busy.
+//
 // With -shared it measures what --shared saves: starts, and the memory of four idle clients. It
 // needs root, because the program hides its memory from others.
 //
@@ -25,6 +28,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -34,52 +38,66 @@ const settle = 300 * time.Millisecond // until a server is idle
 func main() {
 	shared := flag.Bool("shared", false, "measure what --shared saves")
 	rounds := flag.Int("rounds", 9, "how often each figure is measured")
-	files := flag.Int("files", 1000, "the files of the repository in which a command runs")
+	files := flag.Int("files", 1000, "the files of the repository in which the turns are; 0 takes an empty folder without one")
+	only := flag.String("only", "", "measure the `figures` that match this regular expression, and those measured with them")
+	busy := flag.Int("busy", 0, "how many processes compute all the time meanwhile")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]\n       compare -shared PROGRAM")
+		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]\n       compare -shared PROGRAM")
 	}
 	flag.Parse()
 	first, second := flag.Args(), []string(nil)
 	if i := slices.Index(first, "--"); i >= 0 {
 		first, second = first[:i], first[i+1:]
 	}
-	if len(first) == 0 || second != nil && len(second) == 0 || *rounds < 1 || *files < 1 {
+	if len(first) == 0 || second != nil && len(second) == 0 || *rounds < 1 || *files < 0 || *busy < 0 {
 		flag.Usage()
+		os.Exit(2)
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare: -only:", err)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if *shared {
+	end, err := compute(ctx, *busy)
+	defer end()
+	if err != nil {
+		// said below
+	} else if *shared {
 		err = sharing(ctx, first[0])
 	} else {
 		servers := [][]string{first}
 		if second != nil {
 			servers = append(servers, second)
 		}
-		err = compare(ctx, *rounds, *files, servers)
+		err = compare(ctx, *rounds, *files, pattern, servers)
 	}
 	if err != nil {
+		end()
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
 // compare measures each figure of the servers in turns, and prints the medians, and the ratio of two.
-func compare(ctx context.Context, rounds, files int, servers [][]string) error {
-	repository, err := newRepository(files)
+func compare(ctx context.Context, rounds, files int, only *regexp.Regexp, servers [][]string) error {
+	folder, err := newFolder(files)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(repository)
+	defer os.RemoveAll(folder)
 	for _, m := range measurements {
+		if !slices.ContainsFunc(m.figures, only.MatchString) {
+			continue
+		}
 		samples := make([][][]float64, len(servers)) // of a server and a round, of each figure
 		for round := range rounds {
 			for n := range servers {
 				if round%2 == 1 { // in the other order
 					n = len(servers) - 1 - n
 				}
-				values, err := m.measure(ctx, servers[n], repository)
+				values, err := m.measure(ctx, servers[n], folder)
 				if err != nil {
 					return fmt.Errorf("%s: %s: %w", servers[n][0], m.figures[0], err)
 				}

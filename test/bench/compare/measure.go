@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -16,7 +17,7 @@ import (
 // measurement measures a server once. It returns a value for each of its figures.
 type measurement struct {
 	figures []string
-	measure func(ctx context.Context, argv []string, repository string) ([]float64, error)
+	measure func(ctx context.Context, argv []string, folder string) ([]float64, error)
 }
 
 const (
@@ -62,6 +63,25 @@ func startUp(ctx context.Context, argv []string, _ string) ([]float64, error) {
 	return []float64{s.took.Seconds() * 1e3, milliseconds(cpu), resident, float64(program.Size()) / (1 << 20)}, nil
 }
 
+// compute starts processes that compute until the returned function ends them.
+func compute(ctx context.Context, n int) (end func(), err error) {
+	ctx, end = context.WithCancel(ctx)
+	var running []*exec.Cmd
+	for range n {
+		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		if err = cmd.Start(); err != nil {
+			break
+		}
+		running = append(running, cmd)
+	}
+	return sync.OnceFunc(func() {
+		end()
+		for _, cmd := range running {
+			_ = cmd.Wait() // killed
+		}
+	}), err
+}
+
 // work is what a server has done between two looks at it.
 type work struct {
 	turns, events int
@@ -72,14 +92,14 @@ type work struct {
 // turns returns a measurement of n turns, most of them at once after one that warms up. The model answers each request
 // as turn says, and the output of a command with a text.
 func turns(turn providertest.Turn, n, most int, figures ...func(server, work) float64) func(context.Context, []string, string) ([]float64, error) {
-	return func(ctx context.Context, argv []string, repository string) ([]float64, error) {
+	return func(ctx context.Context, argv []string, folder string) ([]float64, error) {
 		turn.Repeat = true
 		s, err := start(ctx, argv, providertest.Turn{Match: "function_call_output", Repeat: true, Text: []string{"done"}}, turn)
 		if err != nil {
 			return nil, err
 		}
 		defer s.close()
-		if _, err := s.run(1, repository); err != nil {
+		if _, err := s.run(1, folder); err != nil {
 			return nil, err
 		}
 		before, err := s.cpu()
@@ -88,7 +108,7 @@ func turns(turn providertest.Turn, n, most int, figures ...func(server, work) fl
 		}
 		w := work{turns: n}
 		for range n / most {
-			events, err := s.run(most, repository)
+			events, err := s.run(most, folder)
 			if err != nil {
 				return nil, err
 			}
@@ -121,10 +141,10 @@ func (server) perEvent(w work) float64     { return milliseconds(w.server) * 1e3
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// newRepository makes a git repository with a number of files.
-func newRepository(files int) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "compare-"); err != nil {
-		return "", err
+// newFolder makes a git repository with a number of files, or an empty folder.
+func newFolder(files int) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "compare-"); err != nil || files == 0 {
+		return dir, err
 	}
 	for i := range files {
 		folder := filepath.Join(dir, fmt.Sprintf("d%d", i/100))

@@ -16,13 +16,13 @@ func TestMeasures(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	repository, err := newRepository(3)
+	folder, err := newFolder(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(repository)
+	defer os.RemoveAll(folder)
 	for _, m := range measurements {
-		values, err := m.measure(t.Context(), []string{bin, "-engine", "native"}, repository)
+		values, err := m.measure(t.Context(), []string{bin, "-engine", "native"}, folder)
 		if err != nil || len(values) != len(m.figures) || slices.Min(values) <= 0 {
 			t.Errorf("%q: %v, %v", m.figures, values, err)
 		}
