@@ -144,10 +144,11 @@ func (t *turn) keep(text, rest string) {
 // progress reports a response while it arrives. With show_raw_agent_reasoning, each piece of a
 // text is reported at once, as in Codex.
 func (t *turn) progress(e model.Event) {
-	engine.Alive(t.conv.host)
 	raw := t.conv.cfg.ShowRawAgentReasoning
 	summaries := !t.conv.cfg.HideAgentReasoning
 	switch e.Type {
+	case model.Alive: // before the events of what has come
+		engine.Alive(t.conv.host)
 	case model.TextDelta:
 		t.incoming.add(e.Text, raw || !t.conv.chat())
 	case model.ReasoningDelta:
@@ -163,6 +164,7 @@ func (t *turn) progress(e model.Event) {
 			t.conv.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
 		}
 	case model.RateLimitsRead:
+		engine.Alive(t.conv.host)
 		t.conv.meter.limits = e.RateLimits
 		t.conv.emit(t.conv.meter.report())
 	case model.WebSearchStarted:

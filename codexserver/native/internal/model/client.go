@@ -103,22 +103,28 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	}
 	defer resp.Body.Close()
 	now.now.Store(streaming)
-	events := newSSE(resp.Body, c.MaxBytes)
-	events.heard = func() { // comments keep a stream alive, too
+	events := newSSE(readFunc(func(b []byte) (n int, err error) {
 		watch.Reset(idle)
-		emit(Event{Type: Alive})
-	}
-	next := func() ([]byte, error) {
-		watch.Reset(idle)
-		defer watch.Stop() // the time in emit does not count as silence
-		return events.next()
-	}
-	out, err := wire.read(&stream{next: next, emit: emit, hide: c.redact, header: resp.Header, maxCalls: c.MaxToolCalls})
+		for n == 0 && err == nil { // nothing is silence
+			n, err = resp.Body.Read(b)
+		}
+		watch.Stop() // the time in emit does not count as silence
+		if n > 0 {   // comments keep a stream alive, too
+			emit(Event{Type: Alive})
+		}
+		return n, err
+	}), c.MaxBytes)
+	out, err := wire.read(&stream{next: events.next, emit: emit, hide: c.redact, header: resp.Header, maxCalls: c.MaxToolCalls})
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, c.redactErr(err))
 	}
 	return out, nil
 }
+
+// readFunc is a reader.
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 // silenceError is the cause of an attempt that the watch ended.
 type silenceError struct{ error }

@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,6 @@ type sse struct {
 	data []byte
 	line []byte
 	cr   bool // the last line ended with CR: an LF now belongs to it
-	// heard is called when bytes have come, whatever they are. It may be nil.
-	heard func()
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
@@ -71,9 +70,6 @@ func (s *sse) readLine() ([]byte, error) {
 			}
 			return nil, &StreamError{Reason: err.Error()}
 		}
-		if s.heard != nil {
-			s.heard()
-		}
 		chunk, _ := s.r.Peek(s.r.Buffered())
 		if s.cr {
 			s.cr = false
@@ -82,7 +78,10 @@ func (s *sse) readLine() ([]byte, error) {
 				continue
 			}
 		}
-		end := bytes.IndexAny(chunk, "\r\n")
+		end := bytes.IndexByte(chunk, '\n')
+		if cr := bytes.IndexByte(chunk[:cmp.Or(end+1, len(chunk))], '\r'); cr >= 0 {
+			end = cr
+		}
 		if end < 0 {
 			s.line = append(s.line, chunk...)
 			s.discard(len(chunk))
