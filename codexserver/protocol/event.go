@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // EventMsg is what happened in a conversation: one of the event types of this package, or
@@ -40,11 +41,11 @@ func AppendEvent(b []byte, m EventMsg) ([]byte, error) {
 	if raw, ok := m.(RawEvent); ok {
 		return append(b, raw.Raw...), nil
 	}
-	name, err := json.Marshal(m.EventType())
+	head, err := jsontext.AppendQuote(append(b, `{"type":`...), m.EventType())
 	if err != nil {
 		return b, fmt.Errorf("protocol: event type: %w", err)
 	}
-	out := appending(append(append(b, `{"type":`...), name...))
+	out := appending(head)
 	brace := len(out) // the object is written here without a copy, since it may be long; its brace becomes a comma
 	if err := json.MarshalWrite(&out, m, json.Deterministic(true)); err != nil {
 		return b, fmt.Errorf("protocol: event %s: %w", m.EventType(), err)

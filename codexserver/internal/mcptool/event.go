@@ -13,7 +13,7 @@ const EventMethod = "codex/event"
 // EventParams returns the params of the notification [EventMethod]. The request is the zero
 // ID for an event that no call waits for. The thread is "" before it has begun.
 func EventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawMessage, error) {
-	b := []byte{'{'}
+	b := append(make([]byte, 0, 256), '{') // room for a delta
 	if request != (jsonrpc.ID{}) {
 		b = append(append(b, `"_meta":{"requestId":`...), request.String()...)
 		if thread != "" {
