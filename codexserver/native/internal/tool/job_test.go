@@ -97,6 +97,34 @@ func TestCommandInTheBackground(t *testing.T) {
 	}
 }
 
+// hasty ends the turn at the first event.
+type hasty struct {
+	*host
+	end func()
+}
+
+func (h hasty) Emit(m protocol.EventMsg) {
+	h.end()
+	h.host.Emit(m)
+}
+
+// TestJobEndedBeforeItBegins checks that a command that never ran does not seem to have succeeded.
+func TestJobEndedBeforeItBegins(t *testing.T) {
+	why := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h := hasty{&host{}, func() { cancel(why) }}
+	turn := newBox(tool.Options{Environ: environ, FileTools: true}).Turn(tool.Context{
+		Cwd: t.TempDir(), ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"},
+	})
+	if res, err := turn.Call(ctx, shellCall(t, background, "true")); !errors.Is(err, why) {
+		t.Errorf("%q, %v", res.Output, err)
+	}
+	turn.End() // waits for the last event
+	if d := h.steps(); d != "begin, end -1" {
+		t.Errorf("events %q", d)
+	}
+}
+
 // timeless returns a report without its times.
 func timeless(report string) string {
 	return regexp.MustCompile(`\b[0-9ms]+s\b`).ReplaceAllString(report, "Ns")

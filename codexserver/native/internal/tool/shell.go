@@ -577,6 +577,9 @@ func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Resul
 		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	} else if err != nil && job == nil {
 		return nil, "", err
+	} else if err != nil && res == (proc.Result{}) { // ended before it began, so it has no exit code
+		text := "not started: " + err.Error()
+		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	}
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
