@@ -3,6 +3,7 @@ package era_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/internal/era"
@@ -30,6 +31,12 @@ func TestMeta(t *testing.T) {
 		{"a list", `[{"_meta":{` + version + `}}]`, false},
 		{"a _meta that is not an object", `{"_meta":7}`, false},
 		{"discover", `{}`, false},
+		{"in another member", `{"arguments":{` + version + `}}`, false},
+		{"a list after the name", `["_meta",{` + version + `}]`, false},
+		{"a _meta that is a list", `{"_meta":["io.modelcontextprotocol/protocolVersion",1]}`, false},
+		{"cut before _meta", `{"a":[1`, false},
+		{"cut in a name", `{"_me`, false},
+		{"cut in _meta", `{"_meta":{` + version, false},
 		// With a duplicate member a request still belongs to this era, which refuses it.
 		{"duplicate before _meta", `{"a":1,"a":2,"_meta":{` + version + `}}`, true},
 		{"duplicate in another member", `{"inputResponses":{"q1":{"action":"decline","action":"accept"}},"_meta":{` + version + `}}`, true},
@@ -39,5 +46,13 @@ func TestMeta(t *testing.T) {
 		if got := era.Meta(json.RawMessage(tt.params)) != nil; got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
+	}
+}
+
+// TestVersions pins which clients a server can speak with.
+func TestVersions(t *testing.T) {
+	want := []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+	if got := era.Versions(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
