@@ -45,13 +45,20 @@ func TestParse(t *testing.T) {
 		{"https://b%C3%BCcher.example/", "! other than ASCII"},
 		{"https://exa%6dple.com/", "!"},
 		{"https://a..b", "! empty part"},
+		{"https://" + strings.Repeat("a", 63) + ".com", "https://" + strings.Repeat("a", 63) + ".com/"},
 		{"https://" + strings.Repeat("a", 64) + ".com", "! too long"},
+		{"https://" + strings.Repeat("a.", 125) + "com", "https://" + strings.Repeat("a.", 125) + "com/"},
+		{"https://" + strings.Repeat("a.", 125) + "info", "! too long"},
 		{"https://ex ample.com", "! cannot be read"},
 		{"https://example.com:0/", "! port that does not exist"},
 		{"https://example.com:65536/", "! port that does not exist"},
 		{"https://[fe80::1%25eth0]/", "! IPv6"},
 		{"https://[1.1.1.1]/", "! cannot be read"},
-		{"https://example.com/" + strings.Repeat("a", 1000), "! at most 1000"},
+		{"https://example.com/" + strings.Repeat("a", 980), "https://example.com/" + strings.Repeat("a", 980)},
+		{"https://example.com/" + strings.Repeat("a", 981), "! at most 1000"},
+		{"https://example.com/" + strings.Repeat("\u20ac", 108) + "aaaaaaaa", "https://example.com/" + strings.Repeat("%E2%82%AC", 108) + "aaaaaaaa"},
+		{"https://example.com/" + strings.Repeat("\u20ac", 108) + "aaaaaaaaa", "! at most 1000"},
+		{strings.Repeat(" ", 1000) + "example.com", "! at most 1000"},
 		{"https://example.com/" + strings.Repeat("\u20ac", 200), "! at most 1000"},
 		{"http://2130706433/", "! neither a name nor an IPv4 address"},
 		{"http://127.1/", "! neither"},
@@ -62,6 +69,8 @@ func TestParse(t *testing.T) {
 		{"http://example.7/", "! neither"},
 		{"http://example.9a/", "! neither"},
 		{"https://a!b.example/", "! a character that names do not have"},
+		{"https://a;b.example/", "! a character that names do not have"},
+		{"https://a~b.example/", "! a character that names do not have"},
 	} {
 		a, err := webaddr.Parse(tt.text)
 		got := a.String()
@@ -184,6 +193,7 @@ func TestResolve(t *testing.T) {
 		"x": "https://a.example:8443/dir/x", " /y ": "https://a.example:8443/y", "../z?a=b#c": "https://a.example:8443/z?a=b", "?r": "https://a.example:8443/dir/page?r",
 		"//b.example/": "https://b.example/", "http://c.example": "http://c.example/", "": base.String(), "x://d": "", "mailto:a@b.example": "", "javascript:alert(1)": "",
 		"https://u:p@a.example/": "", "http://127.1/": "", "/%zz": "", strings.Repeat("a", 1001): "",
+		strings.Repeat("../", 333) + "x": "https://a.example:8443/x", strings.Repeat("../", 333) + "xy": "",
 	} {
 		got, err := base.Resolve(link)
 		if (err != nil) != (want == "") || err == nil && got.String() != want {
