@@ -26,7 +26,11 @@ func (l *poor) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// TestLimit keeps one connection open at a time. An Accept that failed takes no place.
+// Close implements [net.Listener].
+func (l *poor) Close() error { return errPoor }
+
+// TestLimit keeps one connection open at a time. An Accept that failed takes no place, and one that
+// waits ends with the listener.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := httpserve.Limit(&poor{fails: 3}, 1)
@@ -58,6 +62,22 @@ func TestLimit(t *testing.T) {
 		synctest.Wait()
 		if !accepted {
 			t.Error("a place is not free after the end of its connection")
+		}
+		if _, err := l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := l.Accept()
+			ended <- err
+		}()
+		for range 2 {
+			if err := l.Close(); !errors.Is(err, errPoor) {
+				t.Errorf("close: %v", err)
+			}
+		}
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the Accept that waited: %v", err)
 		}
 	})
 }

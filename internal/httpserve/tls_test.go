@@ -127,11 +127,11 @@ func TestOnlyFrom(t *testing.T) {
 		proxy, remote string
 		status        int
 	}{
-		{"", "192.0.2.1:1", 200},
-		{"192.0.2.1", "192.0.2.1:1", 200},
-		{"192.0.2.1", "[::ffff:192.0.2.1]:1", 200},
-		{"::ffff:192.0.2.1", "192.0.2.1:1", 200},
-		{"2001:db8::1", "[2001:db8:0::1]:1", 200},
+		{"", "192.0.2.1:1", 204},
+		{"192.0.2.1", "192.0.2.1:1", 204},
+		{"192.0.2.1", "[::ffff:192.0.2.1]:1", 204},
+		{"::ffff:192.0.2.1", "192.0.2.1:1", 204},
+		{"2001:db8::1", "[2001:db8:0::1]:1", 204},
 		{"192.0.2.1", "192.0.2.10:1", 403},
 		{"192.0.2.1", "127.0.0.1:1", 403},
 		{"127.0.0.1", "[::1]:1", 403},
@@ -139,7 +139,7 @@ func TestOnlyFrom(t *testing.T) {
 		{"192.0.2.1", "", 403},
 		{"fe80::1", "[fe80::1%eth0]:1", 403},
 	} {
-		h := onlyFrom(tt.proxy, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		h := onlyFrom(tt.proxy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 		r.RemoteAddr = tt.remote

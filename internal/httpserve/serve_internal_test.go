@@ -1,0 +1,192 @@
+package httpserve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// TestFlags checks where a server may listen, and which hosts it needs.
+func TestFlags(t *testing.T) {
+	for _, tt := range []struct{ args, url, err, hosts string }{
+		{"", "http://127.0.0.1:4517/x", "", ""},
+		{"--listen=localhost:1", "http://localhost:1/x", "", ""},
+		{"--listen=[::1]:1", "http://[::1]:1/x", "", ""},
+		{"--listen=127.0.0.1", "", "--listen", "missing"},
+		{"--listen=:1", "", "others on the network", "missing"},
+		{"--listen=192.0.2.1:1", "", "others on the network", "missing"},
+		{"--listen=server:1", "", "others on the network", "missing"},
+		{"--listen=:1 --tls-cert=c --tls-key=k", "https://:1/x", "", "missing"},
+		{"--tls-cert=c", "", "belong together", ""},
+		{"--tls-key=k", "", "belong together", ""},
+		{"--listen=:1 --tls-key=k --behind-proxy=192.0.2.1", "", "belong together", "missing"},
+		{"--listen=:1 --behind-proxy=192.0.2.1", "http://:1/x", "", "missing"},
+		{"--behind-proxy=proxy", "", "not an IP address", ""},
+	} {
+		var f Flags
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(set)
+		if err := set.Parse(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Check(); (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %v", tt.args, err)
+		} else if got := f.URL("/x"); err == nil && got != tt.url {
+			t.Errorf("%s: %s", tt.args, got)
+		}
+		if err := f.CheckHosts(nil); (err != nil) != (tt.hosts != "") {
+			t.Errorf("%s: without hosts: %v", tt.args, err)
+		}
+		if err := f.CheckHosts([]string{"example.com"}); err != nil {
+			t.Errorf("%s: with hosts: %v", tt.args, err)
+		}
+	}
+}
+
+var errBackend = errors.New("the backend")
+
+// work is a backend whose work ends when release is closed. It fails when it is closed if fails is
+// set.
+type work struct {
+	release chan struct{}
+	fails   error
+	log     []string
+}
+
+// Drain implements [Backend].
+func (b *work) Drain(ctx context.Context) error {
+	select {
+	case <-b.release:
+		b.log = append(b.log, "drained")
+	case <-ctx.Done():
+		b.log = append(b.log, "interrupted")
+	}
+	return ctx.Err()
+}
+
+// Close implements [Backend].
+func (b *work) Close() error {
+	b.log = append(b.log, "closed")
+	return b.fails
+}
+
+// TestServe serves until the context ends, or cannot begin. The backend is closed once in each case.
+func TestServe(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flags Flags
+		fails error
+		want  string
+	}{
+		{"served", Flags{Listen: "127.0.0.1:0"}, nil, ""},
+		{"the backend fails", Flags{Listen: "127.0.0.1:0"}, errBackend, "the backend"},
+		{"only for a proxy", Flags{Listen: "127.0.0.1:0", Proxy: "192.0.2.1"}, nil, "proxy"},
+		{"no address", Flags{Listen: "127.0.0.1:x"}, errBackend, "listen"},
+		{"no certificate", Flags{Listen: "127.0.0.1:0", Cert: filepath.Join(t.TempDir(), "none"), Key: "k"}, errBackend, "--tls-cert"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			mux := http.NewServeMux()
+			mux.HandleFunc("/x", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answer") })
+			b := &work{fails: tt.fails}
+			s := &Server{Flags: &tt.flags, Mux: mux, Backend: b, Signals: []os.Signal{os.Interrupt}, Logger: slog.New(slog.DiscardHandler)}
+			got := ""
+			s.Ready = func() {
+				defer cancel()
+				answer, err := http.Get(s.URL("/x"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer answer.Body.Close()
+				body, err := io.ReadAll(answer.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				got = string(body)
+			}
+			err := s.Serve(ctx)
+			switch {
+			case tt.want == "":
+				if err != nil || got != "answer" {
+					t.Errorf("%q, %v", got, err)
+				}
+			case tt.want == "proxy":
+				if err != nil || !strings.Contains(got, "through the proxy") {
+					t.Errorf("%q, %v", got, err)
+				}
+			case err == nil || !strings.Contains(err.Error(), tt.want) || !errors.Is(err, tt.fails):
+				t.Error(err)
+			}
+			if len(b.log) != 1 {
+				t.Errorf("the backend was %v", b.log)
+			}
+		})
+	}
+}
+
+// TestDrain waits for the work until it ends, the time for it is over, or a second signal comes.
+func TestDrain(t *testing.T) {
+	for name, want := range map[string]struct {
+		took time.Duration
+		end  string
+	}{
+		"the work ends":   {time.Second, "drained"},
+		"a second signal": {2 * time.Second, "interrupted"},
+		"no time is left": {time.Minute, "interrupted"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &work{release: make(chan struct{})}
+			signals := make(chan os.Signal, 1)
+			go func() {
+				switch name {
+				case "the work ends":
+					<-time.After(time.Second)
+					close(b.release)
+				case "a second signal":
+					<-time.After(2 * time.Second)
+					signals <- os.Interrupt
+				}
+			}()
+			start := time.Now()
+			(&Server{Backend: b, Drain: time.Minute}).drain(t.Context(), signals)
+			synctest.Wait()
+			if took := time.Since(start); took != want.took || len(b.log) != 1 || b.log[0] != want.end {
+				t.Errorf("%s: %v after %v", name, b.log, took)
+			}
+		})
+	}
+}
+
+// TestServerLimits pins what a client without a token can take: time, and bytes of headers.
+func TestServerLimits(t *testing.T) {
+	s := newServer(nil, slog.New(slog.DiscardHandler))
+	if s.ReadHeaderTimeout != 10*time.Second || s.ReadTimeout != time.Minute || s.IdleTimeout != 2*time.Minute || s.MaxHeaderBytes != 64<<10 || maxConnections != 2048 {
+		t.Errorf("%v, %v, %v, %d bytes, %d connections", s.ReadHeaderTimeout, s.ReadTimeout, s.IdleTimeout, s.MaxHeaderBytes, maxConnections)
+	}
+}
+
+func TestPrintClients(t *testing.T) {
+	var b strings.Builder
+	if err := PrintClients(&b, "https://host/mcp", "t0k"); err != nil || strings.Count(b.String(), "https://host/mcp") != 3 || strings.Count(b.String(), "Authorization") != strings.Count(b.String(), "Bearer t0k") {
+		t.Errorf("%s, %v", &b, err)
+	}
+	r, w := io.Pipe()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := PrintClients(w, "https://host/mcp", "t0k"); err == nil {
+		t.Error("the error of the writer is lost")
+	}
+}
