@@ -2,6 +2,8 @@ package trace
 
 import (
 	"bytes"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,13 +17,41 @@ func TestRedact(t *testing.T) {
 		`{"n":9007199254740993,"s":"apiKey"}`:                  `{"n":9007199254740993,"s":"apiKey"}`,
 		`{"data":"Decide at http://127.0.0.1:80/#s3-_cret."}`:  `{"data":"Decide at http://127.0.0.1:80/#<redacted>"}`,
 		`["http://localhost:1/a#b","https://x.org/#b"]`:        `["http://localhost:1/a#<redacted>","https://x.org/#b"]`,
-		`{"token":null}`:   `{"token":"<redacted>"}`,
-		`{"apiKey":"sk-1"`: `"<not JSON>"`,
-		`sk-1`:             `"<not JSON>"`,
+		`{"token":null}`:           `{"token":"<redacted>"}`,
+		"{\"a\":1,\"a\":\"\xff\"}": "{\"a\":1,\"a\":\"\ufffd\"}", // what the peer will refuse
+		`{"apiKey":"sk-1"`:         `"<not JSON>"`,
+		`sk-1`:                     `"<not JSON>"`,
 	} {
 		if diff := cmp.Diff(want, string(redact([]byte(in)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)
 		}
+	}
+}
+
+// TestSecrets pins the names of members with secrets, those of messages and those that servers use.
+func TestSecrets(t *testing.T) {
+	for name := range strings.FieldsSeq("apiKey api_key OPENAI_API_KEY authToken auth_token Authorization access_token refresh_token id_token token authUrl password secret") {
+		if got := string(redact([]byte(`{"` + name + `":"x"}`))); got != `{"`+name+`":"<redacted>"}` {
+			t.Error(got)
+		}
+	}
+}
+
+// TestLines writes from two sides at once, as a peer does: each message is a line of its own.
+func TestLines(t *testing.T) {
+	var written bytes.Buffer
+	hooks := Hooks(&written)
+	var sides sync.WaitGroup
+	for _, side := range []func([]byte){hooks.Received, hooks.Sent} {
+		sides.Go(func() {
+			for range 50 {
+				side([]byte(`{"id":1}`))
+			}
+		})
+	}
+	sides.Wait()
+	if n := strings.Count(written.String(), " {\"id\":1}\n"); n != 100 {
+		t.Errorf("%d whole lines", n)
 	}
 }
 
