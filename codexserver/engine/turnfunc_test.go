@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,40 +25,138 @@ func (r *recorder) Emit(m protocol.EventMsg) { r.events = append(r.events, m) }
 
 func (r *recorder) EmitAs(_ string, m protocol.EventMsg) { r.Emit(m) }
 
-func TestTurnFuncAbort(t *testing.T) {
+// TestTurnFuncEnds checks how each end of the function ends its turn.
+func TestTurnFuncEnds(t *testing.T) {
 	var missing *engine.AbortError
 	cause := errors.New("the user left")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	answer := "second"
 	for _, tt := range []struct {
-		name   string
-		err    error
-		reason protocol.AbortReason
-		text   string
+		name string
+		ctx  context.Context
+		err  error
+		text string
+		last []protocol.EventMsg
 	}{
-		{"no reason", &engine.AbortError{}, protocol.AbortInterrupted, "turn interrupted"},
-		{"only a cause", &engine.AbortError{Cause: cause}, protocol.AbortInterrupted, "turn interrupted: the user left"},
-		{"a reason", &engine.AbortError{Reason: protocol.AbortReplaced}, protocol.AbortReplaced, "turn replaced"},
-		{"a nil pointer", missing, protocol.AbortInterrupted, "turn interrupted"},
+		{"no error", ended, nil, "", []protocol.EventMsg{protocol.TaskComplete{LastAgentMessage: &answer}}},
+		{"an error", t.Context(), cause, "the user left", []protocol.EventMsg{protocol.Error{Message: "the user left"}, protocol.TaskComplete{}}},
+		{"an error after the end", ended, context.Canceled, "turn interrupted: the user left", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
+		{"no reason", t.Context(), &engine.AbortError{}, "turn interrupted", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
+		{"only a cause", t.Context(), &engine.AbortError{Cause: cause}, "turn interrupted: the user left", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
+		{"a reason", ended, &engine.AbortError{Reason: protocol.AbortReplaced}, "turn replaced", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortReplaced}}},
+		{"a nil pointer", t.Context(), missing, "turn interrupted", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { return tt.err })
+			f := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+				host.Emit(protocol.AgentMessage{Message: "first"})
+				host.Emit(protocol.AgentMessage{Message: answer})
+				host.Emit(protocol.AgentReasoning{Text: "third"})
+				return tt.err
+			})
 			h := &recorder{}
 			c, err := f.Start(t.Context(), protocol.Config{}, h)
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = c.Turn(t.Context(), protocol.TurnInput{})
-			var abort *engine.AbortError
-			if !errors.As(err, &abort) || abort.Reason != tt.reason || err.Error() != tt.text {
+			err = c.Turn(tt.ctx, protocol.TurnInput{})
+			if (err == nil) != (tt.text == "") || err != nil && err.Error() != tt.text {
 				t.Errorf("the turn returned %#v", err)
 			}
-			want := protocol.TurnAborted{Reason: tt.reason}
-			if last := h.events[len(h.events)-1]; last != want {
-				t.Errorf("the turn ended with %#v, want %#v", last, want)
+			if diff := cmp.Diff(tt.last, h.events[5:]); diff != "" {
+				t.Errorf("the end (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := (&engine.AbortError{Cause: cause}).Error(); got != "turn interrupted: the user left" {
-		t.Errorf("the error without a reason is %q", got)
+	for _, err := range []error{&engine.AbortError{Cause: cause}, &engine.ConfigError{Err: cause}, &engine.RefusedError{Err: cause}} {
+		if !errors.Is(err, cause) {
+			t.Errorf("%T hides its cause", err)
+		}
+	}
+}
+
+// watcher is a recorder that is an [engine.Watcher].
+type watcher struct {
+	recorder
+	heard []string
+}
+
+func (w *watcher) Alive() { w.heard = append(w.heard, "alive") }
+
+func (w *watcher) Overhear(turn string, m protocol.EventMsg) {
+	w.heard = append(w.heard, turn+": "+m.EventType())
+}
+
+// TestWatcher checks that a TurnFunc passes on to its host what happens besides the events.
+func TestWatcher(t *testing.T) {
+	f := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		engine.Alive(host)
+		engine.Overhear(host, "7", protocol.TaskStarted{})
+		return nil
+	})
+	w := &watcher{}
+	for _, h := range []engine.Host{&recorder{}, w} {
+		c, err := f.Start(t.Context(), protocol.Config{}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"alive", "7: task_started"}, w.heard); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOrigin checks whose folder and environment a call has.
+func TestOrigin(t *testing.T) {
+	t.Setenv("HERE", "yes")
+	here, there := t.Context(), engine.WithOrigin(t.Context(), engine.Origin{Folder: filepath.FromSlash("/client"), Environ: []string{"A=1"}})
+	if engine.OriginOf(here) != nil || !slices.Contains(engine.EnvironOf(here), "HERE=yes") || !slices.Equal(engine.EnvironOf(there), []string{"A=1"}) {
+		t.Errorf("environments %v and %v", engine.EnvironOf(here), engine.EnvironOf(there))
+	}
+	own, err := filepath.Abs("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ctx        context.Context
+		path, want string
+	}{
+		{here, "x", own},
+		{there, "x", filepath.FromSlash("/client/x")},
+		{there, own, own},
+	} {
+		if got, err := engine.Abs(tt.ctx, tt.path); got != tt.want || err != nil {
+			t.Errorf("%s: %s, want %s (%v)", tt.path, got, tt.want, err)
+		}
+	}
+}
+
+// described is an engine with traits.
+type described struct{ engine.TurnFunc }
+
+func (described) Traits() engine.Traits { return engine.Traits{Streams: true} }
+
+func TestTraits(t *testing.T) {
+	if engine.TraitsOf(described{}).Streams != true || engine.TraitsOf(engine.TurnFunc(nil)).Streams {
+		t.Error("wrong traits")
+	}
+}
+
+// TestDenyAll checks that each question is denied.
+func TestDenyAll(t *testing.T) {
+	h, ctx := engine.DenyAll{}, t.Context()
+	for _, out := range []elicit.Outcome{
+		h.ApproveExec(ctx, protocol.ExecApprovalRequest{}), h.ApprovePatch(ctx, protocol.PatchApprovalRequest{}), h.Approve(ctx, &elicit.Question{}),
+	} {
+		if out.Decision != elicit.Denied || out.Reason == "" {
+			t.Errorf("%+v", out)
+		}
+	}
+	if answer, err := h.Elicit(ctx, &elicit.Foreign{}); answer != nil || !errors.Is(err, elicit.ErrUnsupported) {
+		t.Errorf("%s, %v", answer, err)
 	}
 }
 
@@ -87,7 +189,10 @@ func TestTurnFuncConfig(t *testing.T) {
 		"sandbox_workspace_write": json.RawMessage(`{"writable_roots":["/out"],"network_access":false,"exclude_tmpdir_env_var":true,"exclude_slash_tmp":false}`),
 		"tools.web_search":        json.RawMessage(`true`),
 	}
-	last := later
+	other := later
+	other.Overrides = maps.Clone(later.Overrides)
+	other.Overrides["sandbox_workspace_write"] = json.RawMessage(`{"writable_roots":["/out"],"network_access":true,"exclude_tmpdir_env_var":false,"exclude_slash_tmp":true}`)
+	last := other
 	last.Effort = "low"
 	for _, turn := range []struct {
 		in   protocol.TurnInput
@@ -99,6 +204,10 @@ func TestTurnFuncConfig(t *testing.T) {
 			SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{"/out"}, ExcludeTmpdirEnvVar: true},
 		}}, later},
 		{protocol.TurnInput{}, later},
+		{protocol.TurnInput{Context: &protocol.TurnContext{
+			Cwd: "/other", Model: "n", ApprovalPolicy: protocol.ApprovalNever, Effort: "high",
+			SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{"/out"}, NetworkAccess: true, ExcludeSlashTmp: true},
+		}}, other},
 		{protocol.TurnInput{Effort: "low"}, last},
 	} {
 		if err := c.Turn(t.Context(), turn.in); err != nil {
