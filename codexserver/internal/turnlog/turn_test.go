@@ -1,0 +1,478 @@
+package turnlog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// played are the events of a turn in a folder, which has another name too.
+func played(dir, real string) []protocol.EventMsg {
+	answer, failure := "hello", "no such tool"
+	exec := protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: dir}
+	add := map[string]protocol.FileChange{filepath.Join(dir, "a"): {Add: &protocol.FileContent{Content: "1\n2\n"}}}
+	return []protocol.EventMsg{
+		protocol.TaskStarted{},
+		protocol.UserMessage{Message: "mine", Kind: protocol.UserPlain},
+		protocol.UserMessage{Message: "also mine"},
+		protocol.UserMessage{Message: "the rules", Kind: "user_instructions"},
+		protocol.BackgroundEvent{Message: "not that", Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: real, Reason: "never"}},
+		protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: add, Reason: "no patch"}},
+		protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "web", Reason: "no web"}},
+		question{exec},
+		exec,
+		decision{exec},
+		protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real},
+		protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")},
+		protocol.ExecCommandEnd{CallID: "1", ExitCode: 3, Duration: protocol.Duration(2 * time.Second), AggregatedOutput: "output"},
+		protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir()},
+		protocol.PatchApplyBegin{CallID: "2", Changes: add},
+		protocol.PatchApplyEnd{CallID: "2", Success: true},
+		protocol.PatchApplyBegin{CallID: "3", Changes: map[string]protocol.FileChange{filepath.Join(dir, "b"): {Delete: &protocol.FileContent{}}}},
+		protocol.PatchApplyEnd{CallID: "3", Stderr: "it does not fit"},
+		protocol.MCPToolCallBegin{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}},
+		protocol.MCPToolCallEnd{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t"}, Result: protocol.MCPToolCallResult{Err: &failure}},
+		protocol.MCPToolCallEnd{CallID: "5", Invocation: protocol.MCPInvocation{Server: "s", Tool: "u"}},
+		protocol.TurnDiff{UnifiedDiff: "the diff"},
+		protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}},
+		protocol.WebSearchEnd{Query: "q"},
+		protocol.ViewImageToolCall{Path: "i.png"},
+		protocol.AgentMessageDelta{Delta: "bro"},
+		protocol.StreamError{Message: "once more"},
+		protocol.AgentMessageDelta{Delta: "hel"},
+		protocol.AgentMessage{Message: answer},
+		protocol.AgentMessageDelta{Delta: "by"},
+		protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}}, RateLimits: &protocol.RateLimits{}},
+		protocol.TokenCount{},
+		protocol.TaskComplete{LastAgentMessage: &answer, Incomplete: "it is cut"},
+		protocol.Error{Message: "a late fault"},
+	}
+}
+
+// play gives events to a turn, one a second, and returns a line for each: what the turn does then,
+// and whether who waits for news is woken.
+func play(log *turnlog.Log, turn *turnlog.Turn, events []protocol.EventMsg) string {
+	var b strings.Builder
+	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
+	for _, m := range events {
+		news := turn.Changed()
+		var step turnlog.Step
+		switch m := m.(type) {
+		case question:
+			r.Event = m.EventMsg
+			log.Asked(turn, r)
+		case decision:
+			log.Decided(turn, r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByDesk})
+		default:
+			_, step = log.Add(turn, "", m)
+		}
+		_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
+		fmt.Fprintf(&b, "%s: %s", name, step.Doing)
+		if step.Changes {
+			b.WriteString(", may change files")
+		}
+		select {
+		case <-news:
+			b.WriteString(", news")
+		default:
+		}
+		if turn.Unseen() {
+			b.WriteString(", " + string(turn.Did().Status) + ", " + turn.State(time.Hour).Words())
+		}
+		b.WriteString("\n")
+		<-time.After(time.Second)
+	}
+	return b.String()
+}
+
+// TestTurn checks after each event what a turn does, and at the end all that it did. Events before
+// its begin count for the transcript alone.
+func TestTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		real := t.TempDir()
+		dir := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(real, dir); err != nil {
+			t.Skip(err)
+		}
+		store := turnlog.NewStore(1 << 20)
+		log := store.New()
+		early := turnlog.NewTurn()
+		play(log, early, played(dir, real))
+		if diff := cmp.Diff(turnlog.Did{}, early.Did()); diff != "" {
+			t.Errorf("before its begin (-want +got):\n%s", diff)
+		}
+		if list, omitted := early.Patches(); len(list)+omitted > 0 || early.Tokens() > 0 {
+			t.Errorf("before its begin: %v, %d tokens", list, early.Tokens())
+		}
+		log.Close()
+		if n := turnlog.Used(store); n != 0 {
+			t.Errorf("%d bytes are kept of a closed log", n)
+		}
+		log.Begin("late")
+		if p, err := log.Transcript(0, 100); err != nil || p.Total != 0 {
+			t.Errorf("a closed log: %+v, %v", p, err)
+		}
+
+		log = store.New()
+		defer log.Close()
+		turn := turnlog.NewTurn()
+		turn.Continue([]turnlog.Command{{ID: 7, Shown: "before"}}, []turnlog.Refusal{{What: "before"}}, turnlog.Dropped{Commands: 2})
+		turn.Begin(protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
+		log.Begin("do it")
+		const want = `TaskStarted: thinking, news
+UserMessage: 
+UserMessage: 
+UserMessage: 
+BackgroundEvent: not that
+BackgroundEvent: 
+BackgroundEvent: 
+question: , news, waiting, waiting for approval of ` + "`" + `make` + "`" + `
+ExecApprovalRequest: waiting for approval, waiting, waiting for approval of ` + "`" + `make` + "`" + `
+decision: , news
+ExecCommandBegin: running make, may change files, news
+ExecCommandOutputDelta: 
+ExecCommandEnd: thinking, news
+ExecCommandBegin: running ls, may change files, news
+PatchApplyBegin: changing files, may change files
+PatchApplyEnd: thinking, news
+PatchApplyBegin: changing files, may change files
+PatchApplyEnd: thinking, news
+MCPToolCallBegin: calling s/t, may change files
+MCPToolCallEnd: 
+MCPToolCallEnd: 
+TurnDiff: 
+PlanUpdate: 
+WebSearchEnd: 
+ViewImageToolCall: 
+AgentMessageDelta: 
+StreamError: once more
+AgentMessageDelta: 
+AgentMessage: hello
+AgentMessageDelta: 
+TokenCount: 
+TokenCount: 
+TaskComplete: 
+Error: 
+`
+		if diff := cmp.Diff(want, play(log, turn, played(dir, real))); diff != "" {
+			t.Errorf("the events (-want +got):\n%s", diff)
+		}
+		did := turn.Did()
+		usage := protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}
+		if diff := cmp.Diff(turnlog.Did{
+			Thread: "id", Model: "m", Cwd: dir, Status: turnlog.Running, Duration: 34 * time.Second, Usage: &turnlog.Usage{Turn: usage, Thread: usage},
+			Quota: &protocol.RateLimits{}, Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}, Acted: true, Ran: true, Diff: "the diff",
+			Commands: []turnlog.Command{{ID: 7, Shown: "before"}, {ID: 8, Shown: "make", ApprovedBy: approval.ByDesk, Exit: &turnlog.Exit{Code: 3, Duration: 2 * time.Second}}, {ID: 9, Shown: "ls", Cwd: os.TempDir()}},
+			Refused: []turnlog.Refusal{
+				{What: "before"},
+				{Kind: "command", What: "rm x", Why: "never", By: approval.ByEngine, Reason: "policy"},
+				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: approval.ByEngine, Reason: "policy"},
+				{Kind: "other", What: "web", Why: "no web", By: approval.ByEngine, Reason: "policy"},
+			},
+			Dropped: turnlog.Dropped{Commands: 2},
+		}, did); diff != "" {
+			t.Errorf("what it did (-want +got):\n%s", diff)
+		}
+		list, _ := turn.Patches()
+		if diff := cmp.Diff([]repo.Change{{Path: "a", Kind: repo.Add, Lines: &repo.Lines{Added: 2}}}, list, cmpopts.IgnoreUnexported(repo.Change{})); diff != "" {
+			t.Errorf("the patches (-want +got):\n%s", diff)
+		}
+		text, lacks := turn.Answer()
+		coming, last := turn.Said()
+		if got := fmt.Sprint(text, ", ", lacks, ", ", coming, ", ", last, ", ", turn.Tokens(), ", ", turn.Stopped()); got != "hello, it is cut, by, hello, 7, false" {
+			t.Error(got)
+		}
+		log.Changed(1, "its diff")
+		log.End(errors.New("broken"))
+		written, _ := all(t, 4000, log.Transcript)
+		const wanted = `=== turn 1, 2000-01-01T00:00:34Z
+user:
+  do it
+user:
+  mine
+user:
+  also mine
+refused by the engine:
+  not that
+refused by the engine: the patch
+  add DIR/a
+  no patch
+refused by the engine: web
+  no web
+question:
+  may it?
+approved by desk
+command 1: make
+  in REAL
+command 1 ended: exit code 3 after 2s, 6 bytes of output
+command 2: ls
+  in TMP
+patch:
+  add DIR/a
+the patch was applied
+patch:
+  delete DIR/b
+the patch was not applied:
+  it does not fit
+tool t of the MCP server s
+tool t failed
+plan:
+  completed: think
+web search:
+  q
+image: i.png
+codex:
+  hello
+error:
+  a late fault
+the turn did not complete:
+  broken
+`
+		if diff := cmp.Diff(wanted, strings.NewReplacer(real, "REAL", dir, "DIR", os.TempDir(), "TMP").Replace(written)); diff != "" {
+			t.Errorf("the transcript (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRefused keeps what was not approved, and by whom.
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		event protocol.EventMsg
+		want  turnlog.Refusal
+	}{
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, turnlog.Refusal{Kind: "command", What: "rm x"}},
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, turnlog.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
+		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, turnlog.Refusal{Kind: "patch", What: "/w/a"}},
+		{nil, turnlog.Refusal{Kind: "other", What: "may it?"}},
+	} {
+		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
+			log, turn := newLog(t), turnlog.NewTurn()
+			turn.Begin(protocol.SessionConfigured{Cwd: "/w"}, nil)
+			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
+			log.Asked(turn, r)
+			asked := turn.Asks(r)
+			turn.Seen()
+			log.Decided(turn, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: approval.ByDesk})
+			want := tt.want
+			want.By, want.Reason = approval.ByDesk, "declined"
+			did := turn.Did()
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || turn.Asks(r) || turn.Unseen() || turn.Stopped() != (d == elicit.Abort) || did.Status != turnlog.Running {
+				t.Errorf("%s: %+v", d, did)
+			} else if n == 1 {
+				if !strings.Contains(did.Refused[0].Why, "not now") {
+					t.Errorf("%s: why: %q", d, did.Refused[0].Why)
+				}
+				did.Refused[0].Why = ""
+				if diff := cmp.Diff(want, did.Refused[0]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", d, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestTurnEnds checks the status and the time of a turn that has ended.
+func TestTurnEnds(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want turnlog.Status
+	}{
+		{nil, turnlog.Completed},
+		{fmt.Errorf("x: %w", &engine.AbortError{}), turnlog.Aborted},
+		{context.Canceled, turnlog.Failed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			turn, never := turnlog.NewTurn(), turnlog.NewTurn()
+			turn.Begin(protocol.SessionConfigured{}, nil)
+			<-time.After(time.Minute)
+			turn.End(tt.err)
+			never.End(tt.err)
+			<-time.After(time.Minute)
+			if did := turn.Did(); did.Status != tt.want || did.Duration != time.Minute {
+				t.Errorf("%v: %+v", tt.err, did)
+			}
+			if did := never.Did(); did.Status != tt.want || did.Duration != 0 {
+				t.Errorf("%v, not begun: %+v", tt.err, did)
+			}
+		})
+	}
+}
+
+// TestTurnIsBounded checks that a turn keeps the last commands and refusals, and the beginning of a
+// message that is being written.
+func TestTurnIsBounded(t *testing.T) {
+	log, turn := newLog(t), turnlog.NewTurn()
+	turn.Continue(make([]turnlog.Command, 999), make([]turnlog.Refusal, 999), turnlog.Dropped{})
+	turn.Begin(protocol.SessionConfigured{}, nil)
+	for i, dropped := range []int{0, 1, 2} {
+		log.Add(turn, "", protocol.ExecCommandBegin{Command: []string{"x"}})
+		log.Add(turn, "", protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
+		did := turn.Did()
+		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Dropped != (turnlog.Dropped{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
+			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Dropped)
+		}
+	}
+	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
+		log.Add(turn, "", protocol.AgentMessageDelta{Delta: delta})
+	}
+	if coming, _ := turn.Said(); len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
+		t.Errorf("%d bytes of a message", len(coming))
+	}
+}
+
+// TestPatches joins the changes that several patches make to one file.
+func TestPatches(t *testing.T) {
+	content := func(s string) *protocol.FileContent { return &protocol.FileContent{Content: s} }
+	move := func(to string) *protocol.FileUpdate {
+		u := &protocol.FileUpdate{UnifiedDiff: "-1\n+2\n+3\n"}
+		if to = "/w/" + to; to != "/w/" {
+			u.MovePath = &to
+		}
+		return u
+	}
+	type change = map[string]protocol.FileChange
+	add, remove, update := change{"/w/a": {Add: content("1\n")}}, change{"/w/a": {Delete: content("1\n")}}, change{"/w/a": {Update: move("")}}
+	rename, onward := change{"/w/a": {Update: move("b")}}, change{"/w/b": {Update: move("c")}}
+	stay := change{"/w/a": {Update: move("a")}}
+	for name, tt := range map[string]struct {
+		patches []change
+		want    string
+	}{
+		"added":                 {[]change{add}, "add a +1-0"},
+		"deleted":               {[]change{remove}, "delete a +0-1"},
+		"changed":               {[]change{update}, "update a +2-1"},
+		"changed twice":         {[]change{update, update}, "update a +4-2"},
+		"moved to itself":       {[]change{stay}, "update a +2-1"},
+		"renamed":               {[]change{rename}, "rename b from a +2-1"},
+		"added and changed":     {[]change{add, update}, "add a +3-1"},
+		"added and renamed":     {[]change{add, rename}, "add b +3-1"},
+		"added and deleted":     {[]change{add, remove}, ""},
+		"changed and renamed":   {[]change{update, rename}, "rename b from a +4-2"},
+		"changed and deleted":   {[]change{update, remove}, "delete a +2-2"},
+		"deleted and added":     {[]change{remove, add}, "update a +1-1"},
+		"renamed and changed":   {[]change{rename, {"/w/b": {Update: move("")}}}, "rename b from a +4-2"},
+		"renamed and deleted":   {[]change{rename, {"/w/b": {Delete: content("1\n")}}}, "delete a +2-2"},
+		"renamed twice":         {[]change{rename, onward}, "rename c from a +4-2"},
+		"another file":          {[]change{update, {"/w/b": {Delete: content("1\n")}}}, "update a +2-1, delete b +0-1"},
+		"outside of the folder": {[]change{{"/v/x": {Add: content("")}}}, "add /v/x +0-0"},
+	} {
+		log, turn := newLog(t), turnlog.NewTurn()
+		turn.Begin(protocol.SessionConfigured{Cwd: "/w"}, nil)
+		for _, c := range tt.patches {
+			for _, success := range []bool{false, true} {
+				log.Add(turn, "", protocol.PatchApplyBegin{CallID: "1", Changes: c})
+				log.Add(turn, "", protocol.PatchApplyEnd{CallID: "1", Success: success})
+			}
+			log.Add(turn, "", protocol.PatchApplyEnd{CallID: "1", Success: true}) // of no begin
+		}
+		show := func(list []repo.Change) string {
+			var all []string
+			for _, c := range list {
+				from := ""
+				if c.From != "" {
+					from = " from " + c.From
+				}
+				all = append(all, fmt.Sprintf("%s %s%s +%d-%d", c.Kind, c.Path, from, c.Lines.Added, c.Lines.Removed))
+			}
+			return strings.Join(all, ", ")
+		}
+		list, omitted := turn.Patches()
+		if got := show(list); got != tt.want || omitted != 0 {
+			t.Errorf("%s: %s, %d omitted", name, got, omitted)
+		}
+		for _, c := range list {
+			path := c.Path
+			if !filepath.IsAbs(path) {
+				path = "/w/" + path
+			}
+			if got := turn.Patched(path); got == nil || got.Kind != c.Kind {
+				t.Errorf("%s: %s is %+v", name, path, got)
+			}
+		}
+		if turn.Patched("/w/other") != nil {
+			t.Errorf("%s: another file", name)
+		}
+		outside := turn.PatchedOutside(func(path string) bool { return strings.HasPrefix(path, "/w/") })
+		if want := strings.Contains(tt.want, "/v/"); (show(outside) == tt.want) != want && tt.want != "" || (len(outside) > 0) != want {
+			t.Errorf("%s: outside: %s", name, show(outside))
+		}
+	}
+}
+
+// TestAnswered checks which events mean that the model has answered in this turn. The first count of a
+// thread with an unknown past is of earlier turns before them.
+func TestAnswered(t *testing.T) {
+	for want, events := range map[int64][]protocol.EventMsg{
+		10: {
+			protocol.ExecApprovalRequest{}, protocol.PatchApprovalRequest{}, protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}, protocol.AgentMessage{},
+			protocol.AgentMessageDelta{}, protocol.AgentReasoning{}, protocol.AgentReasoningDelta{}, protocol.PlanUpdate{}, protocol.WebSearchBegin{}, protocol.ViewImageToolCall{},
+		},
+		0: {protocol.TaskStarted{}, protocol.BackgroundEvent{}, protocol.UserMessage{}, protocol.TokenCount{}},
+	} {
+		for _, m := range events {
+			for _, begun := range []bool{true, false} {
+				log, turn := newLog(t), turnlog.NewTurn()
+				begin := func() {
+					turn.Begin(protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
+				}
+				if begun {
+					begin()
+				}
+				log.Add(turn, "", m)
+				if !begun {
+					begin()
+				}
+				log.Add(turn, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
+				if got := turn.Tokens(); begun && got != want || !begun && got != 0 {
+					t.Errorf("%T, begun %t: %d tokens", m, begun, got)
+				}
+			}
+		}
+	}
+}
+
+// TestHeard checks what restarts the measurement of the model's silence.
+func TestHeard(t *testing.T) {
+	for _, m := range []protocol.EventMsg{
+		protocol.ExecApprovalRequest{}, protocol.TurnDiff{}, protocol.PlanUpdate{}, protocol.WebSearchBegin{}, protocol.WebSearchEnd{}, protocol.ViewImageToolCall{},
+		protocol.AgentReasoningRawContent{}, protocol.AgentReasoningRawContentDelta{}, protocol.AgentReasoning{}, protocol.AgentMessageDelta{}, protocol.TaskStarted{},
+		protocol.AgentReasoningSectionBreak{}, nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log, turn := newLog(t), turnlog.NewTurn()
+			if !log.Silent().IsZero() {
+				t.Error("a turn before the first")
+			}
+			log.Add(turn, "", protocol.TaskStarted{})
+			<-time.After(time.Minute)
+			if m == nil {
+				log.Alive(turn)
+			} else {
+				log.Add(turn, "", m)
+			}
+			if got := time.Since(log.Silent()); got != 0 {
+				t.Errorf("%T: silent for %v", m, got)
+			}
+			log.Leave()
+			if !log.Silent().IsZero() {
+				t.Errorf("%T: a turn that was left", m)
+			}
+		})
+	}
+}
