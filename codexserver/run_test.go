@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -63,9 +64,14 @@ func TestRunDecides(t *testing.T) {
 			`p: denied "this MCP client cannot show approval requests"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			answer, err := codexserver.New(engine.TurnFunc(pusher), nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve})
+			e := &counted{TurnFunc: pusher}
+			var record strings.Builder
+			answer, err := codexserver.New(e, &codexserver.Options{Record: &record}).Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: tt.approve})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if e.open.Load() != 0 || !strings.Contains(record.String(), `"by":"client"`) {
+				t.Errorf("%d conversations are open; the record is %s", e.open.Load(), record.String())
 			}
 			if diff := cmp.Diff(tt.want, answer.Text); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
