@@ -46,6 +46,21 @@ func TestParseRequestID(t *testing.T) {
 	}
 }
 
+// TestIsZero checks that only an id without a value is absent, and cannot be written.
+func TestIsZero(t *testing.T) {
+	if (mcptypes.IntID(0)).IsZero() || mcptypes.StringID("").IsZero() || mcptypes.IntToken(0).IsZero() || mcptypes.StringToken("").IsZero() ||
+		!(mcptypes.RequestID{}).IsZero() || !(mcptypes.ProgressToken{}).IsZero() {
+		t.Error("wrong ids are absent")
+	}
+	for _, v := range []any{mcptypes.RequestID{}, mcptypes.ProgressToken{}, mcptypes.ElicitValue{}} {
+		b, err := json.Marshal(v)
+		b2, err2 := jsonv2.Marshal(v)
+		if err == nil || err2 == nil {
+			t.Errorf("%T: %s, %s", v, b, b2)
+		}
+	}
+}
+
 func TestRequestIDIsKey(t *testing.T) {
 	m := map[mcptypes.RequestID]string{
 		mcptypes.IntID(1): "int", mcptypes.StringID("1"): "string",

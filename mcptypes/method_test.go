@@ -41,6 +41,10 @@ func (w wire) Call(ctx context.Context, method string, params, result any) error
 	if err != nil {
 		return err
 	}
+	if raw, ok := result.(*json.RawMessage); ok {
+		*raw = b
+		return nil
+	}
 	return mcptypes.Decode(b, result)
 }
 
@@ -121,6 +125,62 @@ func TestNotification(t *testing.T) {
 	}
 	if err := mcptypes.NotificationsProgress.Notify(context.Background(), w, nil); err == nil {
 		t.Error("no error for missing params")
+	}
+}
+
+// TestRequired checks of each kind of method that params are needed exactly if it says so.
+func TestRequired(t *testing.T) {
+	type method interface {
+		Name() string
+		ParamsRequired() bool
+	}
+	type params = mcptypes.ListToolsRequestParams
+	for _, required := range []bool{true, false} {
+		request := mcptypes.NewMethod[params, mcptypes.ListToolsResult]("a", required)
+		union := mcptypes.NewUnionMethod[params, mcptypes.ContentBlock]("b", required, mcptypes.Decode)
+		notification := mcptypes.NewNotification[params]("c", required)
+		for name, is := range map[string]method{"a": request, "b": union, "c": notification} {
+			if is.Name() != name || is.ParamsRequired() != required {
+				t.Errorf("%s is %s, %t", name, is.Name(), is.ParamsRequired())
+			}
+		}
+		for _, raw := range []string{``, `null`, `{}`, `[]`} {
+			_, err := request.DecodeParams([]byte(raw))
+			_, err2 := union.DecodeParams([]byte(raw))
+			_, err3 := notification.DecodeParams([]byte(raw))
+			want := raw == `[]` || required && raw != `{}`
+			if (err != nil) != want || (err2 != nil) != want || (err3 != nil) != want {
+				t.Errorf("required %t, params %q: %v, %v, %v", required, raw, err, err2, err3)
+			}
+		}
+	}
+}
+
+// TestUnionMethod calls a method whose result is one of several types.
+func TestUnionMethod(t *testing.T) {
+	m := mcptypes.NewUnionMethod[mcptypes.CallToolRequestParams, mcptypes.ContentBlock]("x", true, mcptypes.Decode)
+	w := make(wire)
+	m.Handle(w, func(_ context.Context, p *mcptypes.CallToolRequestParams) (mcptypes.ContentBlock, error) {
+		switch p.Name {
+		case "none":
+			return nil, nil
+		case "bad":
+			return nil, errors.New("it failed")
+		}
+		return &mcptypes.TextContent{Text: p.Name}, nil
+	})
+	for name, want := range map[string]string{"good": "<nil>", "bad": "it failed", "none": "mcptypes: x: handler returned neither result nor error"} {
+		got, err := m.Call(t.Context(), w, &mcptypes.CallToolRequestParams{Name: name})
+		if text, _ := got.(*mcptypes.TextContent); fmt.Sprint(err) != want || (text == nil) != (err != nil) || text != nil && text.Text != name {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if _, err := m.Call(t.Context(), w, nil); err == nil {
+		t.Error("without params: no error")
+	}
+	broken := mcptypes.NewUnionMethod[mcptypes.CallToolRequestParams, mcptypes.ContentBlock]("x", true, func([]byte, any) error { return errors.New("undecodable") })
+	if _, err := broken.Call(t.Context(), w, &mcptypes.CallToolRequestParams{Name: "good"}); err == nil || err.Error() != "undecodable" {
+		t.Errorf("a result that cannot be decoded: %v", err)
 	}
 }
 
@@ -216,6 +276,8 @@ func TestDecodeParams(t *testing.T) {
 		{"tools/call", `{"name":1}`, "mcptypes: /name: want a string, found a number"},
 		{"tools/call", `{"name":"a","name":"b"}`, "mcptypes: /name: duplicate member"},
 		{"tools/cal", `{}`, `mcptypes: no params type for the method "tools/cal"`},
+		{"tools/call", `null`, "mcptypes: want an object, found null"},
+		{"tools/call", `{"name":"a"`, "mcptypes: unexpected EOF"},
 		{"tools/list", ``, ""},
 		{"tools/list", `null`, ""},
 	} {
