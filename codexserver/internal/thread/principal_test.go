@@ -1,0 +1,406 @@
+package thread_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPrincipals tries each way to an open thread of ann's, from her other connection and from
+// another user's, who does not even cause a look at its rollout.
+func TestPrincipals(t *testing.T) {
+	m := &memory{}
+	table := newTable(m)
+	first, second, bob := table.Share("ann"), table.Share("ann"), table.Share("bob")
+	th := start(t, first)
+	id := th.ID()
+	if bob.Hold(id) != nil || bob.Find(id) != nil || second.Find(id) != nil || first.Find(id) != th {
+		t.Error("a thread is found by who does not hold it")
+	}
+	if first.Elsewhere(id) || !second.Elsewhere(id) || !bob.Elsewhere(id) || second.Elsewhere("5") {
+		t.Error("elsewhere")
+	}
+	none := func() protocol.Config { t.Error("bob's configuration is read"); return protocol.Config{} }
+	if _, err := bob.Revive(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
+		t.Errorf("bob revives it: %v, resumed %d times", err, m.resume)
+	}
+	if _, err := bob.Fork(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.next != 1 {
+		t.Errorf("bob copies it: %v", err)
+	}
+	if _, err := bob.Resume(t.Context(), id, protocol.Config{}, thread.Attendance{}); err == nil || m.ends() != id {
+		t.Errorf("bob resumes it: %v, closed %q", err, m.ends())
+	}
+	if err := bob.End(t.Context(), id); err != nil || m.ends() != id {
+		t.Errorf("bob ends it: %v, closed %q", err, m.ends())
+	}
+	if got, err := second.Revive(t.Context(), id, thread.Attendance{}, none); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
+		t.Errorf("ann's other connection: %v, %v", got, err)
+	}
+	other := start(t, bob)
+	if got := fmt.Sprint(first.IDs(), second.IDs(), bob.IDs()); got != fmt.Sprintf("[%s] [%[1]s] [%s]", id, other.ID()) {
+		t.Errorf("held: %s", got)
+	}
+	if err := errors.Join(bob.Close(), first.Close()); err != nil || m.ends() != id+" "+other.ID() || bob.Hold(id) != nil || first.Hold(id) != nil {
+		t.Errorf("%v, closed %q", err, m.ends())
+	}
+	if err := second.Close(); err != nil || m.ends() != id+" "+other.ID()+" "+id {
+		t.Errorf("%v, closed %q", err, m.ends())
+	}
+	if table.Share("ann").Hold(id) != nil {
+		t.Error("a closed thread is held")
+	}
+}
+
+// broken is an engine whose calls fail.
+type broken struct {
+	memory
+	fault error
+}
+
+func (b *broken) FindRollout(ctx context.Context, id string) (string, error) {
+	if b.fault != nil {
+		return "", b.fault
+	}
+	return b.memory.FindRollout(ctx, id)
+}
+
+func (b *broken) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	if b.fault != nil {
+		return nil, b.fault
+	}
+	c, err := b.memory.Start(ctx, cfg, h)
+	return failing{c}, err
+}
+
+func (b *broken) Fork(ctx context.Context, _ string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	return b.Start(ctx, cfg, h)
+}
+
+var errFault = errors.New("a fault")
+
+// failing is a conversation that cannot be closed.
+type failing struct{ engine.Conversation }
+
+func (f failing) Close() error { return errors.Join(errFault, f.Conversation.Close()) }
+
+// TestFaultsOfTheEngine passes the errors of the engine on.
+func TestFaultsOfTheEngine(t *testing.T) {
+	b := &broken{fault: errFault}
+	s := thread.NewTable(b, &board.Options{}).Share("")
+	for name, f := range map[string]func() (*thread.Thread, error){
+		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attendance{}) },
+		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attendance{}, plain) },
+		"copy":   func() (*thread.Thread, error) { return s.Fork(t.Context(), "7", thread.Attendance{}, plain) },
+	} {
+		if th, err := f(); th != nil || !errors.Is(err, errFault) {
+			t.Errorf("%s: %v, %v", name, th, err)
+		}
+	}
+	b.fault = nil
+	if _, err := s.Fork(t.Context(), "unknown", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), `no conversation "unknown"`) {
+		t.Errorf("a copy of an unknown thread: %v", err)
+	}
+	th, err := s.Fork(t.Context(), "7", thread.Attendance{}, plain)
+	if err != nil || th.ID() != "1" {
+		t.Errorf("a copy: %v", err)
+	}
+	if err := s.End(t.Context(), "1"); !errors.Is(err, errFault) {
+		t.Errorf("the end of a thread: %v", err)
+	}
+	start(t, s)
+	if _, err := s.Resume(t.Context(), "2", protocol.Config{}, thread.Attendance{}); !errors.Is(err, errFault) {
+		t.Errorf("a thread that replaces one: %v", err)
+	}
+	start(t, s)
+	if err := s.Close(); !errors.Is(err, errFault) {
+		t.Errorf("the end of a share: %v", err)
+	}
+
+	s = thread.NewTable(engine.TurnFunc(nil), &board.Options{}).Share("")
+	if _, err := s.Resume(t.Context(), "7", protocol.Config{}, thread.Attendance{}); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("an engine without rollouts resumes: %v", err)
+	}
+	if _, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
+		t.Errorf("an engine without rollouts revives: %v", err)
+	}
+	if _, err := s.Fork(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "cannot copy") {
+		t.Errorf("an engine without rollouts copies: %v", err)
+	}
+}
+
+func TestCanonicalID(t *testing.T) {
+	const id = "01234567-89ab-7def-8123-456789abcdef"
+	for text, want := range map[string]string{
+		id: id, strings.ToUpper(id): id, "{" + id + "}": id, "urn:uuid:" + id: id, strings.ReplaceAll(id, "-", ""): id,
+		"7": "7", "": "", id + "0": id + "0", "../" + id: "../" + id,
+	} {
+		if got := thread.CanonicalID(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestStopBeforeTheTurn interrupts a turn that waits for its place, and a thread without a turn.
+func TestStopBeforeTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTable(&memory{}).Share("")
+		th := start(t, s)
+		if th.Stop(errFault) != nil {
+			t.Error("a turn is stopped, but there is none")
+		}
+		ticket := th.Queue()
+		ended := th.Stop(errFault)
+		if _, err := th.QueueAlone(); !errors.Is(err, thread.ErrBusy) || th.Busy() {
+			t.Errorf("while a turn is queued: %v, busy: %t", err, th.Busy())
+		}
+		var abort *engine.AbortError
+		err := th.Turn(t.Context(), ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
+		if !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+			t.Errorf("the queued turn ended with %v", err)
+		}
+		<-ended
+		if th.Busy() || th.Stop(errFault) != nil {
+			t.Error("the turn has not ended")
+		}
+
+		// An interrupt waits for the end of the turn, but not for ever.
+		release := make(chan struct{})
+		acted := make(chan error)
+		go func() {
+			acted <- th.Act(t.Context(), thread.Attendance{}, func(context.Context, engine.Host) error { <-release; return nil })
+		}()
+		synctest.Wait()
+		late, cancel := context.WithTimeoutCause(t.Context(), time.Second, errFault)
+		defer cancel()
+		if ran, err := th.Interrupt(late); !ran || !errors.Is(err, errFault) {
+			t.Errorf("interrupt: %t, %v", ran, err)
+		}
+		if err := th.Turn(late, th.Queue(), thread.Attendance{}, protocol.TurnInput{}); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+			t.Errorf("a turn whose context ends while it waits: %v", err)
+		}
+		ticket = th.Queue()
+		closed := make(chan error)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		close(release)
+		if err := <-acted; err != nil {
+			t.Error(err)
+		}
+		ticket.Leave()
+		ticket.Leave()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if err := say(t, th, "too late"); !errors.As(err, &abort) || abort.Reason != protocol.AbortInterrupted || th.Stop(errFault) != nil {
+			t.Errorf("a turn of a closed thread: %v", err)
+		}
+	})
+}
+
+// TestBacklog keeps the events of turns that no call awaits for the first listener, the last ones if
+// they are many.
+func TestBacklog(t *testing.T) {
+	for _, tt := range []struct {
+		awaited     bool
+		emit, first int // how many messages, and the number of the first that is kept
+		kept        int
+	}{{false, 10, 1, 10}, {true, 10, 0, 0}, {false, 4096, 1, 4096}, {false, 4097, 2049, 2049}} {
+		s := newTable(&memory{}).Share("")
+		th := start(t, s)
+		err := th.Act(t.Context(), thread.Attendance{Awaited: tt.awaited}, func(_ context.Context, h engine.Host) error {
+			for i := range tt.emit {
+				h.Emit(protocol.AgentMessage{Message: fmt.Sprint(i + 1)})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [2][]string
+		for i := range got {
+			th.Listen(fmt.Sprint(i), func(e protocol.Event) {
+				if m, ok := e.Msg.(protocol.AgentMessage); ok {
+					got[i] = append(got[i], m.Message)
+				}
+			})
+		}
+		if len(got[0]) != tt.kept || len(got[1]) != 0 || tt.kept > 0 && (got[0][0] != fmt.Sprint(tt.first) || got[0][tt.kept-1] != fmt.Sprint(tt.emit)) {
+			t.Errorf("%+v: %d events for the first listener, %d for the second", tt, len(got[0]), len(got[1]))
+		}
+	}
+}
+
+// reviewer is a conversation that can review and continue.
+type reviewer struct{ engine.Conversation }
+
+func (r reviewer) Review(ctx context.Context, _ protocol.Review) error {
+	return r.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("a review")})
+}
+
+func (r reviewer) Continue(ctx context.Context, _ protocol.TurnInput, note func(string)) error {
+	note("noted")
+	return r.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("the rest")})
+}
+
+// reviews is an engine of reviewers.
+type reviews struct{ engine.TurnFunc }
+
+func (r reviews) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	c, err := r.TurnFunc.Start(ctx, cfg, h)
+	return reviewer{c}, err
+}
+
+// yes is a place that approves everything.
+type yes struct{}
+
+func (yes) Decider() approval.Decider { return approval.ByClient }
+
+func (yes) Ask(context.Context, *approval.Request) (elicit.Outcome, error) {
+	return elicit.Outcome{Decision: elicit.Approved}, nil
+}
+
+// TestKindsOfTurns runs each kind of turn: what the engine is asked for, that it begins, that a
+// review asks for nothing, and that the turn after it may.
+func TestKindsOfTurns(t *testing.T) {
+	ask := engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
+		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/w"})
+		_, err := h.Elicit(ctx, &elicit.Foreign{})
+		h.Emit(protocol.AgentMessage{Message: fmt.Sprint(protocol.TextOf(in), ": ", out.Decision, ", ", err)})
+		if protocol.TextOf(in) == "fail" {
+			return errFault
+		}
+		return nil
+	})
+	for _, e := range []engine.Engine{ask, reviews{ask}} {
+		s := thread.NewTable(e, &board.Options{}).Share("")
+		th := start(t, s)
+		_, can := e.(reviews)
+		if th.Reviews() != can {
+			t.Errorf("%T reviews: %t", e, th.Reviews())
+		}
+		begun := 0
+		turn := turnlog.NewTurn()
+		a := thread.Attendance{
+			Turn: turn, Place: yes{}, Begin: func(context.Context) { begun++ },
+			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
+		}
+		task := func(r protocol.Review, err error) func(context.Context) (protocol.Review, error) {
+			return func(context.Context) (protocol.Review, error) { return r, err }
+		}
+		input := protocol.TurnInput{Items: protocol.TextInput("hello"), Context: &protocol.TurnContext{Cwd: "/moved"}}
+		unsupported := elicit.ErrUnsupported.Error()
+		review, rest, left := "a prompt: denied, "+unsupported, "", "cannot continue it"
+		if can {
+			review, rest, left = "a review: denied, "+unsupported, "the rest: approved, <nil>", ""
+		}
+		var notes []string
+		for _, tt := range []struct {
+			name string
+			run  func(*thread.Ticket) error
+			want string
+			err  string
+		}{
+			{"a turn", func(q *thread.Ticket) error { return th.Turn(t.Context(), q, a, input) }, "hello: approved, <nil>", ""},
+			{"a review", func(q *thread.Ticket) error {
+				return th.Review(t.Context(), q, a, task(protocol.Review{Prompt: "a prompt"}, nil))
+			}, review, ""},
+			{"a review that cannot be", func(q *thread.Ticket) error { return th.Review(t.Context(), q, a, task(protocol.Review{}, errFault)) }, "", errFault.Error()},
+			{"the rest", func(q *thread.Ticket) error {
+				return th.Continue(t.Context(), q, a, protocol.TurnInput{}, func(words string) { notes = append(notes, words) })
+			}, rest, left},
+			{"a turn that fails", func(q *thread.Ticket) error {
+				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("fail"), Compact: true, Rollback: 2})
+			}, "fail: approved, <nil>", errFault.Error()},
+		} {
+			before := begun
+			_, old := turn.Said()
+			err := tt.run(th.Queue())
+			_, said := turn.Said()
+			if said == old {
+				said = ""
+			}
+			if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) || begun != before+1 {
+				t.Errorf("%T: %s: %q, %v", e, tt.name, said, err)
+			}
+		}
+		if can != (len(notes) == 1) || th.Info().Cwd != "/moved" {
+			t.Errorf("%T: notes %q, at %s", e, notes, th.Info().Cwd)
+		}
+		page, err := th.Log().Transcript(0, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  [rollback 2] [compact] fail\n", "the turn did not complete:\n  a fault\n"} {
+			if !strings.Contains(page.Text, want) {
+				t.Errorf("%T: the transcript lacks %q:\n%s", e, want, page.Text)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRequests checks that each member of an engine's request reaches the question, and which
+// questions may offer a lasting rule.
+func TestRequests(t *testing.T) {
+	sh := []string{"bash", "-lc", "make"}
+	moved := map[string]protocol.FileChange{"/w/a": {Add: &protocol.FileContent{Content: "x"}}}
+	for _, tt := range []struct {
+		event protocol.EventMsg
+		want  *elicit.ExecQuestion // or a patch
+		once  bool
+		safe  bool
+	}{
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true, Safe: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false, true},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true, false},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, nil, false, false},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, nil, true, false},
+	} {
+		var got *elicit.Question
+		rules := approval.Rules{Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
+			got = r.Question
+			return elicit.Outcome{Decision: elicit.Denied}, true
+		}}
+		s := thread.NewTable(engine.TurnFunc(nil), &board.Options{Rules: rules}).Share("")
+		err := start(t, s).Act(t.Context(), thread.Attendance{}, func(ctx context.Context, h engine.Host) error {
+			switch e := tt.event.(type) {
+			case protocol.ExecApprovalRequest:
+				h.ApproveExec(ctx, e)
+			case protocol.PatchApprovalRequest:
+				h.ApprovePatch(ctx, e)
+			}
+			return nil
+		})
+		if err != nil || got == nil {
+			t.Fatalf("%+v: %v", tt.event, err)
+		}
+		if got.Once != tt.once || got.Safe != tt.safe {
+			t.Errorf("%+v: once %t, safe %t", tt.event, got.Once, got.Safe)
+		}
+		if tt.want == nil {
+			continue
+		}
+		tt.want.Home = t.TempDir() // no folder of the commands
+		if diff := cmp.Diff(tt.want.Question().Message, got.Message); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.event, diff)
+		}
+	}
+}
