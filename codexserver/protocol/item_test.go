@@ -1,0 +1,107 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestInputItems reads and writes each kind of input, and refuses others.
+func TestInputItems(t *testing.T) {
+	for text, want := range map[string]protocol.InputItem{
+		`{"type":"text","data":{"text":""}}`:         {Type: protocol.InputText},
+		`{"type":"text","data":{"text":"a"}}`:        {Type: protocol.InputText, Text: "a"},
+		`{"type":"image","data":{"image_url":"b"}}`:  {Type: protocol.InputImage, ImageURL: "b"},
+		`{"type":"localImage","data":{"path":"/c"}}`: {Type: protocol.InputLocalImage, Path: "/c"},
+		`{"type":"text","data":{"path":"/c"}}`:       {},
+		`{"type":"image","data":{"text":"a"}}`:       {},
+		`{"type":"localImage","data":{"text":"a"}}`:  {},
+		`{"type":"audio","data":{"text":"a"}}`:       {},
+		`{"data":{"text":"a"}}`:                      {},
+		`{"type":"text"}`:                            {},
+		`{"type":"text","data":[]}`:                  {},
+	} {
+		got := protocol.InputItem{Text: "old", Path: "old", ImageURL: "old"}
+		err := json.Unmarshal([]byte(text), &got)
+		if (err == nil) != (want.Type != "") || err == nil && got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		if written, err := json.Marshal(want); (err == nil) != (want.Type != "") || err == nil && string(written) != text {
+			t.Errorf("%+v: %s, %v", want, written, err)
+		}
+	}
+	if diff := cmp.Diff([]protocol.InputItem{{Type: protocol.InputText, Text: "a"}}, protocol.TextInput("a")); diff != "" {
+		t.Error(diff)
+	}
+	items := []protocol.InputItem{{Type: protocol.InputText, Text: "a"}, {Type: protocol.InputImage, Text: "no"}, {Type: protocol.InputLocalImage, Text: "no"}, {Type: protocol.InputText, Text: "b"}}
+	if got := protocol.TextOf(items); got != "a\nb" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestShortens(t *testing.T) {
+	for _, tt := range []struct {
+		in   protocol.TurnInput
+		want bool
+	}{{protocol.TurnInput{}, false}, {protocol.TurnInput{Compact: true}, true}, {protocol.TurnInput{Rollback: 1}, true}, {protocol.TurnInput{Rollback: -1}, false}} {
+		if got := tt.in.Shortens(); got != tt.want {
+			t.Errorf("%+v: %t", tt.in, got)
+		}
+	}
+}
+
+// TestValues pins the values of the configuration that clients may send.
+func TestValues(t *testing.T) {
+	got := map[string]any{
+		"approval": protocol.ApprovalPolicies(), "sandbox": protocol.SandboxModes(), "effort": protocol.ReasoningEfforts(), "summary": protocol.ReasoningSummaries(),
+	}
+	want := map[string]any{
+		"approval": []protocol.ApprovalPolicy{"untrusted", "on-failure", "on-request", "never"},
+		"sandbox":  []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"},
+		"effort":   []protocol.ReasoningEffort{"minimal", "low", "medium", "high"},
+		"summary":  []protocol.ReasoningSummary{"auto", "concise", "detailed", "none"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{`{"secs":0,"nanos":0}`: 0, `{"secs":3,"nanos":5}`: 3*time.Second + 5, `{"secs":7200,"nanos":999999999}`: 2*time.Hour + time.Second - 1} {
+		d := protocol.Duration(1)
+		if err := json.Unmarshal([]byte(text), &d); err != nil || time.Duration(d) != want {
+			t.Errorf("%s: %v, %v", text, time.Duration(d), err)
+		}
+		if written, err := json.Marshal(protocol.Duration(want)); err != nil || string(written) != text {
+			t.Errorf("%v: %s, %v", want, written, err)
+		}
+	}
+	var d protocol.Duration
+	if err := json.Unmarshal([]byte(`{"secs":"3"}`), &d); err == nil {
+		t.Error("a wrong duration is read")
+	}
+}
+
+// TestContentItems writes each part of a message with the member of its type.
+func TestContentItems(t *testing.T) {
+	for text, want := range map[string]protocol.ContentItem{
+		`{"type":"input_text","text":""}`:        {Type: "input_text"},
+		`{"type":"output_text","text":"a"}`:      {Type: "output_text", Text: "a"},
+		`{"type":"input_image","image_url":"b"}`: {Type: "input_image", ImageURL: "b"},
+	} {
+		var got protocol.ContentItem
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		if written, err := json.Marshal(want); err != nil || string(written) != text {
+			t.Errorf("%+v: %s, %v", want, written, err)
+		}
+	}
+	var c protocol.ContentItem
+	if err := json.Unmarshal([]byte(`{"type":1}`), &c); err == nil {
+		t.Error("a wrong part is read")
+	}
+}
