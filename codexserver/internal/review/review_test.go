@@ -87,6 +87,78 @@ func TestParseDiff(t *testing.T) {
 	}
 }
 
+// TestParseOddDiffs reads diffs, or what looks like one: paths, and the ranges of lines.
+func TestParseOddDiffs(t *testing.T) {
+	const head, file = "diff --git a/x b/x\n", "--- a/x\n+++ b/x\n"
+	for diff, want := range map[string]string{
+		head + file + "@@ -3,2 +4,3 @@\n a\n-b\n+c\n+d\n-- \n2.43.0\n":                                              "x[{4 6}] +2-1", // git's signature after the last hunk
+		head + file + "@@ -1 +1 @@\n-a\n+b\n+++ c\n--- d\n":                                                         "x[{1 1}] +1-1",
+		head + file + "@@ -1,2 +1,2 @@\n-a\n\n+b\n":                                                                 "x[{1 2}] +1-1", // an empty line without its space
+		"diff --git a/one b/two\n--- a/one\n+++ b/two\n@@ -1 +2 @@\n":                                               "two[{2 2}] +0-0",
+		"diff --git a/one b/four\nrename from one\nrename to four\n":                                                "four[] +0-0",
+		"diff --git a/one b/two\nrename from one\nrename to two\n":                                                  "two[] +0-0",
+		"diff --git a/one b/four\n":                                                                                 "",
+		"diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -5,2 +0,0 @@\n-a\n-b\n":           "x[{5 6}] +0-2",
+		"diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n":               "x[{1 2}] +2-0",
+		`diff --git "a/a\\b\101\"\n" "b/a\\b\101\"\n"` + "\n":                                                       "a\\bA\"\n[] +0-0",
+		`diff --git "a/\777\a\t\" "b/\777\a\t\"` + "\n":                                                             "777\a\t\\[] +0-0",
+		`diff --git "a/\377" "b/\377"` + "\n":                                                                       "\ufffd[] +0-0",
+		head + file + "@@ -1\n@@ -1 x1 @@\n@@ x1 +1 @@\n@@ -a +1 @@\n@@ -1 +1,a @@\n@@ --1 +1 @@\n@@ -1 +1,-1 @@\n": "x[] +0-0",
+		head + file + "@@ -1073741824 +1 @@\n":                                                                      "x[{1 1}] +0-0",
+		head + file + "@@ -1073741825 +1 @@\n":                                                                      "x[] +0-0",
+		head + file + "@@ -1 +1,1073741824 @@\n":                                                                    "x[{1 1073741824}] +0-0",
+		head + file + "@@ -1 +1,1073741825 @@\n":                                                                    "x[] +0-0",
+		"@@ -1 +1 @@\n-a\n+b\n--- a/x\n+++ b/x\n":                                                                   "",
+	} {
+		var got strings.Builder
+		for _, f := range review.ParseDiff(diff) {
+			fmt.Fprintf(&got, "%s%v +%d-%d", f.Path, f.Lines, f.Added, f.Removed)
+		}
+		if got.String() != want {
+			t.Errorf("%s\ngot %q, want %q", diff, got.String(), want)
+		}
+	}
+}
+
+// TestAnswerIsBounded gives an answer with more than is kept.
+func TestAnswerIsBounded(t *testing.T) {
+	members := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"m%02d":1`, i)
+		}
+		return b.String()
+	}
+	long := strings.Repeat("x", 10_000)
+	finding := `{"title":"` + long + `","body":"` + long + `","code_location":{"absolute_file_path":"` + long + `","line_range":{"start":1,"end":1073741824}}}`
+	answer := func(findings int, extra string) string {
+		return `{"findings":[` + strings.TrimSuffix(finding+","+strings.Repeat("{},", max(findings-1, 0)), ",") + `],"overall_correctness":"patch is correct","overall_explanation":"` + long + `"` + extra + `}`
+	}
+	for findings, want := range map[int]string{1000: "1000, 0 problems", 1001: "1000, 1 problems"} {
+		r, err := review.Parse(answer(findings, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%d, %d problems", len(r.Findings), len(r.Problems)); got != want || len(r.Problems) > 0 && !strings.HasPrefix(r.Problems[0], "1 findings are left out") {
+			t.Errorf("%d findings: %s: %q", findings, got, r.Problems)
+		}
+		if f := r.Findings[0]; len(f.Title) != 400+3 || len(f.Body) != 8<<10+3 || len(f.Path) != 1<<10+3 || f.EndLine != 1<<30 || f.Error != "" || len(r.Verdict.Explanation) != 8<<10+3 {
+			t.Errorf("%d bytes of the title, %d of the body, %d of the path, %d of the explanation; %s", len(f.Title), len(f.Body), len(f.Path), len(r.Verdict.Explanation), f.Error)
+		}
+	}
+	for extra, want := range map[int]int{19: 19, 20: 20, 21: 20, 40: 20} {
+		if r, err := review.Parse(answer(1, members(extra))); err != nil || len(r.Problems) != want {
+			t.Errorf("%d members without a meaning: %d problems, %v", extra, len(r.Problems), err)
+		}
+	}
+	for extra, want := range map[int]int{9: 9, 10: 10, 11: 10} {
+		r, err := review.Parse(`{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":1}}` + members(extra) + `}],"overall_correctness":"patch is correct","overall_explanation":"e"}`)
+		if err != nil || strings.Count(r.Findings[0].Error, "no such member") != want {
+			t.Errorf("%d members of a finding: %q, %v", extra, r.Findings[0].Error, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	const place = `"code_location":{"absolute_file_path":"/r/a.go","line_range":{"start":2,"end":3}}`
 	const verdict = `"overall_correctness":"patch is correct","overall_explanation":"Fine."`
@@ -112,6 +184,17 @@ func TestParse(t *testing.T) {
 		{"another verdict", `{"findings":[],"overall_correctness":"LGTM","overall_explanation":"e"}`, `none; About the verdict: overall_correctness: "LGTM" is neither "patch is correct" nor "patch is incorrect"; the reviewer says: e.`},
 		{"no findings", `{` + verdict + `}`, "the answer has no findings"},
 		{"findings that are not a list", `{"findings":{},` + verdict + `}`, "the answer's findings are not a list"},
+		{"findings that are null", `{"findings":null,` + verdict + `}`, "the answer has no findings"},
+		{"a title of another type", `{"findings":[{"title":1,"body":"b",` + place + `}],` + verdict + `}`, "/r/a.go:2-3 title: not a string; correct"},
+		{"a place of another type", `{"findings":[{"title":"t","body":"b","code_location":"x"}],` + verdict + `}`, `:0-0 finding: "x" is not an object; correct`},
+		{"no lines", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x"}}],` + verdict + `}`, "x:0-0 line_range: missing; correct"},
+		{"more in a place", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":2,"a":1},"b":1}}],` + verdict + `}`, `x:1-2 "a": no such member; "b": no such member; correct`},
+		{"line number too large by one", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":1073741825}}}],` + verdict + `}`, "x:0-0 end: 1073741825 is not a line number; correct"},
+		{"in a fence without a language", "```\n{\"findings\":[]," + verdict + "}\n```", "correct"},
+		{"in a fence of another language", "```go\n{\"findings\":[]," + verdict + "}\n```", "not the JSON object"},
+		{"in half a fence", "```json\n{\"findings\":[]," + verdict + "}", "not the JSON object"},
+		{"in a fence of one line", "```{\"findings\":[]," + verdict + "}```", "not the JSON object"},
+		{"a list", `[]`, "not the JSON object"},
 		{"words", "It is fine.", "not the JSON object"},
 		{"words before", `Here: {"findings":[],` + verdict + `}`, "not the JSON object"},
 		{"words after", `{"findings":[],` + verdict + `} Done.`, "not the JSON object"},
@@ -215,6 +298,15 @@ func TestText(t *testing.T) {
 	const want = "Verdict: the change is incorrect (confidence 0.5). No.\n\n1. [P2] a b\\x1b[2J — x\\u{202e}y:1-2 (outside of the diff) (faulty: e)\n   one\n   2. two\n\np"
 	if d := cmp.Diff(want, r.Text()); d != "" {
 		t.Error("(-want +got)\n" + d)
+	}
+	for want, r := range map[string]review.Result{
+		"The review has no verdict.\n\nNo findings.":             {},
+		"Verdict: the change is correct.\n\nNo findings.":        {Verdict: &review.Verdict{Correct: true}},
+		"Verdict: the change is correct. Fine.\n\n1. [P1] t — x": {Verdict: &review.Verdict{Correct: true, Explanation: "Fine."}, Findings: []review.Finding{{Title: "[P1] t", Path: "x", Priority: new(1)}}},
+	} {
+		if got := r.Text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
