@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ func TestRateLimits(t *testing.T) {
 		"no limits":        {lines: count("null") + count(none)},
 		"the first window": {count(first) + count(none), used{Primary: 5}},
 		"the second one":   {count(first) + count(second), used{Secondary: 7}},
+		"in the last MiB":  {count(none) + count(first) + strings.Repeat("\n", 1<<20-len(count(first))), used{Primary: 5}},
+		"before it":        {count(first) + strings.Repeat("\n", 1<<20), used{}},
 		"both":             {count(second) + count(`{"primary":{"used_percent":5},"secondary":{"used_percent":7}}`), used{5, 7}},
 	} {
 		path := filepath.Join(t.TempDir(), "rollout")

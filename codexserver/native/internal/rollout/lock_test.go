@@ -59,10 +59,18 @@ func TestLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two := newLocks(t, home, "one 1.0"), newLocks(t, home, "two")
+	if got := two.Holder(path); got != nil {
+		t.Errorf("nobody has it: %v", got)
+	}
 	release := free(t, one, path)
+	for other, own := range map[*rollout.Locks]bool{one: true, two: false} {
+		if got := other.Holder(link); got == nil || got.Own != own || got.Path != path && got.Path != link || got.PID != os.Getpid() || got.Since.IsZero() {
+			t.Errorf("Holder: %+v", got)
+		}
+	}
 	for _, other := range []*rollout.Locks{two, one} {
 		for _, name := range []string{path, link} {
-			if err := held(t, other, name); err.PID != os.Getpid() || err.Program != "one 1.0" ||
+			if err := held(t, other, name); err.Own != (other == one) || err.PID != os.Getpid() || err.Program != "one 1.0" ||
 				!strings.Contains(err.Error(), fmt.Sprintf("one 1.0 (process %d on ", os.Getpid())) {
 				t.Errorf("held: %v", err)
 			}
@@ -75,6 +83,22 @@ func TestLocks(t *testing.T) {
 	held(t, one, path)
 	again()
 	free(t, one, path)()
+	// A rollout that was removed is the same below each link to its folder.
+	if err := errors.Join(os.Remove(path), os.Symlink(home, filepath.Join(home, "linked"))); err != nil {
+		t.Fatal(err)
+	}
+	free(t, one, path)
+	held(t, two, filepath.Join(home, "linked", "a.jsonl"))
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := one.Acquire(path); !errors.Is(err, os.ErrClosed) || one.Holder(path) != nil {
+		t.Errorf("after Close: %v, %v", err, one.Holder(path))
+	}
+	if claims, err := filepath.Glob(filepath.Join(home, "codex-mcp-locks", "rollout-*")); err != nil || len(claims) > 0 || two.Holder(path) != nil {
+		t.Errorf("Close left %q, %v", claims, err)
+	}
+	free(t, two, path)()
 }
 
 // TestLocksExclude claims one rollout many times at once: one claim works.
@@ -123,9 +147,9 @@ func TestLocksExclude(t *testing.T) {
 func TestLocksOfADeadProcess(t *testing.T) {
 	const child = "ROLLOUT_TEST_LOCK"
 	if home := os.Getenv(child); home != "" {
-		if _, err := rollout.NewLocks(home, "child").Acquire(filepath.Join(home, "a.jsonl")); err != nil {
-			t.Fatal(err)
-		}
+		l := rollout.NewLocks(home, "child")
+		free(t, l, filepath.Join(home, "a.jsonl"))
+		free(t, l, filepath.Join(home, "b.jsonl"))
 		fmt.Println("claimed")
 		select {}
 	}
@@ -150,12 +174,18 @@ func TestLocksOfADeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	free(t, l, path)()
-	if err := newLocks(t, home, "third").Close(); err != nil {
-		t.Error(err)
+	if got := l.Holder(path); got != nil {
+		t.Errorf("it died: %v", got)
 	}
+	free(t, l, path)()
+	for _, name := range []string{"server-dead", "notes"} { // a server that died without a claim, and a file of others
+		if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks", name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free(t, newLocks(t, home, "third"), path)()
 	files, err := filepath.Glob(filepath.Join(home, "*", "*"))
-	if err != nil || len(files) != 2 { // the guard, and the file of l
+	if err != nil || len(files) != 4 { // the guard, the notes, the files of l and of the third
 		t.Errorf("files %q, %v", files, err)
 	}
 }

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -167,6 +168,14 @@ func TestReadOfFilesOfOthers(t *testing.T) {
 			items: []protocol.ResponseItem{userMessage("b")}, before: 1, summary: "sum"},
 		{name: "compacted with its history", in: head + user("a") + line("compacted", `{"message":"sum","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"new"}]}]}`) + user("b"),
 			items: []protocol.ResponseItem{userMessage("new"), userMessage("b")}},
+		{name: "compacted with an item that cannot be read", in: head + user("a") + line("compacted", `{"message":"sum","replacement_history":[{"type":"message","role":7}]}`) + user("b"),
+			items: []protocol.ResponseItem{userMessage("a"), userMessage("b")}, skipped: 1},
+		{name: "another order", in: head + `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},"timestamp":"t"}` + "\n",
+			items: []protocol.ResponseItem{userMessage("a")}},
+		{name: "an escaped kind", in: head + line(`response\u005fitem`, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`),
+			items: []protocol.ResponseItem{userMessage("a")}},
+		{name: "a broken payload", in: head + line("response_item", `{"type":"message"`) + user("a"), items: []protocol.ResponseItem{userMessage("a")}, skipped: 1},
+		{name: "an event of another shape", in: head + line("event_msg", `{"type":"token_count","info":7}`) + user("a"), items: []protocol.ResponseItem{userMessage("a")}, skipped: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := rollout.Read(strings.NewReader(tt.in))
@@ -201,6 +210,15 @@ func TestFindAndArchive(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(home, "sessions", "rollout-notes.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
+	}
+	folder := rollout.Path(home, id, time.Date(2025, 9, 4, 0, 0, 0, 0, time.Local))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := rollout.Paths(ended, home); !errors.Is(err, context.Canceled) {
+		t.Errorf("Paths after the end: %v", err)
 	}
 	all, err := rollout.Paths(t.Context(), home)
 	if err != nil {
