@@ -107,9 +107,6 @@ func matchNames(segments, names []string) bool {
 	for j < len(names) {
 		switch {
 		case i < len(segments) && segments[i] == "**":
-			if i == len(segments)-1 {
-				return true
-			}
 			star, tried = i, j
 			i++
 		case i < len(segments) && matchName(segments[i], names[j]):

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,75 @@ func TestManyStarsEnd(t *testing.T) {
 	}
 	if !one.match(append(names, "b"), false) {
 		t.Error("did not match")
+	}
+}
+
+func TestParseRule(t *testing.T) {
+	for _, tt := range []struct {
+		line string
+		want rule
+		ok   bool
+	}{
+		{"a \t  \r\n", rule{segments: []string{"a \t"}, anywhere: true}, true},
+		{`a\ ` + "\n", rule{segments: []string{`a\ `}, anywhere: true}, true},
+		{"!a/", rule{segments: []string{"a"}, keep: true, dirOnly: true, anywhere: true}, true},
+		{"/a/[!b]", rule{segments: []string{"a", "[^b]"}}, true},
+		{"/a", rule{segments: []string{"a"}}, true},
+		{"", rule{}, false}, {"  \n", rule{}, false}, {"#a", rule{}, false},
+	} {
+		if got, ok := parseRule(tt.line); !reflect.DeepEqual(got, tt.want) || ok != tt.ok {
+			t.Errorf("%q: %+v, %t", tt.line, got, ok)
+		}
+	}
+	for _, line := range []string{"!", "/", "!/"} {
+		if _, ok := parseRule(line); ok {
+			t.Errorf("%q is a rule", line)
+		}
+	}
+}
+
+// TestLetters has the classes and the plain letters at the ends of their ranges.
+func TestLetters(t *testing.T) {
+	for class, letters := range map[class]string{
+		classSpace: " \t\u2003", classMark: "@`{[\x7f\u0080…", classDelimiter: "/,:;|", classLower: "azé", classUpper: "AZÉ", classLetter: "語", classDigit: "09٣½",
+	} {
+		for _, r := range letters {
+			if got := classOf(r); got != class {
+				t.Errorf("%q: class %d, want %d", r, got, class)
+			}
+		}
+	}
+	for _, tt := range []struct{ letters, plain string }{{"À×ÿž", "A×yz"}, {"¿ſaZ語", "¿ſaZ語"}} {
+		if got := strings.Map(plainLetter, tt.letters); got != tt.plain {
+			t.Errorf("%s: %s, want %s", tt.letters, got, tt.plain)
+		}
+	}
+}
+
+func TestBonus(t *testing.T) {
+	for _, tt := range []struct {
+		before, now class
+		want        int
+	}{
+		{classSpace, classLower, bonusSpace}, {classSpace, classDelimiter, 0}, {classDelimiter, classLetter, bonusDelimiter}, {classDelimiter, classDelimiter, 0},
+		{classMark, classDigit, bonusBoundary}, {classMark, classMark, bonusBoundary}, {classLower, classMark, bonusBoundary}, {classLower, classSpace, bonusSpace},
+		{classLower, classUpper, bonusCamel}, {classUpper, classUpper, 0}, {classUpper, classLower, 0}, {classUpper, classDigit, bonusCamel}, {classDigit, classDigit, 0},
+		{classLower, classDelimiter, 0},
+	} {
+		if got := bonus(tt.before, tt.now); got != tt.want {
+			t.Errorf("%d after %d: %d, want %d", tt.now, tt.before, got, tt.want)
+		}
+	}
+}
+
+// TestCells checks the bound on the memory of a match.
+func TestCells(t *testing.T) {
+	query := parsePattern(strings.Repeat("a", 1024))
+	if _, ok := query.match(strings.Repeat("a", 1024), nil); !ok {
+		t.Error("a pair of the largest size does not match")
+	}
+	if _, ok := query.match(strings.Repeat("a", 1025), nil); ok {
+		t.Error("a larger pair matches")
 	}
 }
 

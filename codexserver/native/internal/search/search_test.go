@@ -93,6 +93,7 @@ func TestScores(t *testing.T) {
 			{"deep/er/st/file1.txt", 72, []uint32{8, 10, 11}},
 		}},
 		{code, "^src", []file{}},
+		{code, "barbar", []file{}},
 	} {
 		got := []file{}
 		for _, f := range search.Files(t.Context(), tt.query, []string{tt.root}) {
@@ -148,6 +149,28 @@ func TestLimit(t *testing.T) {
 	got := paths(search.Files(t.Context(), "txt", []string{tree(t, g...), tree(t, f...)}))
 	if diff := cmp.Diff(append(f[:50:50], g[:50]...), got); diff != "" {
 		t.Error("(-want +got)\n" + diff)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, file string
+		want          bool
+	}{
+		{"*.go", "a/b.go", true}, {"*.go", "a.go/b", false}, {"./*.go", "a/b.go", true}, {"a/*.go", "a/b.go", true}, {"a/*.go", "x/a/b.go", false},
+		{"a/b", "a", false}, {"a/b", "a/b/c", false}, {"**/b", "b", true}, {"**/b", "x/y/b", true}, {"**/a/b", "a/a/b", true}, {"**/a/b", "a/b/a", false},
+		{"a/**", "a", false}, {"a/**", "a/b/c", true}, {"a/**/b/c", "a/b/c", true}, {"a/**/b/c", "a/b/b/c", true}, {"a/**/b/c", "a/b/x/c", false},
+		{"a/**/b/**/c", "a/x/b/y/c", true}, {"a/**/**/b", "a/b", true}, {"a/**/b", "x/a/b", false}, {"**/a/**", "x/a", false},
+	} {
+		match, err := search.Glob(tt.pattern)
+		if err != nil || match(tt.file) != tt.want {
+			t.Errorf("%s, %s: %v, want %t", tt.pattern, tt.file, err, tt.want)
+		}
+	}
+	for _, pattern := range []string{"[", "a/[b/c"} {
+		if _, err := search.Glob(pattern); err == nil {
+			t.Errorf("%s is a pattern", pattern)
+		}
 	}
 }
 
