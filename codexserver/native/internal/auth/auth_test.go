@@ -58,6 +58,7 @@ func TestCurrent(t *testing.T) {
 		{"a key takes precedence over tokens", tokens(`"sk-both"`, `"2099-01-01T00:00:00Z"`), auth.Credentials{Method: auth.MethodAPIKey, Token: "sk-both", Email: mail}},
 		{"old tokens", tokens(`null`, `"2020-01-01T00:00:00Z"`), auth.Credentials{Email: mail, Stale: true}},
 		{"tokens never refreshed", tokens(`null`, `null`), auth.Credentials{Email: mail, Stale: true}},
+		{"no access token", `{"tokens":{"id_token":"` + idToken + `","access_token":""}}`, auth.Credentials{Email: mail}},
 		{"invalid identity token", `{"tokens":{"id_token":"xx","access_token":"a","refresh_token":"r"},"last_refresh":"2099-01-01T00:00:00Z"}`,
 			auth.Credentials{Method: auth.MethodChatGPT, Token: "a"}},
 		{"members of later versions", `{"auth_mode":"apikey","OPENAI_API_KEY":"sk-fake","agent":{"x":1}}`, auth.Credentials{Method: auth.MethodAPIKey, Token: "sk-fake"}},
@@ -129,6 +130,21 @@ func TestSaveAPIKey(t *testing.T) {
 	}
 }
 
+// TestNoFile has folders where files should be: what cannot be written or removed is an error.
+func TestNoFile(t *testing.T) {
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, "auth.json", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := auth.New(home, nil)
+	if err := k.SaveAPIKey("sk"); err == nil {
+		t.Error("a folder was replaced by a key")
+	}
+	if err := k.Remove(); err == nil {
+		t.Error("a folder was removed")
+	}
+}
+
 // issuer is an OAuth server that knows one code and one refresh token.
 type issuer struct {
 	*httptest.Server
@@ -194,6 +210,9 @@ func get(t *testing.T, address string, q url.Values) int {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+	if h := resp.Header; resp.StatusCode != http.StatusNotFound && (h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" || h.Get("Content-Security-Policy") != "default-src 'none'") {
+		t.Errorf("the page's address, which has the code, may leak: %v", h)
+	}
 	body, _ := io.ReadAll(resp.Body)
 	if strings.Contains(string(body), "the-code") {
 		t.Errorf("the page repeats the code: %s", body)
@@ -230,7 +249,7 @@ func TestLogin(t *testing.T) {
 	if got := get(t, strings.TrimSuffix(back, "/auth/callback")+"/cancel", nil); got != http.StatusNotFound {
 		t.Errorf("another path: status %d", got)
 	}
-	if got := get(t, back, url.Values{"code": {"the-code"}, "state": {state}}); got != http.StatusOK {
+	if got := get(t, strings.Replace(back, "localhost", "127.0.0.1", 1), url.Values{"code": {"the-code"}, "state": {state}}); got != http.StatusOK {
 		t.Errorf("callback: status %d", got)
 	}
 	if got := <-done; got.id != id || got.err != nil {
@@ -302,12 +321,14 @@ func TestLoginCancelled(t *testing.T) {
 	if _, err := http.Get(q.Get("redirect_uri")); err == nil {
 		t.Error("the port still answers")
 	}
-	_, _, done3 := begin(t, k)
-	if err := k.SaveAPIKey("sk"); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-done3; !errors.Is(got.err, auth.ErrCancelled) {
-		t.Errorf("an API key: done with %v", got.err)
+	for name, end := range map[string]func() error{"an API key": func() error { return k.SaveAPIKey("sk") }, "signing out": k.Remove} {
+		_, _, done := begin(t, k)
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; !errors.Is(got.err, auth.ErrCancelled) {
+			t.Errorf("%s: done with %v", name, got.err)
+		}
 	}
 	_, _, done4 := begin(t, k)
 	k.Close()
@@ -321,6 +342,47 @@ func TestLoginCancelled(t *testing.T) {
 	}
 	if _, _, err := k.Begin(func(string, error) {}); err == nil {
 		t.Error("a closed keeper begins logins")
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestKeyDuringLogin saves an API key before the issuer answers, and after it: the key stays.
+func TestKeyDuringLogin(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		home := t.TempDir()
+		i := newIssuer(t)
+		var k *auth.Keeper
+		save := func() {
+			if err := k.SaveAPIKey("sk-meanwhile"); err != nil {
+				t.Error(err)
+			}
+		}
+		k = auth.New(home, &auth.Options{Issuer: i.URL, ClientID: "app_test", HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if !answered {
+				save()
+				return i.Client().Transport.RoundTrip(r)
+			}
+			defer save()
+			return i.Client().Transport.RoundTrip(r.WithContext(t.Context()))
+		})}})
+		t.Cleanup(func() { k.Close() })
+		_, q, done := begin(t, k)
+		i.challenge = q.Get("code_challenge")
+		if resp, err := http.Get(q.Get("redirect_uri") + "?code=the-code&state=" + q.Get("state")); err == nil { // the page may be lost
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				t.Error("the page says that it worked")
+			}
+		}
+		if got := <-done; !errors.Is(got.err, auth.ErrCancelled) {
+			t.Errorf("done with %v", got.err)
+		}
+		if key, err := auth.APIKey(home); key != "sk-meanwhile" || err != nil {
+			t.Errorf("key %q, %v", key, err)
+		}
 	}
 }
 
@@ -349,12 +411,29 @@ func TestBeginNeedsAnIssuer(t *testing.T) {
 		{auth.Options{Issuer: "http://auth.example.test", ClientID: "a"}, "auth.issuer: want an https address"},
 		{auth.Options{Issuer: "nonsense", ClientID: "a"}, "auth.issuer"},
 		{auth.Options{Issuer: "https://user:secret@auth.example.test", ClientID: "a"}, "auth.issuer"},
-		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: 70000}, "auth.port"},
+		{auth.Options{Issuer: "https://auth.example.test?a", ClientID: "a"}, "auth.issuer"},
+		{auth.Options{Issuer: "https://auth.example.test#a", ClientID: "a"}, "auth.issuer"},
+		{auth.Options{Issuer: "http://10.0.0.1", ClientID: "a"}, "auth.issuer: want an https address"},
+		{auth.Options{Issuer: "ftp://localhost", ClientID: "a"}, "auth.issuer: want an https address"},
+		{auth.Options{Issuer: "https:a", ClientID: "a"}, "auth.issuer: want an address"},
+		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: 65536}, "auth.port: want"},
+		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: -1}, "auth.port: want"},
+		{auth.Options{Issuer: "https://auth.example.test", ClientID: "a", Port: 65535}, ""},
+		{auth.Options{Issuer: "http://localhost:1", ClientID: "a"}, ""},
+		{auth.Options{Issuer: "http://127.0.0.2", ClientID: "a"}, ""},
+		{auth.Options{Issuer: "http://[::1]", ClientID: "a"}, ""},
 	} {
 		k := auth.New(t.TempDir(), &tt.o)
-		_, _, err := k.Begin(func(string, error) { t.Error("done is called") })
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%+v: error %v, want %s", tt.o, err, tt.want)
+		err := k.Refresh(t.Context())
+		if tt.want == "" {
+			if !errors.Is(err, auth.ErrNoTokens) {
+				t.Errorf("%+v: error %v", tt.o, err)
+			}
+			continue
+		}
+		_, _, same := k.Begin(func(string, error) { t.Error("done is called") })
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") || same == nil || same.Error() != err.Error() {
+			t.Errorf("%+v: errors %v, %v, want %s", tt.o, err, same, tt.want)
 		}
 		k.Close()
 	}
@@ -388,6 +467,14 @@ func TestRefresh(t *testing.T) {
 	k := keeper(t, home, i)
 	if err := k.Refresh(t.Context()); !errors.Is(err, auth.ErrNoTokens) {
 		t.Errorf("without a file: %v", err)
+	}
+	write(t, home, `{"tokens":{"access_token":"a","refresh_token":""}}`)
+	if err := k.Refresh(t.Context()); !errors.Is(err, auth.ErrNoTokens) {
+		t.Errorf("without a refresh token: %v", err)
+	}
+	write(t, home, `{`)
+	if err := k.Refresh(t.Context()); err == nil || errors.Is(err, auth.ErrNoTokens) {
+		t.Errorf("of a broken file: %v", err)
 	}
 	write(t, home, `{"auth_mode":"chatgpt","tokens":{"id_token":"old","access_token":"old","refresh_token":"fake-refresh","account_id":null,"x":[1]},"last_refresh":"2020-01-01T00:00:00Z"}`)
 	if err := k.Refresh(t.Context()); err != nil {

@@ -140,6 +140,9 @@ func TestFork(t *testing.T) {
 	if d := cmp.Diff([]protocol.ResponseItem{userMessage("one"), userMessage(long), userMessage("two")}, r.Items); d != "" || r.Meta.ID != other.ID || r.Skipped != 0 {
 		t.Errorf("%s, %d skipped (-want +got):\n%.2000s", r.Meta.ID, r.Skipped, d)
 	}
+	if text, err := os.ReadFile(to); err != nil || strings.Count(string(text), "session_meta") != 1 {
+		t.Errorf("the copy has another first line: %v", err)
+	}
 	if err := rollout.Fork(w.Path(), to, other); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("to a file that exists: %v", err)
 	}
