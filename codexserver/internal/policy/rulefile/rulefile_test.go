@@ -144,6 +144,8 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		{"a number that was never given", strings.Replace(file, `"number":1`, `"number":2`, 1), "in order", 0o600},
 		{"a number twice", strings.Replace(file, rule, rule+","+rule, 1), "in order", 0o600},
 		{"open for others", file, "other users", 0o666},
+		{"as large as may be", file + strings.Repeat(" ", 1<<20-len(file)), "", 0o600},
+		{"too large", file + strings.Repeat(" ", 1<<20-len(file)+1), "more than 1048576 bytes", 0o600},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.mode != 0o600 && runtime.GOOS == "windows" {
@@ -168,6 +170,22 @@ func TestFilesThatAllowNothing(t *testing.T) {
 				t.Error("a file that cannot be read was replaced")
 			}
 		})
+	}
+}
+
+// TestFullFile adds the last rule that there is room for, and one more.
+func TestFullFile(t *testing.T) {
+	s := newStore(t.TempDir())
+	var rules []string
+	for i := range 999 {
+		rules = append(rules, fmt.Sprintf(`{"number":%d,"prefix":["go","r%[1]d"],"at":"2026-11-21T10:00:00Z","by":"client","words":"x"}`, i+1))
+	}
+	put(t, s, `{"version":1,"last":999,"rules":[`+strings.Join(rules, ",")+`]}`)
+	if k, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "vet"}})); err != nil || k.Number != 1000 {
+		t.Errorf("the last rule: %+v, %v", k, err)
+	}
+	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "fmt"}})); err == nil || !strings.Contains(err.Error(), "it has 1000 rules") {
+		t.Errorf("one more: %v", err)
 	}
 }
 
