@@ -245,6 +245,24 @@ func TestInvalidSettings(t *testing.T) {
 		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
 		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
 		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},
+		{"patience that is short", "", "calls.patience=999ms", "-c calls.patience: want"},
+		{"port below 0", "", "approvals.page_port=-1", "-c approvals.page_port: -1 is not a port"},
+		{"bytes", "", "limits.response_bytes=0", "-c limits.response_bytes: want at least 1"},
+		{"requests", "", "limits.model_requests=-1", "-c limits.model_requests: want at least 0"},
+		{"tokens", "", "limits.tokens=-1", "-c limits.tokens: want at least 0"},
+		{"tasks", "", "limits.tasks=0", "-c limits.tasks: want at least 1"},
+		{"result", "", "limits.result=4095", "-c limits.result: want at least 4096"},
+		{"command", "", "limits.command=999us", "-c limits.command: want at least 1ms"},
+		{"log", "", "keep.log=4095", "-c keep.log: want 0 or at least 4096"},
+		{"log below 0", "", "keep.log=-1", "-c keep.log: want 0 or at least 4096"},
+		{"worktrees", "", "keep.worktrees=59m", "-c keep.worktrees: want 0 or at least 1h"},
+		{"number of worktrees", "", "keep.max_worktrees=-1", "-c keep.max_worktrees: want 0 or more"},
+		{"after", "", "changes.after=0", "-c changes.after: want more than 0"},
+		{"notifier", "", `notify.command=["", "x"]`, "-c notify.command: want a program"},
+		{"notifier with a NUL", "", `notify.command=["x", "a\u0000"]`, "-c notify.command: a word has a NUL"},
+		{"notified of", "", `notify.on=["all"]`, `-c notify.on: "all" is not one of`},
+		{"tasks that", "", "tasks.mode=always", `-c tasks.mode: "always" is not one of ["auto" "never"]`},
+		{"model's tools", "", "model_tools=all", `-c model_tools: "all" is not one of ["auto" "files" "codex"]`},
 		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,6 +277,190 @@ func TestInvalidSettings(t *testing.T) {
 				t.Errorf("error %v, want %q", err, want)
 			}
 		})
+	}
+}
+
+// TestHome finds the folder of the configuration, and its profiles.
+func TestHome(t *testing.T) {
+	user := t.TempDir()
+	t.Setenv("HOME", user)
+	for env, want := range map[string]string{"": filepath.Join(user, ".codex"), "/etc/codex": "/etc/codex"} {
+		if got, err := config.Home(func(string) string { return env }); got != want || err != nil {
+			t.Errorf("CODEX_HOME=%s: %q, %v, want %q", env, got, err, want)
+		}
+	}
+	t.Setenv("HOME", "")
+	if got, err := config.Home(func(string) string { return "" }); err == nil {
+		t.Errorf("without a home: %q", got)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": file + "[profiles.b]\n", "fast.config.toml": "", "a.config.toml": "", ".config.toml": "", "notes.toml": ""})
+	if err := os.Mkdir(filepath.Join(dir, "folder.config.toml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for home, want := range map[string][]string{dir: {"a", "b", "fast"}, filepath.Join(dir, "none"): nil} {
+		got, err := config.Profiles(home)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, d)
+		}
+	}
+	for _, wrong := range []string{home(t, map[string]string{"config.toml": "x"}), filepath.Join(dir, "a.config.toml")} {
+		if got, err := config.Profiles(wrong); err == nil {
+			t.Errorf("%s: %q", wrong, got)
+		}
+	}
+}
+
+// TestKeyVariables checks that every variable with a key is named: commands do not get these.
+func TestKeyVariables(t *testing.T) {
+	c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": `
+[model_providers.b]
+env_key = "B_KEY"
+[model_providers.a]
+env_key = "SAME_KEY"
+env_http_headers = { "X-Key" = "A_HEADER" }
+[mcp_servers.s]
+url = "http://localhost"
+bearer_token_env_var = "S_TOKEN"
+env_http_headers = { "X-Key" = "SAME_KEY" }
+[mcp_servers.t]
+command = "t"
+bearer_token_env_var = ""
+`})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	const table = "[sandbox_workspace_write]\nwritable_roots = [\"/r\"]\n"
+	for file, want := range map[string]protocol.SandboxPolicy{
+		"sandbox_mode = \"read-only\"\n" + table + "network_access = true\n": {Mode: protocol.SandboxReadOnly},
+		"sandbox_mode = \"workspace-write\"\n" + table:                       {Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{"/r"}},
+		"sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nnetwork_access = true\nexclude_slash_tmp = true\n": {
+			Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true},
+		"sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nexclude_tmpdir_env_var = true\n": {
+			Mode: protocol.SandboxWorkspaceWrite, ExcludeTmpdirEnvVar: true},
+	} {
+		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": file})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, c.Sandbox()); d != "" {
+			t.Errorf("%s(-want +got):\n%s", file, d)
+		}
+	}
+}
+
+// TestSearchWeb switches the web search for one call.
+func TestSearchWeb(t *testing.T) {
+	for _, tt := range []struct {
+		file    string
+		on      bool
+		want    bool
+		problem string
+	}{
+		{file: "", on: true, want: true},
+		{file: "web_search = \"live\"", on: false},
+		{file: "web_search = \"disabled\"", on: true, problem: `the configuration has web_search = "disabled"`},
+		{file: "web_search = \"disabled\"", on: false},
+		{file: "model_provider = \"oss\"", on: true, problem: `the provider "oss" has no web search: it uses wire_api = "chat", and only "responses" has one`},
+		{file: "model_provider = \"x\"\n[model_providers.x]\n", on: true, problem: `it uses wire_api = "chat", and only "responses"`},
+		{file: "model_provider = \"oss\"", on: false},
+	} {
+		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file}), Call: protocol.Config{WebSearch: &tt.on}})
+		if tt.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.problem) {
+				t.Errorf("%q, %t: %v, want %s", tt.file, tt.on, err, tt.problem)
+			}
+		} else if err != nil || c.Tools.WebSearch != tt.want {
+			t.Errorf("%q, %t: %v, want %t", tt.file, tt.on, err, tt.want)
+		}
+	}
+}
+
+// TestArgumentsAreKeys checks that each argument of a call reaches its key, and that a call does not
+// set a setting of the server.
+func TestArgumentsAreKeys(t *testing.T) {
+	yes := true
+	text := func(s string) *string { return &s }
+	c, err := config.Load(config.Layers{Home: t.TempDir(), Call: protocol.Config{
+		Effort: "low", DeveloperInstructions: text("d"), CompactPrompt: text("c"), IncludePlanTool: &yes, IncludeApplyPatchTool: &yes, BaseInstructions: text("b"), Cwd: "/w"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{c.ReasoningEffort, c.DeveloperInstructions, c.CompactPrompt, c.IncludePlanTool, c.IncludeApplyPatchTool, c.BaseInstructions, c.Cwd}
+	if d := cmp.Diff([]any{protocol.ReasoningEffort("low"), "d", "c", true, true, text("b"), "/w"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, key := range []string{"approvals.on_error", "limits", "trusted_calls", "notify.on"} {
+		_, err := config.Load(config.Layers{Home: t.TempDir(), Call: protocol.Config{Overrides: raw(key, `"x"`)}})
+		if err == nil || !strings.HasPrefix(err.Error(), key+": is set for the whole server") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestCheckFolder(t *testing.T) {
+	dir := home(t, map[string]string{"file": ""})
+	for path, want := range map[string]string{
+		"": "", dir: "", dir + "/none": "argument /cwd: " + dir + "/none does not exist", dir + "/file": "argument /cwd: " + dir + "/file is not a folder",
+		dir + "/file/x": "argument /cwd: stat ",
+	} {
+		err := config.CheckFolder(path)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// TestSettingsAtTheirLimits has the least and the greatest values that are allowed, and how options
+// say them.
+func TestSettingsAtTheirLimits(t *testing.T) {
+	type result struct {
+		Limits              setting.Limits
+		Tasks               setting.Tasks
+		Keep                config.Keep
+		Pending, Port, Size int
+		Tier                setting.Tier
+		Tools               setting.Tools
+		Drain               time.Duration
+		Gateway             []string
+	}
+	for _, tt := range []struct {
+		file string
+		want result
+	}{
+		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096, worktrees = \"1h\", max_worktrees = 0 }\n" +
+			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\", idle = \"1s\" }\n" +
+			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\nsandbox = { tier = \"namespaces\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
+			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
+			result{
+				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond, Idle: time.Second},
+				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
+				Keep:   config.Keep{Keep: setting.Keep{Worktrees: time.Hour}, Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
+				Tier: setting.TierNamespaces, Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
+			}},
+		{"keep = { log = 0, worktrees = \"0s\" }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
+			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour},
+			Tasks:   setting.Tasks{Grace: time.Second, Limit: 64},
+			Keep:    config.Keep{Keep: setting.Keep{MaxWorktrees: 128}},
+			Pending: 32, Size: setting.DefaultResult, Tools: setting.ToolsAuto, Drain: 30 * time.Second,
+		}},
+	} {
+		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := result{s.Limits.Limits, s.Tasks.Tasks, s.Keep, s.Approvals.MaxPending, s.Approvals.PagePort, s.Limits.Result, s.Sandbox.Tier, s.ModelTools, s.HTTP.Drain, s.HTTP.Gateway}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
 	}
 }
 

@@ -89,9 +89,9 @@ func TestUnknownKeys(t *testing.T) {
 func TestUnknownOverrides(t *testing.T) {
 	overrides := map[string]any{
 		"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
-		"reasoning_effort": "high", "default_permissions": ":read-only", "a.b": 1,
+		"reasoning_effort": "high", "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
 	}
-	want := []string{`-c "a.b"`, "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort"}
+	want := []string{`-c "a.b"`, "-c approvals_reviewer: the user is asked", "-c auto_review: the user is asked", "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort"}
 	if diff := cmp.Diff(want, config.UnknownOverrides(overrides)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,0 +1,83 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+)
+
+// TestLockedOverHTTP lists the arguments that calls over HTTP may not choose.
+func TestLockedOverHTTP(t *testing.T) {
+	for _, tt := range []struct {
+		unlocked, everywhere, more []string
+		want                       string
+	}{
+		{nil, nil, nil, "[approval-policy config profile sandbox writable-roots]"},
+		{[]string{"config"}, nil, nil, "[approval-policy profile sandbox writable-roots]"},
+		{nil, nil, []string{"sandbox"}, "[approval-policy config profile writable-roots]"},
+		{[]string{"config"}, []string{"config", "model"}, []string{"profile"}, "[config model approval-policy sandbox writable-roots]"},
+	} {
+		h := &config.HTTP{UnlockedArguments: tt.unlocked}
+		if got := fmt.Sprint(h.Locked(tt.everywhere, tt.more)); got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+	for _, tt := range []struct {
+		unlocked []string
+		ok       bool
+	}{
+		{nil, true},
+		{config.LockedOverHTTP, true},
+		{[]string{"cwd"}, false},
+		{[]string{"profile", "writable-roots"}, false},
+		{[]string{"writable-roots", "config"}, true},
+		{[]string{"writable-roots", "sandbox"}, true},
+	} {
+		if err := config.CheckUnlocked("key", tt.unlocked); (err == nil) != tt.ok {
+			t.Errorf("%q: %v", tt.unlocked, err)
+		}
+	}
+}
+
+// TestLoadHTTP reads the table http for another program's keys.
+func TestLoadHTTP(t *testing.T) {
+	type table struct {
+		URL string `json:"url"`
+	}
+	for _, tt := range []struct{ file, arg, url, problem string }{
+		{file: "tools = []"},
+		{file: "[http]\nurl = \"a\"", url: "a"},
+		{file: "[http]\nurl = \"a\"", arg: "http.url=b", url: "b"},
+		{file: "[http", problem: "FILE:1:"},
+		{file: "\n[http]\nulr = \"a\"", problem: "FILE:3: http.ulr: unknown key"},
+		{file: "[http]\nurl = 1", problem: "FILE:2: http.url: want a string"},
+		{file: "http = 1", problem: "FILE:1: http: want a table"},
+		{file: "[http]\nurl = \"bad\"", problem: "FILE:2: http.url: is bad"},
+		{arg: "http.url=bad", problem: "-c http.url: is bad"},
+		{arg: "http", problem: "-c http: want KEY=VALUE"},
+	} {
+		dir := home(t, map[string]string{config.SettingsFile: tt.file})
+		var args []string
+		if tt.arg != "" {
+			args = []string{tt.arg}
+		}
+		var got table
+		err := config.LoadHTTP(dir, args, &got, func() error {
+			if got.URL == "bad" {
+				return errors.New("http.url: is bad")
+			}
+			return nil
+		})
+		if want := strings.Replace(tt.problem, "FILE", filepath.Join(dir, config.SettingsFile), 1); want != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%q %s: %v, want %s", tt.file, tt.arg, err, want)
+			}
+		} else if err != nil || got.URL != tt.url {
+			t.Errorf("%q %s: %q, %v", tt.file, tt.arg, got.URL, err)
+		}
+	}
+}
