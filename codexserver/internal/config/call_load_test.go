@@ -108,6 +108,8 @@ func TestNarrowEnvironment(t *testing.T) {
 		{"no pattern", `include_only = ["A*"]`, `{"include_only":[]}`, config.ShellEnvironment{}, wide},
 		{"default excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":false}`, config.ShellEnvironment{}, ""},
 		{"no default excludes", "", `{"ignore_default_excludes":true}`, config.ShellEnvironment{}, wide},
+		{"as few excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":true}`, config.ShellEnvironment{IgnoreDefaultExcludes: true}, ""},
+		{"the same profile", `experimental_use_profile = true`, `{"experimental_use_profile":true}`, config.ShellEnvironment{UseProfile: true}, ""},
 		{"profile", "", `{"experimental_use_profile":true}`, config.ShellEnvironment{}, wide},
 		{"set", "", `{"set":{"PATH":"/tmp"}}`, config.ShellEnvironment{}, "shell_environment_policy.set: " + wide},
 		{"set is kept", `set = { A = "1" }`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none", Set: map[string]string{"A": "1"}}, ""},
@@ -120,13 +122,17 @@ func TestNarrowEnvironment(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}
-				return
+				if !strings.Contains(tt.err, wide) {
+					return
+				}
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if tt.err == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
 			}
 			call.FromCall = false // as in the user's configuration
 			if _, err := config.Load(config.Layers{Home: dir, Call: call}); err != nil {

@@ -113,6 +113,36 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
+// TestCallKeysOfFolders has a server that limits the folders of calls, and instructions by their
+// absolute path.
+func TestCallKeysOfFolders(t *testing.T) {
+	cwd := callFolder(t)
+	const nine = `{"hooks":[],"profile":"p","otel.a":1,"otel.b":1,"otel.c":1,"otel.d":1,"otel.e":1,"otel.f":1,"otel.g":1}`
+	for _, tt := range []struct {
+		call, cwd string
+		bounded   bool
+		want      string // of the error
+		warning   string
+	}{
+		{`{"experimental_instructions_file":"` + cwd + `/base.md"}`, cwd, false, "", ""},
+		{`{"experimental_instructions_file":"` + cwd + `/base.md"}`, "", false, "a call may not set", ""},
+		{`{"experimental_instructions_file":"` + cwd + `/../secret"}`, cwd, false, "a call may not set", ""},
+		{`{"notify":["x"]}`, cwd, true, "", "a call may not name programs to start; no setting allows it"},
+		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; trusted_calls = true in codex-mcp.toml allows it"},
+		{`{"nosuch":1}`, cwd, false, "", `"nosuch" left out: no such key is known`},
+		{nine, cwd, true, `"otel.g" and 1 more; no setting allows it`, ""},
+		{strings.Replace(nine, `,"otel.g":1`, "", 1), cwd, false, `"profile"; trusted_calls = true in codex-mcp.toml`, ""},
+	} {
+		_, warnings, err := config.CallKeys(members(t, tt.call), tt.cwd, tt.bounded)
+		if got := fmt.Sprint(err); err != nil && tt.want == "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %q", tt.call, got, tt.want)
+		}
+		if got := strings.Join(warnings, "; "); tt.warning == "" && got != "" || !strings.Contains(got, tt.warning) {
+			t.Errorf("%s: warns %q, want %q", tt.call, got, tt.warning)
+		}
+	}
+}
+
 // canonical decodes JSON and keeps numbers exact.
 func canonical(t *testing.T, text string) any {
 	t.Helper()

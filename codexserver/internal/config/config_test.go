@@ -179,6 +179,7 @@ func TestErrorsNameTheKey(t *testing.T) {
 		{"wire", "[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
 		{"profile", `profile = "nosuch"`, `config.toml:1: profile: there is no "nosuch"`},
 		{"profile that is no text", "\nprofile = 1", `config.toml:2: profile: want a string`},
+		{"too large", strings.Repeat("#", 4<<20+1), "config.toml has more than 4194304 bytes"},
 		{"provider", `model_provider = "nosuch"`, `config.toml:1: model_provider: there is no "nosuch"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -187,6 +188,24 @@ func TestErrorsNameTheKey(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestLayersThatCannotBeRead has keys of the command line and of a call with an empty segment, and
+// a member twice.
+func TestLayersThatCannotBeRead(t *testing.T) {
+	for _, layers := range []config.Layers{
+		{Overrides: map[string]any{"a..b": 1}},
+		{Call: protocol.Config{Overrides: raw("a", `{"b":1,"b":2}`)}},
+		{Call: protocol.Config{Overrides: raw("a..b", `1`)}},
+	} {
+		layers.Home = t.TempDir()
+		if _, err := config.Load(layers); err == nil {
+			t.Errorf("%+v was loaded", layers)
+		}
+	}
+	if _, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": strings.Repeat("#", 4<<20)})}); err != nil {
+		t.Errorf("the longest file: %v", err)
 	}
 }
 

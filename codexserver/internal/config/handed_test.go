@@ -91,4 +91,22 @@ tasks = 7
 	if err := config.Take(own, map[string][]byte{"../config.toml": nil}); err == nil {
 		t.Error("a file outside of the home was written")
 	}
+	for _, folder := range []string{"full.config.toml/x", "AGENTS.override.md/x"} {
+		from, to := t.TempDir(), t.TempDir()
+		write(filepath.Join(from, folder), "")
+		write(filepath.Join(to, folder), "")
+		if files, err := config.Hand(from); err == nil {
+			t.Errorf("a folder in place of a file was handed: %q", files)
+		}
+		if err := config.Take(to, nil); err == nil {
+			t.Error("an earlier file stays without an error")
+		}
+	}
+	if err := config.Take(filepath.Join(own, "other"), files); err == nil {
+		t.Error("files were written into a file")
+	}
+	write(server+"/codex-mcp.toml", "tools = [")
+	if files, err := config.Hand(server); err == nil {
+		t.Errorf("settings that cannot be read were handed: %q", files)
+	}
 }

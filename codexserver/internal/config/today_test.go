@@ -123,7 +123,7 @@ func TestProfileFiles(t *testing.T) {
 	dir := home(t, map[string]string{
 		"config.toml":      file,
 		"own.config.toml":  "model = \"own\"\nmodel_instructions_file = \"i.md\"\n",
-		"fast.config.toml": "model = \"fast file\"\n",
+		"fast.config.toml": "model = \"fast file\"\nmodel_instructions_file = \"/absolute.md\"\n",
 		"bad.config.toml":  "model = \n",
 	})
 	for name, want := range map[string]string{"own": "own", "fast": "fast file"} {
@@ -131,9 +131,16 @@ func TestProfileFiles(t *testing.T) {
 		if err != nil || c.Model != want {
 			t.Errorf("%s: %v, want the model %q", name, err, want)
 		}
+		if name == "fast" && c.InstructionsFile != "/absolute.md" {
+			t.Errorf("the instructions are %q, want the absolute path", c.InstructionsFile)
+		}
 		if name == "own" && !strings.HasPrefix(c.InstructionsFile, dir) {
 			t.Errorf("the instructions are %q, want a path next to the file", c.InstructionsFile)
 		}
+	}
+	whole := home(t, map[string]string{"config.toml": "model_instructions_file = \"i.md\"\n"})
+	if c, err := config.Load(config.Layers{Home: whole}); err != nil || c.InstructionsFile != whole+"/i.md" {
+		t.Errorf("the instructions are %q, %v", c.InstructionsFile, err)
 	}
 	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {
 		if _, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}}); err == nil || !strings.Contains(err.Error(), want) {
