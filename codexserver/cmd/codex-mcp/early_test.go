@@ -34,7 +34,7 @@ func TestEarly(t *testing.T) {
 		{"no line", strings.TrimSpace(discover), time.Minute, false, "", strings.TrimSpace(discover)},
 		{"nothing", "", time.Minute, false, "", ""},
 		{"no JSON", "server/discover\n" + discover, time.Minute, false, "", "server/discover\n" + discover},
-		{"a long one", strings.Replace(discover, "{}", `{"x":"`+strings.Repeat("x", maxEarly)+`"}`, 1) + call, time.Minute, false, "", strings.Replace(discover, "{}", `{"x":"`+strings.Repeat("x", maxEarly)+`"}`, 1) + call},
+		{"a long one", strings.Replace(discover, "{}", `{"x":"`+strings.Repeat("x", 16<<10)+`"}`, 1) + call, time.Minute, false, "", strings.Replace(discover, "{}", `{"x":"`+strings.Repeat("x", 16<<10)+`"}`, 1) + call},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

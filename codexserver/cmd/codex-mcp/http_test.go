@@ -108,7 +108,15 @@ func TestHTTPToken(t *testing.T) {
 			t.Errorf("%q: %+v, %v", tt.values, who, err)
 		}
 	}
-	for _, broken := range []string{"", "short", strings.Repeat("x", 300), strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30)} {
+	for _, own := range []string{strings.Repeat("x", 32), strings.Repeat("x", 200), strings.Repeat("x", 200) + strings.Repeat("=", 55) + "\n"} {
+		if err := os.WriteFile(filepath.Join(home, "codex-mcp", "http-token"), []byte(own), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if token, err := loadToken(home); err != nil || token != strings.TrimSpace(own) {
+			t.Errorf("%q is not the token: %v", own, err)
+		}
+	}
+	for _, broken := range []string{"", "short", strings.Repeat("x", 31), strings.Repeat("x", 201), strings.Repeat("x", 200) + strings.Repeat("=", 57), strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30)} {
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp", "http-token"), []byte(broken), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
 )
 
 // newTestNotifier returns a notifier whose program records its argument and takes a time.
@@ -81,7 +82,7 @@ func TestNotify(t *testing.T) {
 				tt.play(n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{}))
 				var got []string
 				for _, m := range sent() {
-					if m.ThreadID != "t1" || strings.ContainsAny(m.Question, "\x00\x1b\n\u202e") || len(m.Question) > notifyText+8 {
+					if m.ThreadID != "t1" || strings.ContainsAny(m.Question, "\x00\x1b\n\u202e") || len(m.Question) > 2000+len("\u2026") {
 						t.Errorf("%+v", m)
 					}
 					got = append(got, strings.TrimSpace(m.Type+" "+m.Question+m.Status))
@@ -90,6 +91,71 @@ func TestNotify(t *testing.T) {
 					t.Errorf("%q, want %q", all, tt.want)
 				}
 			})
+		})
+	}
+}
+
+// TestNotified has the whole of what the program gets, and a turn whose questions and events come at the
+// same time.
+func TestNotified(t *testing.T) {
+	long := strings.Repeat("x", 1999)
+	for text, want := range map[string]string{long + "y": long + "y", long + "yz": long + "y\u2026", long + "\u00e9": long + "\uFFFD\u2026"} {
+		if got := brief(text); got != want {
+			t.Errorf("%d bytes: …%q", len(text), got[len(got)-8:])
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n, sent := newTestNotifier(config.NotifyTypes, 0)
+		defer n.Close()
+		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				q := question("Run it?")
+				turn.Event(protocol.TaskStarted{TurnID: "7"})
+				turn.Asked(q)
+				if i > 0 {
+					turn.Decided(q, approval.Decision{})
+				}
+				turn.Event(protocol.AgentMessage{Message: "done"})
+			})
+		}
+		all.Wait()
+		pass(11)
+		turn.End(nil)
+		done := "done"
+		want := []notification{
+			{Type: "approval-requested", ThreadID: "t1", TurnID: "1", Cwd: "/work", Question: "Run it?"},
+			{Type: "agent-turn-complete", ThreadID: "t1", TurnID: "7", InputMessages: []string{}, LastAssistantMessage: &done, Status: "completed"},
+		}
+		if diff := cmp.Diff(want, sent()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestNotifiedInPairs asks while another goroutine does one thing: of many, the race detector remembers few.
+func TestNotifiedInPairs(t *testing.T) {
+	for _, does := range []func(*notifier, codexTurn, *approval.Request){
+		func(_ *notifier, u codexTurn, r *approval.Request) { u.Asked(r) },
+		func(_ *notifier, u codexTurn, r *approval.Request) { u.Decided(r, approval.Decision{}) },
+		func(_ *notifier, u codexTurn, _ *approval.Request) { u.End(nil) },
+		func(n *notifier, _ codexTurn, _ *approval.Request) { n.Close() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n, _ := newTestNotifier(config.NotifyTypes, 0)
+			defer n.Close()
+			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+			q := question("Run it?")
+			var both sync.WaitGroup
+			both.Go(func() {
+				for range 20 {
+					turn.Asked(q)
+					n.send(notification{Type: config.NotifyQuestion})
+				}
+			})
+			both.Go(func() { does(n, turn, q) })
+			both.Wait()
 		})
 	}
 }
@@ -107,7 +173,7 @@ func TestNotifyIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		takes time.Duration
 		want  int
-	}{{time.Hour, notifyAtOnce}, {0, notifyMinute}} {
+	}{{time.Hour, 4}, {0, 30}} {
 		synctest.Test(t, func(t *testing.T) {
 			n, sent := newTestNotifier(config.NotifyTypes, tt.takes)
 			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})

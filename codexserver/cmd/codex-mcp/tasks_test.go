@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -261,5 +262,18 @@ func TestTasksOfOthers(t *testing.T) {
 	want := []string{"thread-cancelled cancelled", "thread-cut cut", "thread-done completed", "thread-failed completed", "thread-live working", "thread-lost lost"}
 	if diff := cmp.Diff(want, got); diff != "" || len(ids) != len(want) {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	many := t.TempDir()
+	for i := range 51 {
+		id, err := taskfile.NewID(fmt.Sprint("thread-", i))
+		if err == nil {
+			_, err = taskfile.New(many, nil).Create(taskfile.Task{ID: id, Status: taskfile.Completed, Result: []byte(`{}`)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tasks := (&configuration{home: many}).otherTasks()(); len(tasks) != 50 {
+		t.Errorf("%d of 51 tasks are listed", len(tasks))
 	}
 }
