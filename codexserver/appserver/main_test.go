@@ -121,7 +121,12 @@ func codex(kind string, args []string) int {
 		fmt.Fprintln(os.Stderr, `Error: approval_policy = "untrusted" is no longer supported; remove this setting`)
 		return 1
 	}
-	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), turn: answered, on: map[string]handler{
+	cwd, err := os.Getwd() // of the test: the server looks at what is in it
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	f := &fake{version: version, home: os.Getenv("CODEX_HOME"), cwd: cwd, turn: answered, on: map[string]handler{
 		// It reports the flags of its start as its configuration.
 		"config/read": func(*run, *jsonrpc.Request) (any, error) {
 			if kind == "environ" {
