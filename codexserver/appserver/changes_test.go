@@ -15,7 +15,7 @@ import (
 var whole = flag.Bool("whole", false, "run every kind of change")
 
 // TestChanges runs kinds of changes with an app-server that runs the command. Package report runs all
-// of them; here they show that the turns of the bridge are looked at.
+// of them, as the step soak does here; a few show that the turns of the bridge are looked at.
 func TestChanges(t *testing.T) {
 	servertest.RunChanges(t, *whole, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
 		f := newFake(t)
