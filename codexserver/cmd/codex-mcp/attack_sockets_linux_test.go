@@ -53,7 +53,6 @@ func (a socketAttack) try(v *victim) string {
 	client := func() *process {
 		p := launch(v.t, v.folders, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, "CLIENTS_KEY=hunter2", built(v.t), "--shared", "-engine", "native"))
 		p.hello(`{}`)
-		p.expect(pattern(v.t, `{"id":0,"result":"*"}`), map[int]bool{})
 		p.stdin.Close()
 		p.wait()
 		return p

@@ -280,10 +280,11 @@ func (p *process) send(line string) {
 	}
 }
 
-// hello begins a session of a client with these capabilities.
+// hello begins a session of a client with these capabilities, which a call that comes before the server's answer need not have.
 func (p *process) hello(capabilities string) {
 	p.t.Helper()
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,"clientInfo":{"name":"test","version":"1"}}}`, capabilities))
+	p.expect(map[string]any{"id": 0.0, "result": "*"}, map[int]bool{})
 	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
