@@ -114,6 +114,7 @@ func TestCommandAndStdio(t *testing.T) {
 // TestCommandEnds checks that a child that does not end receives SIGTERM and then SIGKILL, and
 // its children with it, which end also after a child that ends by itself.
 func TestCommandEnds(t *testing.T) {
+	t.Parallel() // it waits
 	for role, want := range map[string]string{"ignores input": "signal: terminated", "ignores both": "signal: killed", "leaves a child": ""} {
 		t.Run(role, func(t *testing.T) {
 			grace := 2 * time.Second // enough time to end

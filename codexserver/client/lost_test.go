@@ -210,6 +210,7 @@ func TestResume(t *testing.T) {
 
 // TestResumeAfterTheServer asks for a task whose server was killed.
 func TestResumeAfterTheServer(t *testing.T) {
+	t.Parallel() // it waits
 	k := &killer{home: t.TempDir()}
 	asked, killed := make(chan struct{}), make(chan struct{})
 	first := start(t, client.Options{Dial: k.dial, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
@@ -302,6 +303,7 @@ func TestFunctionPanics(t *testing.T) {
 // TestBrokenHTTP breaks the connections to a server over HTTP. A task is waited for, and a call
 // with events is lost; its error has the conversation.
 func TestBrokenHTTP(t *testing.T) {
+	t.Parallel() // it waits
 	s := serveHTTP(t, t.TempDir())
 	var breaks sync.WaitGroup
 	defer breaks.Wait()
@@ -335,6 +337,7 @@ func TestBrokenHTTP(t *testing.T) {
 // TestHTTPServerStartsAgain ends a server over HTTP while a task runs. The next one, at the same
 // address, has the end of the task.
 func TestHTTPServerStartsAgain(t *testing.T) {
+	t.Parallel() // it waits
 	home := t.TempDir()
 	door, url := newDoor(t)
 	s := serveHTTP(t, home)

@@ -14,6 +14,7 @@ import (
 // TestPatience ends a call while its question is open. The client still has the question, and
 // answers it although the stream that brought it has ended.
 func TestPatience(t *testing.T) {
+	t.Parallel() // it waits
 	s := open(t, asking, &codexserver.Options{Patience: time.Second}, nil)
 	h := s.initialize(nil)
 	v := s.stream(http.MethodPost, codex("1", "go", ""), h)

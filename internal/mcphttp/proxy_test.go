@@ -133,6 +133,7 @@ func TestProxyCancels(t *testing.T) {
 
 // TestProxyResumesStreams breaks every connection in the middle of a call.
 func TestProxyResumesStreams(t *testing.T) {
+	t.Parallel() // it waits
 	began, goOn := make(chan struct{}), make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
 		close(began)

@@ -266,6 +266,7 @@ func TestProxyOpenQuestionKeepsItsSession(t *testing.T) {
 // TestProxyServerRestarts ends the real server during a call and starts another one in its
 // place.
 func TestProxyServerRestarts(t *testing.T) {
+	t.Parallel() // it waits
 	e, began, _ := stuck()
 	first := open(t, e, nil, nil)
 	second := open(t, echo, nil, nil)

@@ -36,6 +36,7 @@ func TestEndToEndConnect(t *testing.T) {
 
 // TestEndToEndConnectEnds ends the client's connection in the middle of a turn.
 func TestEndToEndConnectEnds(t *testing.T) {
+	t.Parallel()
 	t.Run("in mid-command", func(t *testing.T) { endsInMidCommand(t, startConnected) })
 	t.Run("client that stops reading", func(t *testing.T) { stopsReading(t, startConnected) })
 }

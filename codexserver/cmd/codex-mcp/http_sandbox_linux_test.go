@@ -22,6 +22,7 @@ func TestServersPort(t *testing.T) {
 			network bool
 		}{{"read-only", false}, {"workspace-write", false}, {"workspace-write", true}} {
 			t.Run(fmt.Sprint(tier, " ", tt.mode, " ", tt.network), func(t *testing.T) {
+				t.Parallel()
 				servertest.NeedTier(t, sandbox.Tier(tier))
 				f := newFolders(t)
 				var port atomic.Value

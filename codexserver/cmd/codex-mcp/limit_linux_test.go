@@ -132,7 +132,10 @@ func program(t *testing.T) string {
 		t.Fatal(err)
 	}
 	open := filepath.Join(openFolder(t), filepath.Base(bin))
-	if err := os.WriteFile(open, whole, 0o755); err != nil {
+	syscall.ForkLock.RLock() // a child that another test starts meanwhile would have it open for writing, so it could not run
+	err = os.WriteFile(open, whole, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return open

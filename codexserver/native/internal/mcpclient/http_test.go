@@ -346,6 +346,7 @@ func TestHostileStart(t *testing.T) {
 // TestServerThatHoldsOneCall checks that a call without an answer delays no other one, and that
 // the server learns when it is cancelled.
 func TestServerThatHoldsOneCall(t *testing.T) {
+	t.Parallel() // it waits
 	begun, cancelled := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	s := scripted(t, func(w http.ResponseWriter, r *http.Request, m message) {

@@ -72,6 +72,7 @@ func TestRelayServerKilled(t *testing.T) {
 
 // TestRelayInterrupted ends the context of a relay whose server does not answer.
 func TestRelayInterrupted(t *testing.T) {
+	t.Parallel() // it waits
 	p := newPlace(t)
 	c := p.must("1", t.TempDir())
 	say(t, c, "work") // until a file exists
