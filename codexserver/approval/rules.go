@@ -20,8 +20,14 @@ import (
 type Rules struct {
 	// Allow lists commands that run without a question.
 	Allow []Rule
-	// Deny lists commands that do not run; it wins over Allow.
+	// Deny lists commands that do not run; it wins over Allow and Ask.
 	Deny [][]string
+	// Ask lists commands that a person is asked about each time: it wins over Allow, over what
+	// Decide approves, and over what was approved before. It looks into everything that looks
+	// like a shell, and a program without a folder covers that program in any folder. The
+	// engine must be told too if it is to ask about what its policy would run: see
+	// native.Options.
+	Ask [][]string
 	// Decide answers questions that the lists do not decide, about patches too. If it
 	// returns false, the client is asked. An outcome needs only a Decision, and may have
 	// Feedback for the model. Decide is called from several goroutines at a time and must

@@ -42,6 +42,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 		Environ:    environ(cfg),
 		Shell:      shell,
 		Strict:     e.options.Sandbox.Strict,
+		Ask:        e.options.Ask,
 		Sandbox:    tool.Confine(e.newSandbox(cfg)),
 		Processes:  &e.processes,
 		Leftovers:  left,

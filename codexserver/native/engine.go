@@ -52,6 +52,9 @@ type Options struct {
 	Limits Limits
 	// Sandbox says how commands are confined.
 	Sandbox Sandbox
+	// Ask lists beginnings of commands that a person is asked about each time, under every
+	// policy: those of approval.Rules. Default: none.
+	Ask [][]string
 	// Tools are the tools that a model is offered beside the shell. Default:
 	// [setting.ToolsAuto].
 	Tools setting.Tools

@@ -38,6 +38,9 @@ type ExecApprovalRequest struct {
 	// words have another meaning than themselves, or because the engine cannot remember
 	// what they name. It is not part of the event.
 	Once bool `json:"-"`
+	// Person is true when a rule of the user wants a person to be asked each time. Then no
+	// other rule allows the command, and no approval of it lasts. It is not part of the event.
+	Person bool `json:"-"`
 	// Replaceable is true when the same words may start another program the next time,
 	// because a program that they name lies where commands may write, or is not found.
 	// Then no rule allows the command. It is not part of the event.

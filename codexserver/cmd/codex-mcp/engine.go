@@ -131,6 +131,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Tools:     c.settings.ModelTools,
 		Fetch:     c.settings.Fetch,
 		Sandbox:   c.settings.Sandbox,
+		Ask:       c.settings.Approvals.Ask,
 		Guarded:   c.guarded,
 		Self:      self(),
 		Version:   version(),

@@ -265,7 +265,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 
 // rules returns the user's rules.
 func (c *configuration) rules() approval.Rules {
-	rules := approval.Rules{Deny: c.settings.Approvals.Deny}
+	rules := approval.Rules{Ask: c.settings.Approvals.Ask, Deny: c.settings.Approvals.Deny}
 	for _, r := range c.settings.Approvals.Allow {
 		rules.Allow = append(rules.Allow, r.Rule)
 	}

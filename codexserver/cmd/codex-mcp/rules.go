@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,6 +215,7 @@ func (c *configuration) explain(o *options, argv []string) (string, error) {
 	_, unavailable := box.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, dir, env)
 	in := policy.Input{
 		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, SandboxAvailable: unavailable == nil, Strict: c.settings.Sandbox.Strict, Command: argv,
+		Person: policy.Asks(c.settings.Approvals.Ask, argv),
 	}
 	q := protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true}
 	place := policy.Place{Dir: dir, Env: env, Roots: sandbox.AskedRoots(writable, dir, env)}
@@ -227,7 +229,7 @@ func (c *configuration) explain(o *options, argv []string) (string, error) {
 	fmt.Fprintf(&b, "%s in %s, approval policy %s, sandbox mode %s, native engine\n", elicit.ShowCommand(argv), elicit.ShowCommand([]string{dir}), in.Policy, in.Sandbox)
 	verdict := policy.Decide(in)
 	fmt.Fprintf(&b, "at first: %s\n", c.verdict(verdict, q))
-	if verdict.Action == policy.RunSandboxed && in.Policy != protocol.ApprovalNever || verdict.Action == policy.Ask && verdict.Confinable {
+	if then := cmp.Or(verdict.Then, verdict.Action); then == policy.RunSandboxed && in.Policy != protocol.ApprovalNever || verdict.Action == policy.Ask && verdict.Confinable {
 		again := policy.Verdict{Action: policy.Ask}
 		fmt.Fprintf(&b, "to run outside the sandbox: %s\n", c.verdict(again, q))
 	}
@@ -252,6 +254,9 @@ func (c *configuration) verdict(v policy.Verdict, q protocol.ExecApprovalRequest
 	d := b.Decide(context.Background(), &approval.Request{Event: q, Question: &elicit.Question{}})
 	if d.By == approval.ByRule {
 		return d.Detail
+	}
+	if b.Person(&q) {
+		return "asked: " + cmp.Or(v.Reason, policy.AsksAbout)
 	}
 	p, err := policy.Explain(&q)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestRules(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("[approvals]\nallow = [[\"go\", \"vet\"]]\ndeny = [[\"rm\"]]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("[approvals]\nallow = [[\"go\", \"vet\"]]\nask = [[\"go\", \"run\"], [\"ssh\"]]\ndeny = [[\"rm\"], [\"ssh\", \"-A\"]]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -73,6 +73,9 @@ func TestRules(t *testing.T) {
 		{"rules check -a untrusted -- go build", 0, []string{"go build", "at first: asked; you can always allow commands that begin with `go build` in " + dir}},
 		{"rules check -a untrusted -- go vet", 0, []string{"go vet", "at first: allowed by a rule, in the sandbox"}},
 		{"rules check -a untrusted -- rm -rf x", 0, []string{"rm -rf x", "at first: denied by a rule"}},
+		{"rules check -a untrusted -- go run .", 0, []string{"go run", "at first: asked: a rule of the user asks about this command"}},
+		{"rules check -a never -- ssh host", 0, []string{"ssh host", "at first: asked: a rule of the user asks about this command; if approved, it runs in the sandbox"}},
+		{"rules check -a on-request -- ssh -A host", 0, []string{"ssh -A", "at first: denied by a rule"}},
 		{"rules check -a untrusted -- ls", 0, []string{"ls in", "at first: runs in the read-only sandbox"}},
 		{"rules check -a on-request -- go test -exec=x", 0, []string{"go test", "at first: runs in the sandbox", `outside the sandbox: asked, without a rule to accept: go has the option "-exec=x"`}},
 		{"rules check -a never -s danger-full-access -- x", 0, []string{"never", "at first: runs without a question, without a sandbox"}},

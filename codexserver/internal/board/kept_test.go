@@ -49,6 +49,11 @@ func TestKeptRules(t *testing.T) {
 		{name: "denied by code", options: Options{Kept: kept, Rules: approval.Rules{Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "code that panics", options: Options{Kept: kept, Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) { panic("x") }}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "allowed outside by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Approved, by: approval.ByRule},
+		{name: "asked by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go", "test"}}}}, want: elicit.Denied, by: approval.ByClient},
+		{name: "asked and allowed by the configuration", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Denied, by: approval.ByClient},
+		{name: "asked and allowed by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.ApprovedForSession)}}, want: elicit.Denied, by: approval.ByClient},
+		{name: "asked and denied by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
+		{name: "asked and denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go"}}, Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "denied by the turn", options: Options{Kept: kept}, deny: "no", want: elicit.Denied, by: approval.ByRule},
 		{name: "a broken file", options: Options{Kept: broken}, want: elicit.Denied, by: approval.ByClient},
 	} {

@@ -13,7 +13,8 @@ import (
 
 // decide answers the request if a rule covers it.
 func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
-	if exec, ok := a.Event.(protocol.ExecApprovalRequest); ok {
+	exec, ok := a.Event.(protocol.ExecApprovalRequest)
+	if ok {
 		if out, ruled = decideExec(r, &exec); ruled {
 			return out, true
 		}
@@ -25,8 +26,19 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 	if ruled && ctx.Err() != nil {
 		return a.Question.ReadError(context.Canceled, nil), true
 	}
+	if ok && out.Decision.Approves() && person(r, &exec) {
+		return elicit.Outcome{}, false
+	}
 	return out, ruled
 }
+
+// person reports whether a rule wants a person to decide about a command. Then no rule allows it.
+func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
+	return q.Person || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
+}
+
+// Person reports whether a rule wants a person to be asked about a command each time.
+func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
 	argv := q.Judged
@@ -35,7 +47,7 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 	}
 	for _, words := range [][]string{q.Command, argv} {
 		mentioned, all := policy.Mentioned(words)
-		if slices.ContainsFunc(mentioned, func(c []string) bool { return covered(r.Deny, c) }) {
+		if slices.ContainsFunc(mentioned, func(c []string) bool { return policy.Begins(r.Deny, c) }) {
 			return elicit.Outcome{
 				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user denies this command",
 				Detail: "denied by a rule", Level: slog.LevelInfo,
@@ -47,6 +59,9 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 				Detail: "denied, because the script is too long for the rules", Level: slog.LevelInfo,
 			}, true
 		}
+	}
+	if person(r, q) {
+		return elicit.Outcome{}, false
 	}
 	commands, plain := policy.Commands(argv)
 	if q.Replaceable || !plain || len(commands) == 0 {
@@ -69,17 +84,11 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 // outside.
 func allowed(r *approval.Rules, argv []string) (inside, outside bool) {
 	for _, rule := range r.Allow {
-		if covered([][]string{rule.Command}, argv) {
+		if policy.Begins([][]string{rule.Command}, argv) {
 			inside, outside = true, outside || rule.Outside
 		}
 	}
 	return inside, outside
-}
-
-func covered(rules [][]string, argv []string) bool {
-	return slices.ContainsFunc(rules, func(rule []string) bool {
-		return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
-	})
 }
 
 // ruleFailed is the outcome of a rule that panicked.

@@ -62,6 +62,7 @@ func TestRules(t *testing.T) {
 	rules := approval.Rules{
 		Allow: []approval.Rule{{Command: []string{"go", "test"}}, {Command: []string{"git"}, Outside: true}},
 		Deny:  [][]string{{"git", "push"}, {}},
+		Ask:   [][]string{{"git", "fetch"}, {"ssh"}, {}},
 	}
 	for _, tt := range []struct {
 		argv string
@@ -81,6 +82,10 @@ func TestRules(t *testing.T) {
 		{"bash|-lc|go test > out", ""},
 		{"bash|-lc|go test *", ""},
 		{"bash|script", ""},
+		{"git fetch", ""},
+		{"git fetch --all", ""},
+		{"bash|-lc|git status && git fetch", ""},
+		{"bash|-lc|git status && git push; git fetch", elicit.Denied},
 		{"bash|-lc|" + strings.Repeat("echo; ", policy.MaxScript/6+1), elicit.Denied}, // it may have a git push
 	} {
 		argv := strings.Fields(tt.argv)

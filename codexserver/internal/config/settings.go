@@ -85,8 +85,9 @@ type Settings struct {
 type Approvals struct {
 	elicit.Options
 	LegacyFlat bool `json:"legacy_flat"` // for NoLegacyFlat
-	// Allow and Deny are the user's rules. Those of Deny are beginnings of argv.
+	// Allow, Ask and Deny are the user's rules. Those of Ask and Deny are beginnings of argv.
 	Allow []Rule     `json:"allow"`
+	Ask   [][]string `json:"ask"`
 	Deny  [][]string `json:"deny"`
 	// Log is a file to which every question and decision is appended. Default: none.
 	Log string `json:"log"`

@@ -48,6 +48,9 @@ type Verdict struct {
 	// Confinable is true when the command may run in a sandbox if the approval is only for
 	// that.
 	Confinable bool
+	// Then is what happens after an approval if a rule wants the question and the policy does
+	// not: the action without the rule. Otherwise it is Refuse, and Ask says what happens.
+	Then Action
 }
 
 // Input is the basis of a decision about a command.
@@ -70,6 +73,8 @@ type Input struct {
 	// SessionApproved is true when the user has approved exactly this argv in this sandbox
 	// mode for the whole conversation, and what it names is unchanged.
 	SessionApproved bool
+	// Person is true when a rule wants a person to be asked each time, see [Asks].
+	Person bool
 }
 
 // Decide decides what happens to a command.
@@ -84,8 +89,30 @@ type Input struct {
 // Some rules come first. An escalation under a policy other than on-request is refused,
 // and so is an unknown policy or mode. A command approved for the session runs. If this
 // system cannot confine a command, the user is asked, or the command is refused under
-// never.
+// never. With Person, the user is asked about all that would run, and approves no more than
+// that.
 func Decide(in Input) Verdict {
+	if in.Person {
+		in.SessionApproved = false
+	}
+	v := in.decide()
+	if in.Person && v.Action != Refuse && v.Action != Ask {
+		reason := AsksAbout
+		switch v.Action {
+		case RunReadOnly:
+			reason += "; if approved, it runs in the read-only sandbox"
+		case RunSandboxed:
+			reason += "; if approved, it runs in the sandbox"
+		}
+		return Verdict{Action: Ask, Reason: reason, Then: v.Action}
+	}
+	return v
+}
+
+// AsksAbout is the reason of a question that a rule wants.
+const AsksAbout = "a rule of the user asks about this command"
+
+func (in *Input) decide() Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
 	}

@@ -56,8 +56,20 @@ func TestDecide(t *testing.T) {
 				in.Policy, in.Sandbox = tt.policy, mode
 				t.Run(fmt.Sprintf("%s %s %d", tt.policy, mode, i), func(t *testing.T) {
 					got := policy.Decide(in)
-					if got.Action != want[i] {
-						t.Errorf("got %v (%s), want %v", got.Action, got.Reason, want[i])
+					if got.Action != want[i] || got.Then != policy.Refuse {
+						t.Errorf("got %v (%s), then %v, want %v", got.Action, got.Reason, got.Then, want[i])
+					}
+					fresh := in
+					fresh.SessionApproved = false
+					without, in := policy.Decide(fresh), in
+					in.Person = true
+					asked := policy.Decide(in)
+					wanted := without // a rule that asks changes nothing else: no session, and then no more than without it
+					if without.Action != refuse && without.Action != ask {
+						wanted.Action, wanted.Then = ask, without.Action
+					}
+					if asked.Action != wanted.Action || asked.Then != wanted.Then || asked.Confinable != wanted.Confinable {
+						t.Errorf("with a rule that asks: %+v, want %+v", asked, wanted)
 					}
 					if got.Action == policy.Refuse && got.Reason == "" {
 						t.Error("refused without a reason")

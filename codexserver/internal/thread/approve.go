@@ -18,6 +18,8 @@ import (
 
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
+	r.Person = h.board.Person(&r)
+	r.Once = r.Once || r.Person
 	exec := &elicit.ExecQuestion{
 		Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
@@ -29,8 +31,8 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 		exec.Reason = r.Reason
 	}
 	q := exec.Question()
-	whole := !q.Once
-	q.Safe = r.Safe
+	whole := !q.Once && !r.Person
+	q.Safe = r.Safe && !r.Person
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false) // without waiting for the client, because the desk may answer
 	return h.approve(ctx, r, q, whole)

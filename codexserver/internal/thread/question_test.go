@@ -46,6 +46,39 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 	}
 }
 
+// TestPersonIsAskedEachTime has a rule that asks: an approval does not last, no lasting rule is
+// offered, and no setting takes the place of a person.
+func TestPersonIsAskedEachTime(t *testing.T) {
+	for _, tt := range []struct {
+		command, answer string
+		want            elicit.Decision
+	}{
+		{"go", servertest.ForSession, elicit.ApprovedForSession},
+		{"ssh", servertest.ForSession, elicit.Approved},
+		{"ssh", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
+		{"go", "", elicit.Approved}, // by approve-safe-only
+		{"ssh", "", elicit.Denied},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Safe: true, Lasting: "commands that begin with ssh"})
+				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+				return nil
+			})
+			o := &codexserver.Options{Rules: approval.Rules{Ask: [][]string{{"ssh"}}}, Approvals: elicit.Options{Schema: elicit.FormDecision, OnUnsupported: elicit.PolicySafeOnly}}
+			var says servertest.Answer
+			if tt.answer != "" {
+				says = servertest.Say(tt.answer)
+			}
+			c := servertest.Connect(t, codexserver.New(e, o), says)
+			got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
+			if err != nil || !strings.HasPrefix(got.Content, string(tt.want)+"\n") && got.Content != string(tt.want) {
+				t.Errorf("%s, %q: %q, %v, want %s", tt.command, tt.answer, got.Content, err, tt.want)
+			}
+		})
+	}
+}
+
 // TestQuestionOfAnotherKind records the whole question. A client that cannot show it gets
 // the desk's invitation, whether it uses tools or the methods of 2025.
 func TestQuestionOfAnotherKind(t *testing.T) {

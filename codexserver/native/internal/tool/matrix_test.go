@@ -65,10 +65,21 @@ func TestApprovalMatrix(t *testing.T) {
 				{"plain", "", expect.plain, []string{"sh", "-c", "exit 0"}},
 				{"escalated", `,"with_escalated_permissions":true,"justification":"because"`, expect.escalated, []string{"sh", "-c", "exit 0"}},
 				{"denied", "", expect.denied, []string{"sh", "-c", "exit 66"}},
+				{"safe, with a rule", "", personal(expect.safe), []string{"/bin/true"}},
+				{"plain, with a rule", "", personal(expect.plain), []string{"bash", "-c", "exit 0"}},
+				{"escalated, with a rule", `,"with_escalated_permissions":true,"justification":"because"`, personal(expect.escalated), []string{"bash", "-c", "exit 0"}},
+				{"denied, with a rule", "", personal(expect.denied), []string{"bash", "-c", "exit 66"}},
 			} {
+				if c.name == "safe, with a rule" && policy == "untrusted" {
+					continue // with a folder it is not known to be safe
+				}
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
-					h := &host{answer: elicit.Approved}
-					box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+					h := &host{answer: elicit.ApprovedForSession}
+					box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, Ask: [][]string{{"true"}, {"bash"}}})
+					if !strings.HasSuffix(c.name, "rule") {
+						h.answer = elicit.Approved
+						box = newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+					}
 					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
 					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
 					if err != nil {
@@ -93,6 +104,20 @@ func TestApprovalMatrix(t *testing.T) {
 			}
 		}
 	}
+}
+
+// personal returns the steps of a command that a rule asks about.
+func personal(steps string) string {
+	where := ""
+	switch {
+	case steps == "refused" || strings.HasPrefix(steps, "ask"):
+		return steps
+	case strings.Contains(steps, "confined to read-only"):
+		where = "; if approved, it runs in the read-only sandbox"
+	case strings.Contains(steps, "confined"):
+		where = "; if approved, it runs in the sandbox"
+	}
+	return "ask: a rule of the user asks about this command" + where + ", " + steps
 }
 
 // TestWithoutSandbox runs commands twice where the system has no sandbox.

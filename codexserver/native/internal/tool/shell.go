@@ -200,10 +200,11 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 // again asks to run a command outside of the sandbox that has stopped it.
 func (r run) again(ctx context.Context) (output string, err error) {
 	after := policy.AfterDenial(r.turn.ApprovalPolicy)
-	switch verdict, _ := r.judge(); verdict.Action {
-	case policy.Ask:
+	switch verdict, _ := r.judge(); {
+	case verdict.Then != policy.Refuse:
+	case verdict.Action == policy.Ask:
 		after = policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule}
-	case policy.Refuse:
+	case verdict.Action == policy.Refuse:
 		after = verdict
 	}
 	if after.Action != policy.Ask {
@@ -223,8 +224,12 @@ func (r run) input() policy.Input {
 		Command:          r.Command,
 		Escalated:        r.escalated(),
 		SessionApproved:  r.alone != nil,
+		Person:           r.person(),
 	}
 }
+
+// person reports whether a rule wants a person to be asked about the command each time.
+func (r run) person() bool { return policy.Asks(r.turn.box.options.Ask, r.Command) }
 
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
@@ -237,7 +242,11 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	in := r.input()
 	verdict := policy.Decide(in)
 	sandboxPolicy := t.SandboxPolicy
-	switch verdict.Action {
+	action := verdict.Action
+	if verdict.Then != policy.Refuse {
+		action = verdict.Then
+	}
+	switch action {
 	case policy.RunReadOnly:
 		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 	case policy.RunSandboxed:
@@ -337,27 +346,44 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 	defer end()
 	r.alone = alone
 	verdict, confinement := r.judge()
-	switch verdict.Action {
-	case policy.Run:
-		return r.free(ctx)
-	case policy.RunReadOnly:
-		return r.readOnly(ctx, confinement)
-	case policy.RunSandboxed:
-		return r.confined(ctx, confinement, policy.AfterDenial(r.turn.ApprovalPolicy))
-	case policy.Ask:
+	switch action := verdict.Action; {
+	case verdict.Then != policy.Refuse:
+		a, err := r.ask(ctx, verdict.Reason, verdict.Then, false)
+		defer a.end()
+		if err != nil || a.refusal != "" {
+			return a.refusal, err
+		}
+		return r.act(ctx, verdict.Then, confinement)
+	case action == policy.Ask:
 		reason := r.Justification
 		if reason == "" {
 			reason = verdict.Reason
 		}
 		return r.askAndRun(ctx, reason, confinement)
+	case action == policy.Refuse:
+		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason}), nil
+	default:
+		return r.act(ctx, action, confinement)
 	}
-	return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason}), nil
+}
+
+// act does with the command what the policy says.
+func (r run) act(ctx context.Context, action policy.Action, c Confinement) (output string, err error) {
+	switch {
+	case action == policy.Run:
+		return r.free(ctx)
+	case action == policy.RunReadOnly && c != nil:
+		return r.readOnly(ctx, c)
+	case action == policy.RunSandboxed && c != nil:
+		return r.confined(ctx, c, policy.AfterDenial(r.turn.ApprovalPolicy))
+	}
+	return "", fmt.Errorf("%v is not possible for a command", action)
 }
 
 // askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
 // may run only outside.
 func (r run) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
-	a, err := r.ask(ctx, reason, c != nil)
+	a, err := r.ask(ctx, reason, policy.Ask, c != nil)
 	defer a.end()
 	switch {
 	case err != nil || a.refusal != "":
@@ -384,9 +410,13 @@ type answer struct {
 
 // ask asks whether the command may run. An approval by a rule that a person accepted before
 // counts only if what the command starts and reads is what the question had, and nothing else may
-// write there meanwhile. Otherwise a person is asked.
-func (r run) ask(ctx context.Context, reason string, confinable bool) (a answer, err error) {
+// write there meanwhile. Otherwise a person is asked. Then is what an approval allows, where Ask
+// means outside the sandbox.
+func (r run) ask(ctx context.Context, reason string, then policy.Action, confinable bool) (a answer, err error) {
 	req := r.request(reason, confinable)
+	if then == policy.RunSandboxed || then == policy.RunReadOnly {
+		req.LeavesSandbox, req.NoSandbox = false, false
+	}
 	a.end = func() {}
 	shown, missing := proc.OpenFolder(r.dir)
 	if missing == nil {
@@ -428,7 +458,8 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		Placed:        true,
 	}
 	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
-	req.Once = req.Unasked.Sum == ""
+	req.Person = r.person()
+	req.Once = req.Unasked.Sum == "" || req.Person
 	if sum, ok := r.content(); ok {
 		req.Content = sum
 	}
@@ -498,7 +529,7 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
-	a, err := r.ask(ctx, after.Reason, false)
+	a, err := r.ask(ctx, after.Reason, policy.Ask, false)
 	defer a.end()
 	if err != nil || a.refusal != "" {
 		return a.refusal, err

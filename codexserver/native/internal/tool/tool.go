@@ -63,6 +63,8 @@ type Options struct {
 	Shell string
 	// Strict uses the strict rules for commands that are known to be safe.
 	Strict bool
+	// Ask lists beginnings of commands that a person is asked about each time.
+	Ask [][]string
 	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
 	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool

@@ -30,12 +30,13 @@ type accepting struct {
 	*host
 	kept    *rulefile.Store
 	session bool
+	rules   approval.Rules
 	left    bool
 	asked   int
 }
 
 func (h *accepting) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	d := board.New(&board.Options{Kept: h.kept}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	d := board.New(&board.Options{Kept: h.kept, Rules: h.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
 	if d.By == approval.ByRule {
 		return d.Outcome
 	}
@@ -98,10 +99,14 @@ func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 	servertest.NeedTier(t, sandbox.TierThread)
 	for i, tt := range unaskedAttacks {
 		n := i // so that the next attack begins with another combination
-		for _, kind := range []string{"rule", "session"} {
+		for _, kind := range []string{"rule", "session", "asked, rule", "asked, session"} {
+			asked := strings.HasPrefix(kind, "asked")
+			if asked && i%6 != 0 {
+				continue // what a rule asks about depends on the words alone
+			}
 			for _, who := range []string{"the same server", "another server", "another server, then a restart"} {
 				for _, when := range []string{"before", "after"} {
-					if kind == "rule" && tt.session || kind == "session" && (strings.Contains(who, "restart") || when == "before") {
+					if strings.HasSuffix(kind, "rule") && tt.session || strings.HasSuffix(kind, "session") && (strings.Contains(who, "restart") || when == "before") {
 						continue // a person has just approved what runs
 					}
 					if when == "before" && (who == "the same server" && tt.folder != "work" || tt.files["tools/deploy"] != "" || strings.HasPrefix(tt.name, "a program of")) {
@@ -119,7 +124,10 @@ func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 							argv = []string{"git", "push", "origin", "main"}
 						}
 						call := shellCall(t, escalated, argv...)
-						h := &accepting{host: &host{}, kept: rulefile.New(f.home(), nil), session: kind == "session"}
+						h := &accepting{host: &host{}, kept: rulefile.New(f.home(), nil), session: strings.HasSuffix(kind, "session")}
+						if asked {
+							h.rules.Ask = [][]string{argv[:1]}
+						}
 						turn := f.server(t, h, f.work)
 						plant := func() {
 							writer := turn
@@ -150,6 +158,9 @@ func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 						}
 						if _, err := os.Stat(filepath.Join(f.outside, "proof")); err == nil {
 							t.Errorf("the program ran; asked %d times; %s", h.asked, h.steps())
+						}
+						if asked && h.asked != 2 {
+							t.Errorf("asked %d times, although a rule asks each time", h.asked)
 						}
 					})
 				}
@@ -347,7 +358,7 @@ func (f *field) home() string { return filepath.Join(f.top, "codex") }
 func (f *field) server(t *testing.T, h *accepting, cwd string) *tool.Turn {
 	t.Helper()
 	box := newBox(tool.Options{
-		Environ: f.env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{})), FileTools: true,
+		Environ: f.env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{})), FileTools: true, Ask: h.rules.Ask,
 		Marks: &sandbox.Marks{File: filepath.Join(f.home(), "codex-mcp", "commands.lock")},
 	})
 	turn := box.Turn(tool.Context{
