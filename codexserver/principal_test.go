@@ -209,8 +209,8 @@ func TestFolder(t *testing.T) {
 		want string
 	}{
 		{codexserver.Options{Folder: b}, b},
-		{codexserver.Options{Folders: []string{a, b}}, a},
-		{codexserver.Options{Folder: b, Folders: []string{a, b}}, b},
+		{codexserver.Options{Calls: codexserver.CallOptions{Folders: []string{a, b}}}, a},
+		{codexserver.Options{Folder: b, Calls: codexserver.CallOptions{Folders: []string{a, b}}}, b},
 	} {
 		e := &counted{TurnFunc: servertest.Script()}
 		servertest.Connect(t, codexserver.New(e, &tt.o), nil).CallTool(t, "codex", `{"prompt":"say:x"}`)

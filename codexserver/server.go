@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -53,12 +52,6 @@ type Options struct {
 	Record io.Writer
 	// Trace receives every message, with secrets replaced. Default: none.
 	Trace io.Writer
-	// Tools are the tools to offer besides codex and codex-reply, such as "codex-wait".
-	// An argument whose result needs a tool that is not offered, such as background, is
-	// refused. Default, when nil: all that the engine can serve.
-	Tools []string
-	// AlwaysLoad asks clients that load tools on demand to load these at once.
-	AlwaysLoad bool
 	// Home is a folder for data that outlives the process: tasks, the key that seals the
 	// state of calls, and git worktrees. They are in subfolders whose names begin with
 	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
@@ -69,24 +62,8 @@ type Options struct {
 	// it takes no writes, calls that would begin a turn are refused, and approvals do not
 	// count. Default: they are only files.
 	Store *store.Mirror
-	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
-	// of JSON. Default: [setting.DefaultResult].
-	MaxResult int
-	// Hint says which results of turns have a text block that names the thread, for clients
-	// that pass only texts on to their model: "auto", all but those of clients that are
-	// known to pass on structured content; "always" or "never". Default: "auto".
-	Hint string
-	// Patience is how long a call of a tool may take. A call that takes longer ends with the
-	// thread's id and what was done so far; its turn continues in the background, and
-	// codex-wait has its result. Default: forever, but less than the limit of clients that
-	// are known to give calls up after a fixed time, by the name in their clientInfo. A
-	// negative value means forever for all. It has nothing to do with how long a question
-	// stays open.
-	Patience time.Duration
-	// Stall is how long a model may be silent before progress, tasks and codex-wait report
-	// it as stuck. Its turn continues. Default: [setting.DefaultStall]. A negative value means
-	// that it is never reported.
-	Stall time.Duration
+	// Calls say what calls of the tools may do, and what they return.
+	Calls CallOptions
 	// Keep says how much is kept in Home.
 	Keep KeepOptions
 	// Changes say how the changes of a turn are found.
@@ -94,28 +71,10 @@ type Options struct {
 	// Tasks says how calls of clients with tasks (MCP extension
 	// io.modelcontextprotocol/tasks) become tasks.
 	Tasks TaskOptions
-	// LockedArguments are arguments of the tool codex that a call may not have, such as
-	// "config" and "sandbox": the tool does not offer them, and a call with one is
-	// refused. Calls are mostly written by a model. None by default.
-	LockedArguments []string
-	// TrustedCalls lets the argument config of the tool codex set every key of the
-	// engine's configuration. By default it may set the model, its effort, the sandbox,
-	// the approval policy and some others. Keys that could name a program, a provider or a
-	// file are refused, or left out with a warning.
-	TrustedCalls bool
 	// Folder is the working folder of conversations whose caller names none, an absolute
-	// path. Default: the client's first root, else the process's working folder.
+	// path. Default: the first of Calls.Folders, else the client's first root, else the
+	// process's working folder.
 	Folder string
-	// Folders limit what a call may name: its working folder, the folders that it
-	// makes writable, its images and its repository. A symbolic link counts as the
-	// place that it leads to. TrustedCalls has no effect with them. They do not limit
-	// the sandbox mode danger-full-access, which LockedArguments can rule out. They are
-	// absolute; the first one is also the default of Folder. Default, when nil: no
-	// limit.
-	Folders []string
-	// Turns is how many turns may run or wait at a time. A call for one more gets an error
-	// result. Default: no limit.
-	Turns int
 	// Finish lets running calls finish when the client's input ends. By default they are
 	// interrupted if the client has sent initialize; input without initialize, such as a
 	// file of requests, is always finished. Approvals.OnUnsupported decides questions
@@ -139,6 +98,8 @@ type Options struct {
 
 // The types of settings that are tables of their own.
 type (
+	// CallOptions say what calls of the tools may do, and what they return.
+	CallOptions = setting.Calls
 	// ChangeOptions say how the changes of a turn are found.
 	ChangeOptions = setting.Changes
 	// KeepOptions say how much is kept in [Options].Home.
@@ -203,14 +164,12 @@ func New(e engine.Engine, o *Options) *Server {
 		room = safefile.NewReserve(o.Home, turnRoom)
 	}
 	table := mcptool.New(e, &mcptool.Options{
-		Report: watch, MaxResult: o.MaxResult, Hint: mcptool.Hint(o.Hint), Patience: o.Patience, Stall: o.Stall,
-		Tools: o.Tools, AlwaysLoad: o.AlwaysLoad, LockedArguments: o.LockedArguments, TrustedCalls: o.TrustedCalls,
-		Home: o.Home, Room: room, Store: o.Store, Folders: o.Folders, Turns: o.Turns, Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
-		Keep: o.Keep,
+		Calls: o.Calls, Keep: o.Keep, Report: watch, Home: o.Home, Room: room, Store: o.Store,
+		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
 	folder := o.Folder
-	if folder == "" && len(o.Folders) > 0 {
-		folder = o.Folders[0]
+	if folder == "" && len(o.Calls.Folders) > 0 {
+		folder = o.Calls.Folders[0]
 	}
 	unread := mcp.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
 	seal := &mcp.Seal{Logger: log}

@@ -19,6 +19,53 @@ const (
 	DefaultFiles = 100_000
 )
 
+// Calls say what calls of the tools may do, and what they return. The zero value is the default.
+type Calls struct {
+	// Tools are the tools to offer besides codex and codex-reply, such as "codex-wait".
+	// An argument whose result needs a tool that is not offered, such as background, is
+	// refused. Default, when nil: all that the engine can serve.
+	Tools []string `json:"tools"`
+	// AlwaysLoad asks clients that load tools on demand to load these at once.
+	AlwaysLoad bool `json:"always_load"`
+	// LockedArguments are arguments of the tool codex that a call may not have, such as
+	// "config" and "sandbox": the tool does not offer them, and a call with one is
+	// refused. Calls are mostly written by a model. None by default.
+	LockedArguments []string `json:"locked_arguments"`
+	// TrustedCalls lets the argument config of the tool codex set every key of the
+	// engine's configuration. By default it may set the model, its effort, the sandbox,
+	// the approval policy and some others. Keys that could name a program, a provider or a
+	// file are refused, or left out with a warning.
+	TrustedCalls bool `json:"trusted_calls"`
+	// Folders limit what a call may name: its working folder, the folders that it
+	// makes writable, its images and its repository. A symbolic link counts as the
+	// place that it leads to. TrustedCalls has no effect with them. They do not limit
+	// the sandbox mode danger-full-access, which LockedArguments can rule out. They are
+	// absolute; the first one is also the working folder of conversations whose caller
+	// names none. Default, when nil: no limit.
+	Folders []string `json:"-"`
+	// Turns is how many turns may run or wait at a time. A call for one more gets an error
+	// result. Default: no limit.
+	Turns int `json:"-"`
+	// Patience is how long a call of a tool may take. A call that takes longer ends with the
+	// thread's id and what was done so far; its turn continues in the background, and
+	// codex-wait has its result. Default: forever, but less than the limit of clients that
+	// are known to give calls up after a fixed time, by the name in their clientInfo. A
+	// negative value means forever for all. It has nothing to do with how long a question
+	// stays open.
+	Patience time.Duration `json:"-"`
+	// Stall is how long a model may be silent before progress, tasks and codex-wait report
+	// it as stuck. Its turn continues. Default: [DefaultStall]. A negative value means
+	// that it is never reported.
+	Stall time.Duration `json:"-"`
+	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
+	// of JSON. Default: [DefaultResult].
+	MaxResult int `json:"-"`
+	// Hint says which results of turns have a text block that names the thread, for clients
+	// that pass only texts on to their model: "auto", all but those of clients that are
+	// known to pass on structured content; "always" or "never". Default: "auto".
+	Hint string `json:"-"`
+}
+
 // Changes say how the changes of a turn are found: its folder is read before and after the
 // turn. Where that is not possible, the result says so and has the changes of patches. The
 // zero value is the default.

@@ -15,7 +15,7 @@ import (
 // answers it although the stream that brought it has ended.
 func TestPatience(t *testing.T) {
 	t.Parallel() // it waits
-	s := open(t, asking, &codexserver.Options{Patience: time.Second}, nil)
+	s := open(t, asking, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}, nil)
 	h := s.initialize(nil)
 	v := s.stream(http.MethodPost, codex("1", "go", ""), h)
 	v.until(`"elicitation/create"`)

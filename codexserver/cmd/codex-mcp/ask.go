@@ -269,8 +269,8 @@ const endTime = 5 * time.Second
 
 // forTerminal adapts the settings to a client at a terminal.
 func (c *configuration) forTerminal(o *options, console *terminal.Console) {
-	c.settings.Limits.Result = math.MaxInt32                            // limits.result is for models
-	c.settings.Calls.Patience = -1                                      // the terminal waits for the end
+	c.settings.MaxResult = math.MaxInt32                                // limits.result is for models
+	c.settings.Patience = -1                                            // the terminal waits for the end
 	if list := "codex-list"; !slices.Contains(c.settings.Tools, list) { // for --resume last; the settings are for models
 		c.settings.Tools = append(c.settings.Tools, list)
 	}

@@ -56,7 +56,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -235,31 +234,23 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 
 // serverOptions returns the options of a server without what is opened for it.
 func (c *configuration) serverOptions(o *options) *codexserver.Options {
+	calls := c.settings.Calls
+	calls.Folders, calls.Turns = o.folders, o.turns
 	return &codexserver.Options{
 		Approvals: c.settings.Approvals.Options,
 		Rules:     c.rules(),
 		Home:      c.home,
 		Store:     c.store,
-		MaxResult: c.settings.Limits.Result,
-		Hint:      c.settings.Results.Hint,
-		Patience:  time.Duration(c.settings.Calls.Patience),
-		Stall:     c.settings.Limits.Stall,
+		Calls:     calls,
 		Changes:   c.settings.Changes.Changes,
 		Keep:      c.settings.Keep.Keep,
 		Tasks:     c.settings.Tasks.Tasks,
 		Version:   version(),
 		Logger:    c.log,
-
-		Tools:           c.settings.Tools,
-		AlwaysLoad:      c.settings.AlwaysLoad,
-		LockedArguments: c.settings.LockedArguments,
-		TrustedCalls:    c.settings.TrustedCalls,
-		Folder:          o.folder,
-		Folders:         o.folders,
-		Turns:           o.turns,
-		Approver:        o.approver,
-		Finish:          o.finish,
-		Observer:        c.observer,
+		Folder:    o.folder,
+		Approver:  o.approver,
+		Finish:    o.finish,
+		Observer:  c.observer,
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	p, err := page.Listen(&page.Options{
 		Port:  c.settings.Approvals.PagePort,
 		Tasks: c.otherTasks(),
-		Stall: c.settings.Limits.Stall,
+		Stall: c.settings.Stall,
 		Announce: func(link string) {
 			select {
 			case links <- link:

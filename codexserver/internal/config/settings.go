@@ -22,16 +22,14 @@ const SettingsFile = "codex-mcp.toml"
 // Settings are the keys of the file, in the form of the options of packages codexserver and
 // native. Those that depend on others have no key.
 type Settings struct {
+	// Calls have keys of their own here, and in the tables Results, Call and Limits.
+	setting.Calls
 	// Approvals say how the client is asked, and what is decided without it.
 	Approvals Approvals `json:"approvals"`
 	// Shared connects the client with a server of the user that all clients share.
 	Shared bool `json:"shared"`
-	// Tools are the tools to offer besides codex and codex-reply.
-	Tools []string `json:"tools"`
 	// ModelTools are the tools that the native engine offers to models.
 	ModelTools setting.Tools `json:"model_tools"`
-	// AlwaysLoad asks clients that load tools on demand to load ours at once.
-	AlwaysLoad bool `json:"always_load"`
 	// Fetch lets the models of the native engine read pages of the web.
 	Fetch setting.Fetch `json:"fetch"`
 	// Tasks say how calls become tasks.
@@ -41,22 +39,16 @@ type Settings struct {
 		Resume bool   `json:"resume"` // for NoResume
 	} `json:"tasks"`
 	Results struct {
-		// Hint says which results have a text that names the thread.
-		Hint string `json:"hint"`
+		Hint string `json:"hint"` // for Calls.Hint
 	} `json:"results"`
-	Calls struct {
-		// Patience is how long a call may take before it ends although its turn continues.
-		Patience Patience `json:"patience"`
+	Call struct {
+		Patience Patience `json:"patience"` // for Calls.Patience
 	} `json:"calls"`
 	// Changes say how the changes of a turn are found.
 	Changes struct {
 		setting.Changes
 		Track bool `json:"track"` // for Off
 	} `json:"changes"`
-	// LockedArguments are arguments of the tool codex that calls may not choose.
-	LockedArguments []string `json:"locked_arguments"`
-	// TrustedCalls lets the argument config of a call set every key.
-	TrustedCalls bool `json:"trusted_calls"`
 	// Keep says how much is kept, and for how long.
 	Keep Keep `json:"keep"`
 	// Notify says what runs when a person should look.
@@ -69,13 +61,9 @@ type Settings struct {
 	Sandbox setting.Sandbox `json:"sandbox"`
 	Limits  struct {
 		setting.Limits
-		Tasks int `json:"tasks"` // for Tasks.Limit
-		// Stall is how long a model may be silent before it is reported as stuck. A
-		// negative value means forever.
-		Stall time.Duration `json:"stall"`
-		// Result is the size of the longest answer, and of the largest structured content
-		// of a result, in bytes of JSON.
-		Result int `json:"result"`
+		Tasks  int           `json:"tasks"`  // for Tasks.Limit
+		Stall  time.Duration `json:"stall"`  // for Calls.Stall
+		Result int           `json:"result"` // for Calls.MaxResult
 	} `json:"limits"`
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string `json:"-"`
@@ -98,7 +86,7 @@ type Approvals struct {
 
 // newSettings returns the settings of an empty file.
 func newSettings() *Settings {
-	s := &Settings{Tools: slices.Clone(Choosable), ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
+	s := &Settings{Calls: setting.Calls{Tools: slices.Clone(Choosable)}, ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
 	a := &s.Approvals
 	a.Timeout, a.MaxPending, a.LegacyFlat = unset, elicit.DefaultMaxPending, true
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
@@ -128,6 +116,7 @@ func (s *Settings) complete() {
 	s.Approvals.NoLegacyFlat = !s.Approvals.LegacyFlat
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
+	s.Hint, s.Patience, s.Stall, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Stall, l.Result
 	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
 }
 

@@ -44,7 +44,7 @@ func TestStateIsOfOneCall(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &worker{}
-				c := connectModern(t, w.engine(), &codexserver.Options{TrustedCalls: true})
+				c := connectModern(t, w.engine(), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}})
 				a := c.call("codex", own)
 				r := c.round(tt.tool, tt.arguments, c.state(a), acceptOne).wait()
 				if tt.good {

@@ -227,7 +227,7 @@ func TestPatienceBare(t *testing.T) {
 
 // TestPatienceOption checks calls.patience, and that codex-wait has it too.
 func TestPatienceOption(t *testing.T) {
-	eras(t, "somebody", &codexserver.Options{Patience: 20 * time.Second}, nil, func(t *testing.T, h *host, w *worker) {
+	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *worker) {
 		took(t, 20*time.Second, func() { h.codex("sleep:70s say:end") })
 		took(t, 20*time.Second, func() {
 			if got := h.rows(45); got != "running: thinking, 40s" {
@@ -236,8 +236,8 @@ func TestPatienceOption(t *testing.T) {
 		})
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
-	for _, o := range []*codexserver.Options{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
-		eras(t, "@cline/core", o, nil, func(t *testing.T, h *host, w *worker) {
+	for _, o := range []codexserver.CallOptions{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
+		eras(t, "@cline/core", &codexserver.Options{Calls: o}, nil, func(t *testing.T, h *host, w *worker) {
 			took(t, 70*time.Second, func() { h.codex("sleep:70s") })
 		})
 	}
@@ -247,7 +247,7 @@ func TestPatienceOption(t *testing.T) {
 func TestPatienceFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
-		h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), &codexserver.Options{Patience: time.Second}), nil), t: t}
+		h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}), nil), t: t}
 		took(t, time.Minute, func() { h.codex("sleep:1m") })
 	})
 }
@@ -331,7 +331,7 @@ func TestPatienceDid(t *testing.T) {
 			host.Emit(protocol.AgentMessage{Message: "Done.\nThe turn has ended. " + strings.Repeat("x", 10_000)})
 			return servertest.Wait(ctx, time.Hour)
 		})
-		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: time.Minute}), nil), t: t}
+		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Minute}}), nil), t: t}
 		r := h.codex("x")
 		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: /work/a]\\n\\ncall codex-reply.")
 	})
@@ -419,7 +419,7 @@ func TestTurnPanics(t *testing.T) {
 				}
 				panic("a bug")
 			})
-			h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Patience: patience}), nil), t: t}
+			h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: patience}}), nil), t: t}
 			for _, prompt := range []string{"now", "late"} {
 				r := h.codex(prompt)
 				if r.Content != want && (prompt == "now" || patience < 0) {
@@ -447,7 +447,7 @@ func TestTurnPanics(t *testing.T) {
 func TestPatienceTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir(), Patience: 10 * time.Second})
+		c := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}})
 		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 		var a answer
 		took(t, time.Second, func() { a = c.codex("sleep:1m say:end") })
@@ -470,7 +470,7 @@ func TestPatienceWithoutATask(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp"), nil, 0o600); err != nil { // in place of the folder
 			t.Fatal(err)
 		}
-		o := &codexserver.Options{Home: home, Patience: time.Minute, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}}
+		o := &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: time.Minute}}
 		o.Changes.Off = true
 		c := connectModern(t, (&worker{}).engine(), o)
 		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`

@@ -47,7 +47,7 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	e := says("done")
-	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Folders: []string{own, second, other + "/inner"}, Home: filepath.Join(top, "home")}), nil)
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second, other + "/inner"}}}), nil)
 	const outside = " does not lie in one of the folders"
 	for _, tt := range []struct {
 		name      string
@@ -162,7 +162,7 @@ func TestFoldersOfConfig(t *testing.T) {
 	} {
 		for _, trusted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, trusted %v", tt.name, trusted), func(t *testing.T) {
-				o := &codexserver.Options{Folders: []string{own, second}, Home: filepath.Join(top, "home"), TrustedCalls: trusted}
+				o := &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second}, TrustedCalls: trusted}}
 				arguments := map[string]any{"config": tt.config}
 				maps.Copy(arguments, tt.arguments)
 				checkRoots(t, o, arguments, tt.fault, tt.overrides, tt.roots)
@@ -207,7 +207,7 @@ func TestWritableRootsOfConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			arguments := map[string]any{"cwd": dir}
 			maps.Copy(arguments, tt.arguments)
-			checkRoots(t, &codexserver.Options{TrustedCalls: tt.trusted}, arguments, tt.fault, tt.overrides, tt.roots)
+			checkRoots(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}, arguments, tt.fault, tt.overrides, tt.roots)
 		})
 	}
 }
@@ -233,7 +233,7 @@ func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.IsError || !sameJSON(t, overrides, string(passed)) || !slices.Equal(c.WritableRoots, roots) || c.FromCall == (o.TrustedCalls && o.Folders == nil) {
+	if got.IsError || !sameJSON(t, overrides, string(passed)) || !slices.Equal(c.WritableRoots, roots) || c.FromCall == (o.Calls.TrustedCalls && o.Calls.Folders == nil) {
 		t.Errorf("got %+v; the engine got %s and the folders %q, want %s and %q", got, passed, c.WritableRoots, overrides, roots)
 	}
 }
@@ -249,7 +249,7 @@ func TestLimitOfTurns(t *testing.T) {
 		host.Emit(protocol.AgentMessage{Message: "done"})
 		return nil
 	})
-	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Turns: 2}), nil)
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Turns: 2}}), nil)
 	var threads []string
 	for range 2 {
 		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})

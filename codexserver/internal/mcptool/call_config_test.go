@@ -43,7 +43,7 @@ func TestCallConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &servertest.Engine{Turn: servertest.Echo}
-				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{TrustedCalls: tt.trusted}), nil)
+				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}), nil)
 				params := `{"config":` + tt.config + `}`
 				if tt.method == "tools/call" {
 					params = `{"name":"codex","arguments":{"prompt":"p","config":` + tt.config + `}}`
@@ -105,7 +105,7 @@ func TestLockedCwd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		e := &servertest.Engine{Turn: servertest.Echo}
-		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}), nil)
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: []string{"approval-policy", "config", "cwd", "profile", "sandbox"}}}), nil)
 		for _, cwd := range []string{`"/"`, `"."`, `null`} {
 			if result := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","cwd":`+cwd+`}}`); !strings.Contains(result, "argument /cwd is locked") || len(e.Started()) > 0 {
 				t.Errorf("cwd %s: %s", cwd, result)

@@ -237,7 +237,7 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 
 					record := &servertest.Journal{}
 					server := codexserver.New(e, &codexserver.Options{
-						Home: t.TempDir(), MaxResult: 4096, Record: record, Tasks: codexserver.TaskOptions{Grace: -1},
+						Home: t.TempDir(), Calls: codexserver.CallOptions{MaxResult: 4096}, Record: record, Tasks: codexserver.TaskOptions{Grace: -1},
 					})
 					h := &host{answers: make(chan string, 2)}
 					for _, a := range o.answers {

@@ -6,28 +6,19 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 )
 
-// Hint says which results have a text block that names the thread and says how to go on.
-// Without it a model that sees only the texts of a result cannot continue the conversation.
-type Hint string
-
-// The hints. The zero value is [HintAuto].
-const (
-	HintAuto   Hint = "auto" // unless the client is known to show structured content to its model
-	HintAlways Hint = "always"
-	HintNever  Hint = "never"
-)
-
 // structuredHosts are the clients, by the name in their clientInfo, whose models see the
 // structured content of every result that is not an error, in place of its texts.
 // docs/delegating.md says how that is known, and why other hosts are not here.
 var structuredHosts = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
 
-// wanted reports whether the results for a client have the block.
-func (h Hint) wanted(client string) bool {
-	switch h {
-	case HintAlways:
+// hints reports whether the results for a client have a text block that names the thread and says
+// how to go on. Without it a model that sees only the texts of a result cannot continue the
+// conversation.
+func (o *Options) hints(client string) bool {
+	switch o.Hint {
+	case "always":
 		return true
-	case HintNever:
+	case "never":
 		return false
 	}
 	return !slices.Contains(structuredHosts, client)

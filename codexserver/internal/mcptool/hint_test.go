@@ -56,7 +56,7 @@ func TestHint(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, meta := range []string{"", `,"_meta":` + strings.Replace(servertest.Meta, `"test"`, fmt.Sprintf("%q", tt.client), 1)} {
-					c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Hint: tt.hint}), nil)
+					c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Hint: tt.hint}}), nil)
 					if meta == "" {
 						c.Ask(t, "initialize", fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}`, tt.client))
 					}

@@ -69,7 +69,7 @@ func TestStuckInTheBackground(t *testing.T) {
 	} {
 		t.Run(tt.stall.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: mute}, &codexserver.Options{Stall: tt.stall}), nil)
+				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: mute}, &codexserver.Options{Calls: codexserver.CallOptions{Stall: tt.stall}}), nil)
 				c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p","background":true}}`)
 				got := stuckAt(t, func(minute int) string {
 					waited := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`)

@@ -91,7 +91,7 @@ func TestChosenTools(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Tools: tt.chosen, Home: t.TempDir()}), nil)
+				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Tools: tt.chosen}}), nil)
 				var list struct {
 					Tools []struct {
 						Name        string
@@ -150,7 +150,7 @@ func TestLockedArguments(t *testing.T) {
 			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
 		}
 
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{LockedArguments: []string{"config", "sandbox"}}), nil)
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: []string{"config", "sandbox"}}}), nil)
 		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
 			t.Errorf("offered although it is locked: %s", tools)
 		}
@@ -172,7 +172,7 @@ func TestLockedArguments(t *testing.T) {
 // TestLockedInConfig sends keys of config that choose what a locked argument chooses.
 func TestLockedInConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}), nil)
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}}), nil)
 		for args, want := range map[string]string{
 			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
 			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,

@@ -45,7 +45,7 @@ func TestLimitOfTheAnswer(t *testing.T) {
 	} {
 		for era, meta := range map[string]string{"2025-11-25": "", "2026-07-28": `,"_meta":` + servertest.Meta} {
 			t.Run(tt.name+" "+era, func(t *testing.T) {
-				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{MaxResult: limit, Tools: tt.tools}), nil)
+				c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{MaxResult: limit, Tools: tt.tools}}), nil)
 				call := func(tool, arguments string) string {
 					return c.Ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{%s}%s}`, tool, arguments, meta))
 				}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
@@ -66,24 +65,9 @@ type call struct {
 
 // Options are the options of the tools. Nil is the zero value.
 type Options struct {
-	// Tools are the tools to offer besides codex and codex-reply. Nil means all.
-	Tools []string
+	setting.Calls
 	// Report says how the tools watch turns.
 	Report report.Options
-	// MaxResult is the size of the longest answer, and of the largest structured content of
-	// a result, in bytes of JSON.
-	// Default: [setting.DefaultResult].
-	MaxResult int
-	// Stall is how long a model may be silent before it is reported as stuck. 0 is
-	// [setting.DefaultStall], a negative value forever.
-	Stall time.Duration
-	// AlwaysLoad asks clients that load tools on demand to load these at once.
-	AlwaysLoad bool
-	// LockedArguments are arguments of codex that a call may not choose.
-	LockedArguments []string
-	// TrustedCalls lets the argument config of codex set every key, unless there are
-	// Folders.
-	TrustedCalls bool
 	// Store is asked before a turn begins. Nil is not.
 	Store *store.Mirror
 	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
@@ -92,15 +76,6 @@ type Options struct {
 	// Room is checked before a turn begins: enough for what a turn writes before its first
 	// action. It is given up when a turn fails because the disk is full, to record how it ended.
 	Room *safefile.Reserve
-	// Folders are the folders in which the paths of a call must lie. Nil allows all.
-	Folders []string
-	// Patience is how long a call may take before it ends although its turn continues. 0
-	// depends on the client, see [Table.Patience], a negative value means forever.
-	Patience time.Duration
-	// Hint says which results of turns have a text that names the thread.
-	Hint Hint
-	// Turns is how many turns may run or be queued at a time. 0 means no limit.
-	Turns int
 	// Continues makes turns of tasks and in the background such that another process can
 	// continue them, if the engine can.
 	Continues bool

@@ -196,7 +196,7 @@ func TestTurnArgumentsLocked(t *testing.T) {
 		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
 	} {
 		e := says("{}")
-		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{LockedArguments: tt.locks}), nil)
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: tt.locks}}), nil)
 		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
 		var list struct {
 			Tools []struct {

@@ -56,7 +56,9 @@ func start(ctx context.Context, name, task string) error {
 func run(ctx context.Context, e engine.Engine, name string, provider *genai.ClientConfig, task string, in io.Reader, out io.Writer) error {
 	// The agent's model writes the calls: it can say what to do, but not what needs no question.
 	server := codexserver.New(e, &codexserver.Options{
-		Tools: []string{}, LockedArguments: []string{"approval-policy", "config", "cwd", "model", "profile", "sandbox", "writable-roots"},
+		Calls: codexserver.CallOptions{
+			Tools: []string{}, LockedArguments: []string{"approval-policy", "config", "cwd", "model", "profile", "sandbox", "writable-roots"},
+		},
 	})
 	client := mcp.NewClient(&mcp.Implementation{Name: "adk-example", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person(in, out)})
 	codex, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: &gosdkmcp.Transport{Server: server}})
