@@ -19,7 +19,7 @@ import (
 type Foreign struct {
 	message string
 	form    foreignForm
-	fields  []foreignField // sorted
+	fields  []*foreignField // sorted
 }
 
 // Bounds of a foreign question. What is longer is cut, and the message says so; too many fields
@@ -170,8 +170,8 @@ func (f *Foreign) build(mark string, schema jsontext.Value) error {
 		if s == nil {
 			return errors.New("a field has no schema")
 		}
-		field := foreignField{shown: OneLine(name, foreignName), name: name}
-		if err := s.clean(&field); err != nil {
+		field := &foreignField{shown: OneLine(name, foreignName), name: name}
+		if err := s.clean(field); err != nil {
 			return fmt.Errorf("the field %s: %w", ShowName(name), err)
 		}
 		if _, taken := f.form.Properties[field.shown]; taken {
@@ -192,7 +192,7 @@ func (f *Foreign) build(mark string, schema jsontext.Value) error {
 		}
 	}
 	slices.Sort(f.form.Required)
-	slices.SortFunc(f.fields, func(a, b foreignField) int { return strings.Compare(a.shown, b.shown) })
+	slices.SortFunc(f.fields, func(a, b *foreignField) int { return strings.Compare(a.shown, b.shown) })
 	return nil
 }
 

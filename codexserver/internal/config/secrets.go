@@ -38,28 +38,28 @@ func NewSecrets(values ...string) Secrets {
 // overlap in it, or contain each other. A text that was cut may end in the beginning of one.
 func (s Secrets) Hide(text string) string {
 	type part struct{ begin, end int }
-	var parts []part
+	var parts []*part
 	for _, secret := range s {
 		for from := 0; ; {
 			i := strings.Index(text[from:], secret)
 			if i < 0 {
 				break
 			}
-			parts = append(parts, part{from + i, from + i + len(secret)})
+			parts = append(parts, &part{from + i, from + i + len(secret)})
 			from += i + 1
 		}
 		for n := min(len(secret), len(text)); n >= shortestPart; n-- {
 			if strings.HasSuffix(text, secret[:n]) {
-				parts = append(parts, part{len(text) - n, len(text)})
+				parts = append(parts, &part{len(text) - n, len(text)})
 				break
 			}
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.begin, b.begin) })
+	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.begin, b.begin) })
 	var b strings.Builder
 	done := 0
 	for i := 0; i < len(parts); {
-		p := parts[i]
+		p := *parts[i]
 		for i++; i < len(parts) && parts[i].begin < p.end; i++ {
 			p.end = max(p.end, parts[i].end)
 		}

@@ -53,7 +53,7 @@ func (s *Store) thin(ctx context.Context, root *os.Root, files []fs.DirEntry) er
 	if len(files) <= s.most {
 		return nil
 	}
-	var finished []Task
+	var finished []*Task
 	for _, f := range files {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -63,10 +63,10 @@ func (s *Store) thin(ctx context.Context, root *os.Root, files []fs.DirEntry) er
 			continue
 		}
 		if t, err := read(root, id); err == nil && t.Status.Finished() {
-			finished = append(finished, Task{ID: id, Updated: t.Updated})
+			finished = append(finished, &Task{ID: id, Updated: t.Updated})
 		}
 	}
-	slices.SortFunc(finished, func(a, b Task) int { return a.Updated.Compare(b.Updated) })
+	slices.SortFunc(finished, func(a, b *Task) int { return a.Updated.Compare(b.Updated) })
 	for _, t := range finished[:max(0, len(finished)-s.most)] {
 		if err := s.remove(root, t.ID); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("sweeping the tasks: %w", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"slices"
 	"sort"
 	"strings"
 
@@ -44,8 +43,9 @@ type hit struct {
 func (p *pattern) best(ctx context.Context, root string) []protocol.FuzzyFile {
 	var hits []hit
 	cut := func() {
-		slices.SortFunc(hits, func(a, b hit) int {
-			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.path, b.path))
+		sort.SliceStable(hits, func(i, j int) bool {
+			a, b := &hits[i], &hits[j]
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.path, b.path)) < 0
 		})
 		hits = hits[:min(len(hits), limit)]
 	}

@@ -58,11 +58,11 @@ func (t *Turn) nearestNames(missing string) []string {
 		path     string
 		distance int
 	}
-	var all []candidate
+	var all []*candidate
 	add := func(path, name, want string) {
 		d := distance(strings.ToLower(name), strings.ToLower(want))
 		if d <= max(2, len(want)/3) {
-			all = append(all, candidate{path, d})
+			all = append(all, &candidate{path, d})
 		}
 	}
 	dir, want := filepath.Dir(missing), filepath.Base(missing)
@@ -83,12 +83,12 @@ func (t *Turn) nearestNames(missing string) []string {
 	base := filepath.Base(missing)
 	walkFiles(context.Background(), t.Cwd, func(file string) bool {
 		if strings.EqualFold(path.Base(file), base) {
-			all = append(all, candidate{strings.ToValidUTF8(file, "\uFFFD"), 0})
+			all = append(all, &candidate{strings.ToValidUTF8(file, "\uFFFD"), 0})
 		}
 		walked++
 		return walked < maxNearWalk
 	})
-	slices.SortFunc(all, func(a, b candidate) int {
+	slices.SortFunc(all, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.path, b.path))
 	})
 	var paths []string
@@ -146,7 +146,7 @@ func nearestLines(lines, text []string) []int {
 		return nil
 	}
 	type candidate struct{ number, distance int }
-	var all []candidate
+	var all []*candidate
 	for i, line := range lines[:min(len(lines), maxNearText)] {
 		line = strings.TrimSpace(line)
 		longer := max(len(line), len(want))
@@ -154,10 +154,12 @@ func nearestLines(lines, text []string) []int {
 			continue
 		}
 		if d := distance(line, want); d*2 <= min(longer, maxCompared) {
-			all = append(all, candidate{i + 1, d})
+			all = append(all, &candidate{i + 1, d})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	slices.SortFunc(all, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.number, b.number))
+	})
 	var numbers []int
 	for _, c := range all[:min(len(all), maxNear)] {
 		numbers = append(numbers, c.number)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -49,7 +50,9 @@ func (u *unanswered) received(line []byte) {
 func (u *unanswered) all() []jsonrpc.ID {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(u.ids), func(a, b jsonrpc.ID) int { return slices.Compare([]byte(a.String()), []byte(b.String())) })
+	ids := slices.Collect(maps.Keys(u.ids))
+	sort.SliceStable(ids, func(i, j int) bool { return ids[i].String() < ids[j].String() })
+	return ids
 }
 
 // idOf returns an id. What is none has no answer either.
