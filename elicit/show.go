@@ -18,12 +18,10 @@ import (
 // hiddenMarker is added where a character is escaped that would be invisible.
 const hiddenMarker = "(contains hidden characters)"
 
-// blank holds characters that show nothing by themselves, although Unicode counts them as
-// printable.
-var blank = []*unicode.RangeTable{
-	unicode.Other_Default_Ignorable_Code_Point, // fillers, joiners
-	unicode.Variation_Selector,
-	{R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}}}, // braille blank
+// blank reports whether r shows nothing by itself, although Unicode counts it as printable: fillers,
+// joiners, and the blank of braille.
+func blank(r rune) bool {
+	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800'
 }
 
 // unseen reports whether r has to be escaped when it comes after prev. A combining mark
@@ -32,7 +30,7 @@ func unseen(prev, r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
 	}
-	if !unicode.IsPrint(r) || unicode.IsOneOf(blank, r) {
+	if !unicode.IsPrint(r) || blank(r) {
 		return true
 	}
 	return unicode.Is(unicode.M, r) && !unicode.IsOneOf([]*unicode.RangeTable{unicode.L, unicode.M, unicode.N}, prev)

@@ -231,7 +231,7 @@ func (c *child) handler() jsonrpc.Handler {
 		func(p *wire.FileApproval) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).fileChange)
 	handle(m, c, wire.AskItemPermissionsRequestApproval, noPermissions,
 		func(p *wire.Permissions) about { return about{p.ThreadID, p.TurnID, p.ItemID} }, (*question).permissions)
-	handle(m, c, wire.AskItemToolRequestUserInput, noInput,
+	handle(m, c, wire.AskItemToolRequestUserInput, noInput(),
 		func(p *userInput) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).userInput)
 	handle(m, c, wire.AskMCPServerElicitationRequest, withContent(declinedElicitation),
 		func(p *elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).elicitation)

@@ -358,7 +358,7 @@ func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 // maxQueue is how many questions of a party may wait for the one that is asked.
 const maxQueue = 32
 
-var errQueue = fmt.Errorf("%d questions of the same party wait already", maxQueue)
+var errQueue = errors.New("questions of the same party wait already")
 
 // queue waits until no other question of a party, an MCP server or the model, is asked in the
 // thread. The caller must call leave.
@@ -375,7 +375,7 @@ func (a *question) queue(party string) (leave func(), err error) {
 	}
 	t.mu.Unlock()
 	if slots.Waiting() >= maxQueue {
-		return nil, errQueue
+		return nil, fmt.Errorf("%d %w", maxQueue, errQueue)
 	}
 	if err := slots.Acquire(a.ctx); err != nil {
 		return nil, err
@@ -387,12 +387,12 @@ func (a *question) queue(party string) (leave func(), err error) {
 func (a *question) userInput(p *userInput) (wire.UserInputReply, error) {
 	result, err := a.input(p)
 	if err != nil {
-		return noInput, err
+		return noInput(), err
 	}
 	return p.answers(result), nil
 }
 
-var noInput = wire.UserInputReply{Answers: map[string]wire.Answers{}}
+func noInput() wire.UserInputReply { return wire.UserInputReply{Answers: map[string]wire.Answers{}} }
 
 // input asks the model's questions.
 func (a *question) input(p *userInput) (json.RawMessage, error) {

@@ -74,8 +74,8 @@ func ParseEvent(raw []byte) (EventMsg, error) {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return nil, fmt.Errorf("protocol: event: %w", err)
 	}
-	read, known := eventReaders[head.Type]
-	if !known {
+	read := eventReader(head.Type)
+	if read == nil {
 		return RawEvent{Type: head.Type, Raw: raw}, nil
 	}
 	m, err := read(raw)
@@ -91,37 +91,71 @@ func readAs[E EventMsg](raw []byte) (EventMsg, error) {
 	return e, err
 }
 
-// eventReaders is read only.
-var eventReaders = map[string]func([]byte) (EventMsg, error){
-	SessionConfigured{}.EventType():             readAs[SessionConfigured],
-	TaskStarted{}.EventType():                   readAs[TaskStarted],
-	TaskComplete{}.EventType():                  readAs[TaskComplete],
-	TurnAborted{}.EventType():                   readAs[TurnAborted],
-	TokenCount{}.EventType():                    readAs[TokenCount],
-	UserMessage{}.EventType():                   readAs[UserMessage],
-	AgentMessage{}.EventType():                  readAs[AgentMessage],
-	AgentMessageDelta{}.EventType():             readAs[AgentMessageDelta],
-	AgentReasoning{}.EventType():                readAs[AgentReasoning],
-	AgentReasoningDelta{}.EventType():           readAs[AgentReasoningDelta],
-	AgentReasoningRawContent{}.EventType():      readAs[AgentReasoningRawContent],
-	AgentReasoningRawContentDelta{}.EventType(): readAs[AgentReasoningRawContentDelta],
-	AgentReasoningSectionBreak{}.EventType():    readAs[AgentReasoningSectionBreak],
-	ExecApprovalRequest{}.EventType():           readAs[ExecApprovalRequest],
-	PatchApprovalRequest{}.EventType():          readAs[PatchApprovalRequest],
-	ExecCommandBegin{}.EventType():              readAs[ExecCommandBegin],
-	ExecCommandOutputDelta{}.EventType():        readAs[ExecCommandOutputDelta],
-	ExecCommandEnd{}.EventType():                readAs[ExecCommandEnd],
-	PatchApplyBegin{}.EventType():               readAs[PatchApplyBegin],
-	PatchApplyEnd{}.EventType():                 readAs[PatchApplyEnd],
-	TurnDiff{}.EventType():                      readAs[TurnDiff],
-	PlanUpdate{}.EventType():                    readAs[PlanUpdate],
-	MCPToolCallBegin{}.EventType():              readAs[MCPToolCallBegin],
-	MCPToolCallEnd{}.EventType():                readAs[MCPToolCallEnd],
-	WebSearchBegin{}.EventType():                readAs[WebSearchBegin],
-	WebSearchEnd{}.EventType():                  readAs[WebSearchEnd],
-	ViewImageToolCall{}.EventType():             readAs[ViewImageToolCall],
-	BackgroundEvent{}.EventType():               readAs[BackgroundEvent],
-	StreamError{}.EventType():                   readAs[StreamError],
-	Error{}.EventType():                         readAs[Error],
-	ShutdownComplete{}.EventType():              readAs[ShutdownComplete],
+// eventReader returns the function that reads a type, nil for an unknown one.
+func eventReader(name string) func([]byte) (EventMsg, error) {
+	switch name {
+	case SessionConfigured{}.EventType():
+		return readAs[SessionConfigured]
+	case TaskStarted{}.EventType():
+		return readAs[TaskStarted]
+	case TaskComplete{}.EventType():
+		return readAs[TaskComplete]
+	case TurnAborted{}.EventType():
+		return readAs[TurnAborted]
+	case TokenCount{}.EventType():
+		return readAs[TokenCount]
+	case UserMessage{}.EventType():
+		return readAs[UserMessage]
+	case AgentMessage{}.EventType():
+		return readAs[AgentMessage]
+	case AgentMessageDelta{}.EventType():
+		return readAs[AgentMessageDelta]
+	case AgentReasoning{}.EventType():
+		return readAs[AgentReasoning]
+	case AgentReasoningDelta{}.EventType():
+		return readAs[AgentReasoningDelta]
+	case AgentReasoningRawContent{}.EventType():
+		return readAs[AgentReasoningRawContent]
+	case AgentReasoningRawContentDelta{}.EventType():
+		return readAs[AgentReasoningRawContentDelta]
+	case AgentReasoningSectionBreak{}.EventType():
+		return readAs[AgentReasoningSectionBreak]
+	case ExecApprovalRequest{}.EventType():
+		return readAs[ExecApprovalRequest]
+	case PatchApprovalRequest{}.EventType():
+		return readAs[PatchApprovalRequest]
+	case ExecCommandBegin{}.EventType():
+		return readAs[ExecCommandBegin]
+	case ExecCommandOutputDelta{}.EventType():
+		return readAs[ExecCommandOutputDelta]
+	case ExecCommandEnd{}.EventType():
+		return readAs[ExecCommandEnd]
+	case PatchApplyBegin{}.EventType():
+		return readAs[PatchApplyBegin]
+	case PatchApplyEnd{}.EventType():
+		return readAs[PatchApplyEnd]
+	case TurnDiff{}.EventType():
+		return readAs[TurnDiff]
+	case PlanUpdate{}.EventType():
+		return readAs[PlanUpdate]
+	case MCPToolCallBegin{}.EventType():
+		return readAs[MCPToolCallBegin]
+	case MCPToolCallEnd{}.EventType():
+		return readAs[MCPToolCallEnd]
+	case WebSearchBegin{}.EventType():
+		return readAs[WebSearchBegin]
+	case WebSearchEnd{}.EventType():
+		return readAs[WebSearchEnd]
+	case ViewImageToolCall{}.EventType():
+		return readAs[ViewImageToolCall]
+	case BackgroundEvent{}.EventType():
+		return readAs[BackgroundEvent]
+	case StreamError{}.EventType():
+		return readAs[StreamError]
+	case Error{}.EventType():
+		return readAs[Error]
+	case ShutdownComplete{}.EventType():
+		return readAs[ShutdownComplete]
+	}
+	return nil
 }

@@ -240,8 +240,8 @@ func ParseItem(raw []byte) (ResponseItem, error) {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return nil, fmt.Errorf("protocol: item: %w", err)
 	}
-	read, known := itemReaders[head.Type]
-	if !known {
+	read := itemReader(head.Type)
+	if read == nil {
 		return RawItem{Type: head.Type, Raw: raw}, nil
 	}
 	item, err := read(raw)
@@ -257,13 +257,23 @@ func readItem[I ResponseItem](raw []byte) (ResponseItem, error) {
 	return i, err
 }
 
-// itemReaders is read only.
-var itemReaders = map[string]func([]byte) (ResponseItem, error){
-	MessageItem{}.ItemType():              readItem[MessageItem],
-	ReasoningItem{}.ItemType():            readItem[ReasoningItem],
-	FunctionCallItem{}.ItemType():         readItem[FunctionCallItem],
-	FunctionCallOutputItem{}.ItemType():   readItem[FunctionCallOutputItem],
-	CustomToolCallItem{}.ItemType():       readItem[CustomToolCallItem],
-	CustomToolCallOutputItem{}.ItemType(): readItem[CustomToolCallOutputItem],
-	LocalShellCallItem{}.ItemType():       readItem[LocalShellCallItem],
+// itemReader returns the function that reads a type, nil for an unknown one.
+func itemReader(name string) func([]byte) (ResponseItem, error) {
+	switch name {
+	case MessageItem{}.ItemType():
+		return readItem[MessageItem]
+	case ReasoningItem{}.ItemType():
+		return readItem[ReasoningItem]
+	case FunctionCallItem{}.ItemType():
+		return readItem[FunctionCallItem]
+	case FunctionCallOutputItem{}.ItemType():
+		return readItem[FunctionCallOutputItem]
+	case CustomToolCallItem{}.ItemType():
+		return readItem[CustomToolCallItem]
+	case CustomToolCallOutputItem{}.ItemType():
+		return readItem[CustomToolCallOutputItem]
+	case LocalShellCallItem{}.ItemType():
+		return readItem[LocalShellCallItem]
+	}
+	return nil
 }

@@ -70,12 +70,18 @@ var (
 	// ErrAnswer means that the server sent an answer that MCP does not allow.
 	ErrAnswer = errors.New("the server's answer cannot be read")
 	// ErrUnsent is a [jsonrpc.ErrClosed] for a request that was not sent.
-	ErrUnsent = fmt.Errorf("%w before the request", jsonrpc.ErrClosed)
+	ErrUnsent error = unsentError{}
 	// ErrCancelled means that the task was cancelled.
 	ErrCancelled = errors.New("the task was cancelled")
 	// ErrLeave is the cause of a context that ends without an end of its task.
 	ErrLeave = errors.New("the client leaves")
 )
+
+type unsentError struct{}
+
+func (unsentError) Error() string { return jsonrpc.ErrClosed.Error() + " before the request" }
+
+func (unsentError) Unwrap() error { return jsonrpc.ErrClosed }
 
 const defaultSilence = 3 * time.Second
 

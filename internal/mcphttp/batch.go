@@ -15,7 +15,7 @@ const batchVersion = "2025-03-26"
 const maxBatch = 256
 
 // errBatch is the answer to a batch outside of a session of batchVersion.
-var errBatch = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "batches are not accepted")
+var errBatch = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not accepted"}
 
 // postBatch serves a POST of a valid array. If a message of it is invalid or not allowed, none
 // is handled.

@@ -43,9 +43,11 @@ const (
 	maxCalls = 16
 )
 
-// errorCodes are the errors of a store; the code of an answer is the index. Other errors are
+// errorCodes returns the errors of a store; the code of an answer is the index. Other errors are
 // ErrUnavailable.
-var errorCodes = [...]error{nil, store.ErrUnavailable, store.ErrFull, store.ErrFenced, store.ErrNotFound, store.ErrOrder, store.ErrName}
+func errorCodes() []error {
+	return []error{nil, store.ErrUnavailable, store.ErrFull, store.ErrFenced, store.ErrNotFound, store.ErrOrder, store.ErrName}
+}
 
 // errMalformed is wrapped by the error of what no worker or node sends.
 var errMalformed = errors.New("malformed")
@@ -167,7 +169,7 @@ func answerOf(f func() ([]byte, error)) []byte {
 	if err == nil && len(data) < maxAnswer {
 		return append([]byte{0}, data...)
 	}
-	for code, known := range errorCodes {
+	for code, known := range errorCodes() {
 		if known != nil && errors.Is(err, known) {
 			return append([]byte{byte(code)}, oneLine(err.Error(), maxError)...)
 		}
@@ -288,8 +290,8 @@ func parseAnswer(frame []byte) answer {
 	switch {
 	case code == 0:
 		return answer{data: data}
-	case code < len(errorCodes):
-		return answer{err: fmt.Errorf("%w: the node says: %s", errorCodes[code], oneLine(string(data), maxError))}
+	case code < len(errorCodes()):
+		return answer{err: fmt.Errorf("%w: the node says: %s", errorCodes()[code], oneLine(string(data), maxError))}
 	}
 	return answer{err: fmt.Errorf("%w: the answer %d is unknown", store.ErrUnavailable, code)}
 }

@@ -11,12 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// The causes of the end of a question that the answer to another one decided.
-var (
-	errAlike = fmt.Errorf("%w: with the same question, for the session", approval.ErrElsewhere)
-	errRuled = fmt.Errorf("%w: by the rule that was accepted with another question", approval.ErrElsewhere)
-)
-
 // cover answers the other open questions that the decision d about r covers: those that ask
 // the same, if it lasts for the session, and those that the rule allows which it accepted.
 // Otherwise a person would be asked again what was just allowed.
@@ -36,10 +30,10 @@ func (b *Board) cover(r *approval.Request, d approval.Decision) {
 			if e.out, ruled = b.kept(q.request); !ruled {
 				continue
 			}
-			e.by, e.why = approval.ByRule, errRuled
+			e.by, e.why = approval.ByRule, fmt.Errorf("%w: by the rule that was accepted with another question", approval.ErrElsewhere)
 		case alike(q.request, r):
 			e.out = elicit.Outcome{Decision: d.Decision, Detail: "answered with the same question, for the session"}
-			e.by, e.why = d.By, errAlike
+			e.by, e.why = d.By, fmt.Errorf("%w: with the same question, for the session", approval.ErrElsewhere)
 		default:
 			continue
 		}

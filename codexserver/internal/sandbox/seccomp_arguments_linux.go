@@ -2,7 +2,11 @@
 
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // A filter sees the numbers among the arguments of a system call, but not the memory
 // behind pointers. The filters here deny calls by their numbers. A call that takes its
@@ -36,13 +40,13 @@ var (
 		{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
 		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0},
 	}
-	// modeArguments are a file's new mode.
-	modeArguments = append([]argument{
+	// modeArguments are a file's new mode, and so are legacyMode.
+	modeArguments = []argument{
 		{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}, {unix.SYS_MKNODAT, 2},
-	}, legacyMode...)
-	// openArguments are the flags of a call that opens a file. The next argument is the
-	// mode.
-	openArguments = append([]argument{{unix.SYS_OPENAT, 2}}, legacyOpen...)
+	}
+	// openArguments are the flags of a call that opens a file, and so are legacyOpen. The next
+	// argument is the mode.
+	openArguments = []argument{{unix.SYS_OPENAT, 2}}
 	// namespaceArguments are flags that may request new namespaces.
 	namespaceArguments = []argument{{unix.SYS_CLONE, 0}, {unix.SYS_UNSHARE, 0}}
 )
@@ -74,10 +78,10 @@ func limitArguments(bodies map[uint32]bpf, f filterKey) {
 	}
 	bodies[unix.SYS_SETPRIORITY] = unless(equal{0, unix.PRIO_PROCESS}, equal{1, 0})
 	bodies[unix.SYS_IOPRIO_SET] = unless(equal{0, 1}, equal{1, 0}) // IOPRIO_WHO_PROCESS
-	for _, call := range modeArguments {
+	for _, call := range slices.Concat(modeArguments, legacyMode) {
 		bodies[call.nr] = ifBits(call.arg, setID)
 	}
-	for _, call := range openArguments {
+	for _, call := range slices.Concat(openArguments, legacyOpen) {
 		bodies[call.nr] = opening(call.arg, f.truncate)
 	}
 	if !f.function {
