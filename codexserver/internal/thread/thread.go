@@ -192,12 +192,13 @@ func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(c
 
 	leave := t.host.begin(ctx, a, now.started)
 	defer leave()
-	err := f(ctx)
-	t.host.end(ctx.Err() != nil)
-	t.mu.Lock()
-	t.turn = nil
-	t.mu.Unlock()
-	return err
+	defer func() { // also after a panic, which the caller reports
+		t.host.end(ctx.Err() != nil)
+		t.mu.Lock()
+		t.turn = nil
+		t.mu.Unlock()
+	}()
+	return f(ctx)
 }
 
 // begin makes now, the turn of the ticket, the running one. It returns false if the thread
