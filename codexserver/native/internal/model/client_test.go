@@ -251,6 +251,7 @@ func TestRetries(t *testing.T) {
 		{"429 with a date", []answer{{status: 429, header: http.Header{"Retry-After": {"Sat, 01 Jan 2000 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{7 * time.Second}, ""},
 		{"429 with a date of the past", []answer{{status: 429, header: http.Header{"Retry-After": {"Fri, 31 Dec 1999 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{500 * time.Millisecond}, ""},
 		{"429 with a far date", []answer{{status: 429, header: http.Header{"Retry-After": {"Sat, 01 Jan 2050 00:00:07 GMT"}}}, {body: sse(chatDone)}}, []time.Duration{2 * time.Minute}, ""},
+		{"429 with a long Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"121"}}}, {body: sse(chatDone)}}, []time.Duration{2 * time.Minute}, ""},
 		{"429 with a time in its message", []answer{{status: 429, body: `{"error":{"message":"Rate limit reached. Please try again in 20s."}}`}, {body: sse(chatDone)}}, []time.Duration{20 * time.Second}, ""},
 		{"429 that asks for less", []answer{{status: 429, header: http.Header{"Retry-After": {"0.001"}}}}, refusals, "429"},
 		{"refused", []answer{{err: errors.New("connection refused")}}, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
@@ -298,6 +299,30 @@ func TestRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDefaults checks the limits of a provider without settings, and that a slow reader of events is
+// not a silent provider.
+func TestDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		silent := client(&answers{all: []answer{{hang: true}}}, config.Provider{})
+		if _, err := silent.Stream(t.Context(), &model.Request{}, func(model.Event) {}); err == nil || time.Since(begin) != 5*time.Minute {
+			t.Errorf("silent: %v after %v", err, time.Since(begin))
+		}
+		busy := &answers{all: []answer{{status: 503}}}
+		if _, err := client(busy, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {}); err == nil || len(busy.requests) != 5 {
+			t.Errorf("busy: %v after %d requests", err, len(busy.requests))
+		}
+		whole := client(&answers{all: []answer{{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`, chatDone), slow: time.Second}}}, config.Provider{})
+		if _, err := whole.Stream(t.Context(), &model.Request{}, func(e model.Event) {
+			if e.Type != model.Alive {
+				time.Sleep(time.Hour)
+			}
+		}); err != nil {
+			t.Errorf("a slow reader: %v", err)
+		}
+	})
 }
 
 // refusals are the waits between three requests that a provider refuses.

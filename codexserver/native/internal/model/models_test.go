@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
@@ -41,6 +43,8 @@ func TestWindow(t *testing.T) {
 		{"OpenAI, which does not say", lists{"/v1/models": `{"data":[{"id":"m"},{"id":"other"}]}`}, 0},
 		{"not in the list", lists{"/v1/models": `{"data":[{"id":"a","context_length":1},{"id":"b","context_length":2}]}`}, 0},
 		{"a text, a fraction and less than nothing", lists{"/v1/models": `{"data":[{"id":"m","context_length":"x","max_model_len":1.5,"context_window":-1}]}`}, 0},
+		{"as long as it may be", lists{"/v1/models": `{"data":[{"id":"m","context_window":8192}]}` + strings.Repeat(" ", 2<<20-45)}, 8192},
+		{"too long", lists{"/v1/models": strings.Repeat(" ", 2<<20) + `{"data":[{"id":"m","context_window":8192}]}`}, 0},
 		{"no list", lists{}, 0},
 		{"a list that cannot be read", lists{"/v1/models": `{"data":7}`}, 0},
 	} {
@@ -51,4 +55,24 @@ func TestWindow(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// silent is a provider that does not answer.
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestModelsOfASilentProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &model.Client{
+			Provider: config.Provider{BaseURL: "http://provider.test/v1"}, HTTP: &http.Client{Transport: silent{}}, Getenv: func(string) string { return "" },
+		}
+		begin := time.Now()
+		if _, err := c.Models(t.Context()); err == nil || err.Error() != "no answer within 10s" || time.Since(begin) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
 }

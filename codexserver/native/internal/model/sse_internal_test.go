@@ -66,6 +66,18 @@ func TestSSELimits(t *testing.T) {
 	}
 }
 
+// TestSSEEvent has the longest event, and one that is a byte longer.
+func TestSSEEvent(t *testing.T) {
+	lines := strings.Repeat("data:"+strings.Repeat("x", 1<<20-1)+"\n", 16)
+	if got, err := readAll(strings.NewReader(lines+"\n"), 64<<20); !errors.Is(err, io.EOF) || len(got) != 1 || len(got[0]) != 16<<20-1 {
+		t.Errorf("%d events, %v", len(got), err)
+	}
+	var over *LimitError
+	if _, err := readAll(strings.NewReader(lines+"data:\n\n"), 64<<20); !errors.As(err, &over) {
+		t.Errorf("a longer one: %v", err)
+	}
+}
+
 // zeros is an endless line.
 type zeros struct{}
 
