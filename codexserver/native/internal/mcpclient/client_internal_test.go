@@ -91,6 +91,13 @@ func TestEndlessPagesEnd(t *testing.T) {
 	}
 }
 
+func TestManyTools(t *testing.T) {
+	page := strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, 999), ",")
+	if n := len(open(t, serve(t, `{"tools":{}}`, page, `{"name":"a"},{"name":"b"}`), config.MCPServer{}).Tools()); n != 1000 {
+		t.Errorf("%d tools, want 1000", n)
+	}
+}
+
 func TestServerWithoutTools(t *testing.T) {
 	if n := len(open(t, serve(t, `{}`), config.MCPServer{}).Tools()); n != 0 {
 		t.Errorf("%d tools", n)
@@ -111,6 +118,20 @@ func TestStartupTimeout(t *testing.T) {
 	defer cancel()
 	if _, err := connect(ctx, ours, Options{Logger: slog.New(slog.DiscardHandler)}, mcpcall.Options{}, asIs); err == nil {
 		t.Error("connected although the server does not answer")
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for _, tt := range []struct {
+		configured float64
+		otherwise  time.Duration
+		want       time.Duration
+	}{
+		{0, defaultStartup, 10 * time.Second}, {-1, defaultTool, time.Minute}, {0.5, defaultTool, 500 * time.Millisecond}, {1e300, defaultTool, 1e6 * time.Second},
+	} {
+		if got := seconds(tt.configured, tt.otherwise); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.configured, got, tt.want)
+		}
 	}
 }
 
