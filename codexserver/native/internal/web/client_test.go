@@ -108,7 +108,7 @@ func TestPrivate(t *testing.T) {
 		"http://[64:ff9b::a9fe:a9fe]/", "http://[fd00:ec2::254]/", "http://[2002:7f00:1::]/", "http://224.0.0.1/", "http://255.255.255.255/",
 		"http://localhost/", "http://LOCALHOST:3000/", "http://localhost./", "http://a.localhost/", "http://intranet/", "http://metadata.google.internal/",
 		"http://metadata.example/", "http://mapped.example/", "http://nat64.example/", "http://six.example/", "http://unspecified.example/", "http://wildcard.example/",
-		"http://public.example:22/", "http://public.example:25/",
+		"http://public.example:22/", "http://public.example:25/", "http://public.example:1023/",
 		"http://2130706433/", "http://0x7f.1/", "http://127.1/", "http://0177.0.0.1/", "http://127.0.0.1%2f.example.com/",
 	} {
 		a, err := webaddr.Parse(text)
@@ -157,7 +157,7 @@ func TestListed(t *testing.T) {
 	c := web.New(web.Options{Hosts: hosts(t, "http://*.example.com", "http://10.0.0.2", "http://[fd00::1]:81", "http://public.example:22"), Dial: n.dial})
 	for text, want := range map[string]string{
 		"http://docs.example.com/": "page of docs.example.com", "http://10.0.0.2/": "page of 10.0.0.2", "http://[fd00::1]:81/": "page of [fd00::1]:81", "http://public.example:22/": "page of public.example:22",
-		"http://rebound.example.com/": "", "http://10.0.0.3/": "", "http://10.0.0.2:81/": "", "http://[fd00::1]/": "",
+		"http://public.example:1024/": "page of public.example:1024", "http://rebound.example.com/": "", "http://10.0.0.3/": "", "http://10.0.0.2:81/": "", "http://[fd00::1]/": "",
 	} {
 		page, err := c.Get(t.Context(), address(t, text))
 		if err != nil && want != "" || err == nil && page.Text != want {

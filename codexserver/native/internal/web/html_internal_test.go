@@ -74,6 +74,32 @@ func TestHTMLText(t *testing.T) {
 	}
 }
 
+// TestHTMLBounds has more elements in each other than count, and more levels of lists than are
+// indented.
+func TestHTMLBounds(t *testing.T) {
+	base := at(t, "example.com")
+	for depth, want := range map[int]string{255: "x", 256: "x", 257: "y\nx"} { // what counts hides what it contains
+		page := strings.Repeat("<div>", depth-1) + "<div hidden> y</div>x"
+		if got, whole := htmlText(page, base, false); got != want || !whole {
+			t.Errorf("%d elements: %q, want %q", depth, got, want)
+		}
+	}
+	deep := func(levels int) string {
+		got, _ := htmlText(strings.Repeat("<ul><li>", levels)+"x", base, false)
+		return got
+	}
+	for levels, want := range map[int]int{8: 14, 9: 16, 10: 16} {
+		if got := deep(levels); got != strings.Repeat(" ", want)+"- x" {
+			t.Errorf("%d lists: %q", levels, got)
+		}
+	}
+	long := strings.Repeat("<a href=x>y</a>", 1<<20/15)
+	text, whole := htmlText(long, at(t, "https://example.com/"+strings.Repeat("d/", 100)), false)
+	if len(text) != 2<<20 || whole {
+		t.Errorf("%d bytes, %t", len(text), whole)
+	}
+}
+
 // TestHTMLCost converts the largest pages that are made to be slow. Each must end long before
 // the test's own limit; the bound of the text holds.
 func TestHTMLCost(t *testing.T) {
