@@ -27,16 +27,21 @@ func main() {
 	}
 }
 
-// run sends the lines of a person to the model, until they end.
-func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
-	lines, one := bufio.NewScanner(in), sync.Mutex{} // two questions may come at a time
-	ask := func(prompt string) string {
+// asker returns a function that asks a person for a line. Two questions may come at a time.
+func asker(in io.Reader, out io.Writer) func(prompt string) string {
+	lines, one := bufio.NewScanner(in), sync.Mutex{}
+	return func(prompt string) string {
 		one.Lock()
 		defer one.Unlock()
 		fmt.Fprint(out, prompt)
 		lines.Scan()
 		return lines.Text()
 	}
+}
+
+// run sends the lines of a person to the model, until they end.
+func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
+	ask := asker(in, out)
 	decisions := map[string]elicit.Decision{"yes": elicit.Approved, "stop": elicit.Abort} // any other answer denies
 	c, err := client.Start(ctx, &client.Options{Command: cmd, Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
 		return elicit.Outcome{Decision: decisions[ask(q.Message+" (yes, no, stop) ")]}

@@ -48,6 +48,22 @@ aborted: Turn aborted: the client cancelled the approval request
 	}
 }
 
+// TestTwoQuestions asks two questions at a time. Each has an answer of its own.
+func TestTwoQuestions(t *testing.T) {
+	var out strings.Builder
+	ask := asker(strings.NewReader("one\ntwo\n"), &out)
+	answers := make(chan string, 2)
+	for range cap(answers) {
+		go func() { answers <- ask("?") }()
+	}
+	if got := []string{<-answers, <-answers}; len(got[0]) != 3 || len(got[1]) != 3 || got[0] == got[1] || out.String() != "??" {
+		t.Errorf("%q to %s", got, &out)
+	}
+	if got := ask("?"); got != "" {
+		t.Errorf("after the end of the input: %q", got)
+	}
+}
+
 // play types the transcript's text after "> " and after questions, and compares the whole
 // transcript with the output.
 func play(t *testing.T, server *exec.Cmd, transcript string) {

@@ -53,6 +53,27 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestPlaces has a command that the policy allows where it would not be confined to the folder.
+func TestPlaces(t *testing.T) {
+	p := newPolicy(t)
+	for name, tt := range map[string]struct {
+		change func(*protocol.ExecApprovalRequest)
+		want   bool
+	}{
+		"in the folder":             {func(*protocol.ExecApprovalRequest) {}, true},
+		"without a sandbox":         {func(r *protocol.ExecApprovalRequest) { r.Confinable = false }, false},
+		"a program of the commands": {func(r *protocol.ExecApprovalRequest) { r.Replaceable = true }, false},
+		"in another folder":         {func(r *protocol.ExecApprovalRequest) { r.Cwd = "/" }, false},
+	} {
+		r := protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: p.folder, Confinable: true}
+		tt.change(&r)
+		out, decided := p.decide(t.Context(), &approval.Request{Event: r})
+		if decided != tt.want || decided && (out.Decision != elicit.Approved || !out.Confined) {
+			t.Errorf("%s: %+v, %t", name, out, decided)
+		}
+	}
+}
+
 func TestPatches(t *testing.T) {
 	p := newPolicy(t)
 	inside, outside := filepath.Join(p.folder, "new", "file"), filepath.Join(p.folder, "..", "file")

@@ -2,19 +2,33 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return if the engine started this process to run commands
 	os.Exit(m.Run())
+}
+
+// TestInterrupted ends the wait for a person.
+func TestInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	p := &person{lines: make(chan string), out: io.Discard}
+	if out := p.decide(ctx, &approval.Request{Question: &elicit.Question{}}); out.Decision != elicit.Abort {
+		t.Errorf("decision %q", out.Decision)
+	}
 }
 
 // TestRun compares the output when the answer is typed and when it is a flag.
@@ -57,10 +71,15 @@ proof: the folder is not a git repository
 		{"cancel", "", cancelled},
 	} {
 		t.Run(fmt.Sprintf("%q,%q", tt.answer, tt.typed), func(t *testing.T) {
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
 			var out bytes.Buffer
 			p := &person{answer: tt.answer, lines: readLines(strings.NewReader(tt.typed)), out: &out}
 			if err := run(t.Context(), p, "", "scripted", "a task"); err != nil {
 				t.Fatal(err)
+			}
+			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
 			}
 			got := regexp.MustCompile(`/\S*/quickstart\d+/`).ReplaceAllString(out.String(), "DIR/")
 			if diff := cmp.Diff(begin+tt.want, got); diff != "" {
