@@ -50,34 +50,39 @@ func TestFoldersAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestProgramsAtTheSameTime starts programs while folders become writable.
+// TestProgramsAtTheSameTime starts and finds programs while folders become writable. Each goroutine does
+// one thing, so that no other lock orders it.
 func TestProgramsAtTheSameTime(t *testing.T) {
 	p := &Programs{Temporary: []string{}}
 	top := t.TempDir()
+	found := func(name string) func() bool {
+		return func() bool { _, err := p.Find(name, "/", "/bin"); return err == nil }
+	}
+	next := 0
 	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			p.Add(filepath.Join(top, fmt.Sprint(i)), "relative")
+	for name, does := range map[string]func() bool{
+		"Add":      func() bool { next++; p.Add(filepath.Join(top, fmt.Sprint(next)), "relative"); return true },
+		"Folders":  func() bool { return len(p.Folders()) <= 20 },
+		"Writable": func() bool { return !p.Writable("/bin/sh") },
+		"Path":     func() bool { return p.Path("/bin:relative") == "/bin" },
+		"Find":     found("sh"),
+		"path":     found("/bin/sh"),
+		"Start": func() bool {
 			started := false
-			if err := p.Start(&exec.Cmd{Path: "/bin/sh"}, func() error { started = true; return nil }); err != nil || !started {
-				t.Errorf("started %t, %v", started, err)
-			}
-			_ = p.Folders()
-			if got := p.Path("/bin:relative"); got != "/bin" {
-				t.Errorf("PATH=%s", got)
-			}
-			for _, name := range []string{"sh", "/bin/sh"} {
-				if _, err := p.Find(name, "/", "/bin"); err != nil {
-					t.Error(err)
+			err := p.Start(&exec.Cmd{Path: "/bin/sh"}, func() error { started = true; return nil })
+			return err == nil && started
+		},
+	} {
+		all.Go(func() {
+			for range 20 {
+				if !does() {
+					t.Error(name)
 				}
-			}
-			if p.Writable("/bin/sh") || !p.Writable(filepath.Join(top, fmt.Sprint(i), "x")) {
-				t.Error("writable is wrong")
 			}
 		})
 	}
 	all.Wait()
-	if got := len(p.Folders()); got != 8 {
+	if got := len(p.Folders()); got != 20 || !p.Writable(filepath.Join(top, "20", "x")) {
 		t.Errorf("%d folders", got)
 	}
 }
