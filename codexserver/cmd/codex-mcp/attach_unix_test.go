@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -19,17 +18,7 @@ import (
 func TestEndToEndAttach(t *testing.T) {
 	t.Parallel()
 	testAttach(t, func(f folders) (client func() *process, ask *exec.Cmd) {
-		server := start(t, f, "http", "-engine", "native", "--listen", "127.0.0.1:0")
-		url := ""
-		for end := time.Now().Add(limit); url == ""; {
-			if _, after, ok := strings.Cut(server.errors(), "serving MCP at "); ok {
-				url, _, _ = strings.Cut(after, ";")
-			}
-			if time.Now().After(end) {
-				t.Fatalf("it does not serve: %s", server.errors())
-			}
-			<-time.After(10 * time.Millisecond)
-		}
+		url := serveIn(t, f, "-engine", "native").url + mcpPath
 		ask = exec.Command(built(t), "ask", "--connect", url)
 		ask.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, detector()}
 		return func() *process { return start(t, f, "--connect", url) }, ask

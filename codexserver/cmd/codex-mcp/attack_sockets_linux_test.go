@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // socketAttack makes a command of the model listen where the next client of a shared server looks
@@ -94,12 +93,7 @@ func (a socketAttack) try(v *victim) string {
 	}
 	defer stop()
 	defer os.WriteFile(filepath.Join(report, "stop"), nil, 0o600)
-	for end := time.Now().Add(limit); v.exists(filepath.Join(report, "ready")) == ""; {
-		if time.Now().After(end) {
-			v.t.Fatal("the command does not run")
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	until(v.t, "the command does not run", func() bool { return v.exists(filepath.Join(report, "ready")) != "" })
 	client()
 	if err := os.WriteFile(filepath.Join(report, "stop"), nil, 0o600); err != nil {
 		v.t.Fatal(err)

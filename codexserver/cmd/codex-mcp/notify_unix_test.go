@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -58,14 +57,10 @@ func TestEndToEndNotify(t *testing.T) {
 			p.hello(`{}`)
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{%s}}}`, tt.arguments))
 			p.expect(map[string]any{"id": 1.0}, map[int]bool{})
-			for end := time.Now().Add(limit); tt.runs; <-time.After(10 * time.Millisecond) {
-				if _, err := os.Stat(out); err == nil {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("it did not run: %s", p.errors())
-				}
-			}
+			until(t, "it did not run", func() bool {
+				_, err := os.Stat(out)
+				return err == nil || !tt.runs
+			})
 			p.stdin.Close()
 			p.wait()
 			for _, dir := range []string{f.cwd, f.user, f.home} {
