@@ -17,21 +17,29 @@ import (
 func TestTroubleshootingSystem(t *testing.T) {
 	doctor := []string{built(t), "doctor", "--engine", "native", "-c", "sandbox.tier=namespaces"}
 	home := t.TempDir()
+	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+	fail := func(err unix.Errno) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(err)}
+	}
 	for _, tt := range []struct {
-		want string
-		cmd  *exec.Cmd
-		run  func(*exec.Cmd) ([]byte, error)
+		want   string
+		filter []unix.SockFilter // of the calls, whose number is loaded
 	}{
-		{
-			"namespaces: ",
-			exec.Command("unshare", append([]string{"-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`}, doctor...)...),
-			(*exec.Cmd).CombinedOutput,
-		},
-		{"the kernel has no Landlock, or it is switched off", exec.Command(doctor[0], doctor[1:]...), withoutLandlock},
+		{"namespaces: ", []unix.SockFilter{
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 3},
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // the flags
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_NEWUSER, Jf: 1},
+			fail(unix.EPERM), allow,
+		}},
+		{"the kernel has no Landlock, or it is switched off", []unix.SockFilter{
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
+			fail(unix.ENOSYS), allow,
+		}},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
-			tt.cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
-			out, err := tt.run(tt.cmd)
+			cmd := exec.Command(doctor[0], doctor[1:]...)
+			cmd.Env = append(os.Environ(), "CODEX_HOME="+home)
+			out, err := filtered(cmd, tt.filter)
 			if !strings.Contains(string(out), tt.want) {
 				t.Errorf("%v, want %q in\n%s", err, tt.want, out)
 			}
@@ -39,18 +47,13 @@ func TestTroubleshootingSystem(t *testing.T) {
 	}
 }
 
-// withoutLandlock runs a command as on a kernel without Landlock: the system calls fail with ENOSYS.
-func withoutLandlock(cmd *exec.Cmd) (out []byte, err error) {
+// filtered runs a command as on a system that lacks something: a filter fails its system calls.
+func filtered(cmd *exec.Cmd, filter []unix.SockFilter) (out []byte, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and not unlocked: the thread ends with its filter
-		filter := []unix.SockFilter{
-			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
-			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
-			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
-			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-		}
+		runtime.LockOSThread()                                                                                // and not unlocked: the thread ends with its filter
+		filter := append([]unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}, filter...) // the number of the call
 		program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return
