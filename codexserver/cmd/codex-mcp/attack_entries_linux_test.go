@@ -24,9 +24,6 @@ type victim struct {
 	bridge bool
 	// tier is the native engine's.
 	tier string
-	// temporaries reports whether commands may write to /tmp. In each folder that commands may write the
-	// server looks for repositories before each of them, and /tmp may be large.
-	temporaries bool
 
 	// answer answers a question by its text. Nil declines all.
 	answer func(question map[string]any) string
@@ -111,10 +108,8 @@ func (v *victim) serve(config, settings string) {
 	}
 	v.write(filepath.Join(v.home, "config.toml"), servertest.CodexConfig(v.model.BaseURL(), top)+tables)
 	v.write(filepath.Join(v.home, "codex-mcp.toml"), settings)
-	args := append([]string{"-c", "sandbox.tier=" + v.tier, "--engine", "native"}, v.entry.args...)
-	if !v.temporaries {
-		args = append(args, "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true")
-	}
+	// In each folder that commands may write the server looks for repositories before each of them, and /tmp may be large.
+	args := append([]string{"-c", "sandbox.tier=" + v.tier, "--engine", "native", "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"}, v.entry.args...)
 	if v.bridge {
 		args = append([]string{"--engine", "codex", "--codex", os.Getenv("CODEX_BIN")}, v.entry.args...)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,17 +17,17 @@ import (
 type socketAttack struct {
 	// kind says how the folder of the sockets may have become writable.
 	kind string
-	// config has more lines of config.toml, and call arguments of the call. A ~ is $CODEX_HOME, a
-	// $ the folder of $XDG_RUNTIME_DIR.
-	config string
-	call   map[string]any
+	// root is a writable folder of config.toml, and call has arguments of the call. A ~ is $CODEX_HOME,
+	// a $ the folder of $XDG_RUNTIME_DIR.
+	root string
+	call map[string]any
 }
 
 var socketAttacks = []socketAttack{
 	{kind: "the working folder", call: map[string]any{"cwd": "~/codex-mcp/run"}},
 	{kind: "a writable folder of the call", call: map[string]any{"writable-roots": []any{"~/codex-mcp/run"}}},
-	{kind: "a writable folder of config.toml", config: `writable_roots = ["~/codex-mcp/run"]`},
-	{kind: "in a writable folder of config.toml", config: `writable_roots = ["~"]`},
+	{kind: "a writable folder of config.toml", root: "~/codex-mcp/run"},
+	{kind: "in a writable folder of config.toml", root: "~"},
 	{kind: "`$XDG_RUNTIME_DIR`", call: map[string]any{"cwd": "$"}},
 }
 
@@ -43,12 +44,15 @@ func socketRows() (rows []attack) {
 func (a socketAttack) try(v *victim) string {
 	runtime, report := v.temporary(), v.temporary()
 	place := strings.NewReplacer("~", v.home, "$", runtime)
-	config := confined
-	if a.config != "" {
-		config += "\n[sandbox_workspace_write]\n" + place.Replace(a.config) + "\n"
+	roots := []string{report, runtime}
+	if a.root != "" {
+		roots = append(roots, place.Replace(a.root))
 	}
-	v.temporaries = true
-	v.serve(config, "")
+	text, err := json.Marshal(roots)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = %s\n", text), "")
 	client := func() *process {
 		p := launch(v.t, v.folders, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, "CLIENTS_KEY=hunter2", built(v.t), "--shared", "-engine", "native"))
 		p.hello(`{}`)
@@ -109,7 +113,7 @@ func (a socketAttack) try(v *victim) string {
 	return ""
 }
 
-// temporary returns a new folder in /tmp, which commands can write.
+// temporary returns a new folder with a short path, in which a socket fits.
 func (v *victim) temporary() string {
 	v.t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "s")
