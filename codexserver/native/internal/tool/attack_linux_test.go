@@ -104,15 +104,19 @@ func TestFileToolAttacks(t *testing.T) {
 				return res.Output
 			}
 			before := shape(t, filepath.Dir(work))
+			// The process hides from others of its user, so that only root gets further than the system's own refusal.
+			refused := func(got, want string) bool {
+				return strings.Contains(got, want) || want == "in /proc" && os.Getuid() != 0 && strings.Contains(got, "permission denied")
+			}
 			for path, want := range map[string]string{
 				"/proc/self/environ": "in /proc", "environ": "in /proc", "self/environ": "in /proc", "self/root/proc/self/environ": "", "/proc/thread-self/environ": "in /proc",
 				fmt.Sprintf("/proc/%d/environ", os.Getpid()): "in /proc", "/proc/self/mem": "in /proc", "/proc/self/maps": "in /proc",
 				"handle": "does not exist", "fifo": "a named pipe", "zero": "a device", "socket": "a socket", "/dev/tty": "a device", "huge": "too large", "sub": "a folder", "sub\x00": "not a file name",
 			} {
-				if got := call("read", map[string]any{"path": path}); !strings.Contains(got, want) {
+				if got := call("read", map[string]any{"path": path}); !refused(got, want) {
 					t.Errorf("read %q: %q lacks %q", path, got, want)
 				}
-				if got := call("edit", map[string]any{"path": path, "old": "\x00PATH", "new": "x"}); !strings.Contains(got, want) {
+				if got := call("edit", map[string]any{"path": path, "old": "\x00PATH", "new": "x"}); !refused(got, want) {
 					t.Errorf("edit %q: %q lacks %q", path, got, want)
 				}
 				if got := call("search", map[string]any{"path": path, "pattern": "sk-of|P[A]TH="}); strings.Contains(got, "sk-of-") {
