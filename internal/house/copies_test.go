@@ -20,6 +20,7 @@ var homes = []struct {
 	{"internal/paths", comparesPaths, map[string]string{
 		"examples/policy/policy.go": "is an example for other modules, which cannot import it",
 	}},
+	{"internal/webaddr", asksForLoopback, nil},
 }
 
 func TestHelpersHaveOneHome(t *testing.T) {
@@ -50,6 +51,16 @@ func TestHelpersHaveOneHome(t *testing.T) {
 func cutsText(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		found = found || names(n, "utf8", "RuneStart")
+		return true
+	})
+	return found
+}
+
+// asksForLoopback reports whether a function asks if an address is that of this machine.
+func asksForLoopback(f *ast.FuncDecl) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		x, ok := n.(*ast.SelectorExpr)
+		found = found || ok && x.Sel.Name == "IsLoopback"
 		return true
 	})
 	return found

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/spf13/pflag"
 )
 
@@ -44,7 +45,7 @@ func (f *Flags) Check() error {
 	case f.Cert != "" || f.Proxy != "":
 		return nil
 	}
-	if !Loopback(host) {
+	if !webaddr.Loopback(host) {
 		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set --tls-cert and --tls-key, or --behind-proxy with the address of a proxy with TLS", f.Listen)
 	}
 	return nil
@@ -52,7 +53,7 @@ func (f *Flags) Check() error {
 
 // CheckHosts fails if other machines can connect but http.hosts is empty.
 func (f *Flags) CheckHosts(hosts []string) error {
-	if host, _, _ := net.SplitHostPort(f.Listen); !Loopback(host) && len(hosts) == 0 {
+	if host, _, _ := net.SplitHostPort(f.Listen); !webaddr.Loopback(host) && len(hosts) == 0 {
 		return errors.New("http.hosts: missing; set the host names that clients use for this server, because requests with another Host are refused")
 	}
 	return nil
@@ -65,10 +66,4 @@ func (f *Flags) URL(path string) string {
 		scheme = "https"
 	}
 	return scheme + "://" + f.Listen + path
-}
-
-// Loopback reports whether a host is localhost or a loopback address.
-func Loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

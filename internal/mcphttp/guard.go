@@ -4,10 +4,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 var errTwice = errors.New("the header Authorization occurs twice")
@@ -82,7 +83,7 @@ func (g *Guard) CheckOrigin(w http.ResponseWriter, r *http.Request) bool {
 func (g *Guard) hostAllowed(host string) bool {
 	name := hostname(host)
 	if len(g.o.Hosts) == 0 {
-		return loopback(name)
+		return webaddr.Loopback(name)
 	}
 	return slices.ContainsFunc(g.o.Hosts, func(served string) bool {
 		return strings.EqualFold(served, host) || strings.EqualFold(served, name)
@@ -96,7 +97,7 @@ func (g *Guard) originAllowed(origin string) bool {
 	}
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil &&
-		u.Path == "" && u.RawQuery == "" && u.Fragment == "" && loopback(u.Hostname())
+		u.Path == "" && u.RawQuery == "" && u.Fragment == "" && webaddr.Loopback(u.Hostname())
 }
 
 // hostname returns a Host without its port.
@@ -105,14 +106,4 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-}
-
-// loopback reports whether a name is localhost or a loopback address. It does not resolve
-// names, since an attacker may control the answer.
-func loopback(name string) bool {
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -88,7 +89,7 @@ func (o *ProxyOptions) Validate() error {
 		return fmt.Errorf("the server's URL: %w", withoutURL(err))
 	case u.Host == "" || u.User != nil:
 		return errors.New("the server's URL: want a URL such as http://127.0.0.1:4517/mcp")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !webaddr.Loopback(u.Hostname())):
 		return errors.New("the server's URL: want https: others on the network could read the token")
 	}
 	return nil

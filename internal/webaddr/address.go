@@ -3,7 +3,7 @@
 //
 // An [Address] is written in one way, in visible ASCII, so that a person who reads it sees all
 // that is sent. [Hosts] are what the configuration lists. [Public] tells public IP addresses from
-// those of this machine and its networks.
+// those of this machine and its networks, [Loopback] this machine from others.
 package webaddr
 
 import (

@@ -222,3 +222,15 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.1.2.3": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "localhost.": false, "a.localhost": false, "localhost.example.com": false, "127.0.0.1.example.com": false, "127.1": false,
+		"2130706433": false, "0.0.0.0": false, "::": false, "[::1]": false, "127.0.0.1:80": false, "128.0.0.1": false,
+	} {
+		if webaddr.Loopback(host) != want {
+			t.Errorf("%q: %t", host, !want)
+		}
+	}
+}

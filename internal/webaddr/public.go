@@ -15,6 +15,16 @@ const reserved4 = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/
 // such as Teredo, for documents, and 6to4.
 const reserved6 = `2001::/23 2001:db8::/32 2002::/16 3fff::/20`
 
+// Loopback reports whether a host, without brackets, is localhost or a loopback address. It does not
+// resolve names, since an attacker may control the answer.
+func Loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
 // Public reports whether an address is on the public Internet. Addresses that stand for an IPv4
 // address, such as those of NAT64, are not: what they lead to depends on the network.
 func Public(a netip.Addr) bool {

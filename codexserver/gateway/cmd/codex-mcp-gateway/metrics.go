@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // sendTimeout bounds how long the program sends its last traces before it exits.
@@ -61,7 +62,7 @@ func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *s
 // could read the metrics by DNS rebinding.
 func onlyLoopbackHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host, _, err := net.SplitHostPort(r.Host); err != nil && !httpserve.Loopback(r.Host) || err == nil && !httpserve.Loopback(host) {
+		if host, _, err := net.SplitHostPort(r.Host); err != nil && !webaddr.Loopback(r.Host) || err == nil && !webaddr.Loopback(host) {
 			http.Error(w, "the Host is not a name of this server", http.StatusForbidden)
 			return
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -190,7 +190,7 @@ func (s *Service) check() error {
 		case server == "":
 		case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls": // without the error, which has the password of a URL
 			return errors.New("nats.url: want URLs such as nats://127.0.0.1:4222 or tls://nats.example.com:4222, separated by commas")
-		case u.Scheme == "nats" && !httpserve.Loopback(u.Hostname()) && s.NATS.CA == "" && s.NATS.Cert == "": // either makes the client ask for TLS
+		case u.Scheme == "nats" && !webaddr.Loopback(u.Hostname()) && s.NATS.CA == "" && s.NATS.Cert == "": // either makes the client ask for TLS
 			return fmt.Errorf("nats.url: others on the network could read and change the messages with %s, and so act as any user; want tls://, or nats.ca", u.Host)
 		}
 	}

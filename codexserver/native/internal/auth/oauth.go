@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"golang.org/x/oauth2"
 )
 
@@ -29,18 +29,13 @@ func (k *Keeper) configured() error {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("auth.issuer: want an address such as https://auth.example.com")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !webaddr.Loopback(u.Hostname())) {
 		return errors.New("auth.issuer: want an https address (http is accepted for localhost only)")
 	}
 	if p := k.options.Port; p < 0 || p > 65535 {
 		return fmt.Errorf("auth.port: want 0 to 65535, have %d", p)
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // oauth returns the flow that sends the browser back to redirect.

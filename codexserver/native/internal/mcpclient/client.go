@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -20,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -257,9 +256,5 @@ func (c *Client) Server() string { return c.session.Server().Name }
 // Near reports whether the server has a URL on this machine.
 func (c *Client) Near() bool {
 	u, err := url.Parse(c.options.Server.URL)
-	if err != nil {
-		return false
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(u.Hostname(), "localhost")
+	return err == nil && webaddr.Loopback(u.Hostname())
 }
