@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -105,6 +106,48 @@ func TestFrames(t *testing.T) {
 	}
 	if err := <-ended; err == nil {
 		t.Error("Run returned nil for a broken connection")
+	}
+}
+
+// TestTransport checks the ends of a transport by itself: how its input ends, that a write that fails
+// says so, and that it can be closed after the other side has gone.
+func TestTransport(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(*websocket.Conn) error
+		want error
+	}{
+		"closed":     {func(c *websocket.Conn) error { return c.Close(websocket.StatusNormalClosure, "") }, io.EOF},
+		"going away": {func(c *websocket.Conn) error { return c.Close(websocket.StatusGoingAway, "") }, io.EOF},
+		"cut":        {func(c *websocket.Conn) error { return c.CloseNow() }, io.ErrUnexpectedEOF},
+		"refused":    {func(c *websocket.Conn) error { return c.Close(websocket.StatusPolicyViolation, "") }, nil},
+	} {
+		accepted := make(chan *websocket.Conn, 1)
+		ended := make(chan struct{})
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			accepted <- c
+			<-ended
+		}))
+		tr := wsrpc.New(dial(t, s.URL))
+		theirs := <-accepted
+		go func() { _ = tt.end(theirs) }() // a close waits for the answer of Read
+		msg, err := tr.Read(t.Context())
+		if msg != nil || err == nil || tt.want != nil && !errors.Is(err, tt.want) || tt.want == nil && errors.Is(err, io.EOF) {
+			t.Errorf("%s: the input ended with %q, %v", name, msg, err)
+		}
+		if err := tr.Close(); err != nil {
+			t.Errorf("%s: close: %v", name, err)
+		}
+		for _, n := range []int{1, 9 << 20} {
+			if err := tr.Write(t.Context(), [][]byte{make([]byte, n), []byte("{}")}); err == nil {
+				t.Errorf("%s: %d bytes were written to a closed connection", name, n)
+			}
+		}
+		close(ended)
+		s.Close()
 	}
 }
 
