@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
@@ -67,5 +69,52 @@ func TestOptions(t *testing.T) {
 		if got := w.Header().Get("WWW-Authenticate"); (got == "Basic") != (tt.status == 401) {
 			t.Errorf("%s: WWW-Authenticate is %q", tt.name, got)
 		}
+	}
+}
+
+// TestEnd drains and closes a handler: it waits for the running call until its context ends, refuses
+// new work meanwhile, and ends the call when it is closed.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	begun, over := make(chan struct{}), make(chan struct{})
+	h, err := streamable.New(codexserver.New(engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	}), nil), &streamable.Options{Authenticate: func(*http.Request) (string, error) { return "ann", nil }, Hosts: []string{"example.com"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func() int {
+		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+		r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},`+meta+`}}`))
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
+		} {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	go func() {
+		call()
+		close(over)
+	}()
+	<-begun
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Drain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("drained while a call runs: %v", err)
+	}
+	if status := call(); status != http.StatusServiceUnavailable {
+		t.Errorf("a new call: %d", status)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	<-over
+	if err := h.Drain(t.Context()); err != nil {
+		t.Errorf("drained after the end: %v", err)
 	}
 }
