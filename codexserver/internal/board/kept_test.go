@@ -59,8 +59,8 @@ func TestKeptRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny})
-			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined {
-				t.Errorf("%s by %s, confined %t, want %s by %s, %t", d.Decision, d.By, d.Confined, tt.want, tt.by, tt.confined)
+			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined || d.Unasked != tt.confined { // such a rule also binds the run
+				t.Errorf("%s by %s, confined %t, unasked %t, want %s by %s, %t", d.Decision, d.By, d.Confined, d.Unasked, tt.want, tt.by, tt.confined)
 			}
 		})
 	}

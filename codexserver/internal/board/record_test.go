@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
@@ -69,6 +70,35 @@ func TestDenialIsNotRecorded(t *testing.T) {
 		want.By = approval.ByClient
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(elicit.Outcome{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", answer, diff)
+		}
+	}
+}
+
+// TestStamp takes lines that another process wrote: its time and its principal do not count, and it
+// names no other approver.
+func TestStamp(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	const made = `{"time":"2020-01-01T00:00:00Z","threadId":"t","principal":"eve","question":{"type":"x"},"decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
+	const stamped = `{"time":"2026-01-02T02:04:05Z","threadId":"t","principal":"ann","question":{"type":"x"},"decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
+	for _, tt := range []struct{ from, to, want string }{
+		{"", "", stamped},
+		{`,"approver":"bob"`, ``, strings.Replace(stamped, `,"approver":"bob"`, "", 1)},
+		{`"bob"`, `"eve"`, `! "eve" is no approver of ann`},
+		{`"approver","approver"`, `"","approver"`, "! no question, or no decision"},
+		{`"approved"`, `""`, "! no question, or no decision"},
+		{`{"type":"x"}`, `"x"`, "! no question, or no decision"},
+		{`"rule":7`, `"rules":7`, "! not a line of the record"},
+		{`"rule":7`, `"rule":7,"rule":8`, "! not a line of the record"},
+		{`"t",`, `"t"`, "! not a line of the record"},
+		{"\u00e9", "\xff", strings.Replace(stamped, "\u00e9", "\ufffd", 1)},
+	} {
+		line, err := board.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann", "bob")
+		got := string(line)
+		if err != nil {
+			got = "! " + err.Error()
+		}
+		if part, fails := strings.CutPrefix(tt.want, "! "); fails && (line != nil || !strings.Contains(got, part)) || !fails && got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.to, got, tt.want)
 		}
 	}
 }
